@@ -1,0 +1,169 @@
+"""Scaled dot-product attention and multi-head attention (paper, sections 3.2.1 and 3.2.2), for a
+whole sequence, for one step with a cache, and for keys and values projected once."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+KeysValues = tuple[Tensor, Tensor]
+
+
+def masked_softmax(scores: Tensor, keep_mask: Tensor | None) -> Tensor:
+    """Softmax over the last axis among the allowed entries.
+
+    Args:
+        scores: `(..., queries, keys)`, floating.
+        keep_mask: Boolean, broadcasts to `scores`; True where allowed. None allows all.
+
+    Returns:
+        Weights shaped as `scores`: exactly 0 where not allowed, and a row of zeros where
+        nothing is allowed.
+    """
+    if keep_mask is None:
+        return ops.softmax(scores, axis=-1)
+    # Adding a bias broadcasts faster than selecting; float16 has no -1e9.
+    lowest = -3e4 if keras.backend.standardize_dtype(scores.dtype) == "float16" else -1e9
+    bias = ops.where(keep_mask, ops.cast(0, scores.dtype), ops.cast(lowest, scores.dtype))
+    weights = ops.softmax(scores + bias, axis=-1)
+    return weights * ops.cast(ops.any(keep_mask, axis=-1, keepdims=True), weights.dtype)
+
+
+def _has_keys(keep_mask: Tensor, dtype: str) -> Tensor:
+    """1 for each query with a key to attend to, else 0: `(…, target_length, 1)`."""
+    has_keys = ops.any(keep_mask, axis=-1, keepdims=True)
+    if len(has_keys.shape) > 2:
+        has_keys = ops.any(has_keys, axis=-3)
+    return ops.cast(has_keys, dtype)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class MultiHeadAttention(keras.layers.Layer):
+    """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O, head = softmax(QKᵀ/√d_k)V.
+
+    Args:
+        num_heads: Heads h.
+        key_dim: Width of queries and keys per head, d_k.
+        value_dim: Width of values per head, d_v; `key_dim` where None.
+        dropout: Probability of dropping an attention weight in training.
+
+    Example:
+        >>> layer = MultiHeadAttention(num_heads=2, key_dim=4)
+        >>> layer(keras.ops.ones((1, 3, 8))).shape
+        TensorShape([1, 3, 8])
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        for name, value in (("num_heads", num_heads), ("key_dim", key_dim)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}.")
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+
+    def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
+        """Creates the four projections; the output is as wide as the query."""
+        key_shape = key_shape or query_shape
+        widths = {
+            "query": (query_shape, self.num_heads * self.key_dim),
+            "key": (key_shape, self.num_heads * self.key_dim),
+            "value": (value_shape or key_shape, self.num_heads * self.value_dim),
+            "output": ((None, None, self.num_heads * self.value_dim), query_shape[-1]),
+        }
+        for name, (input_shape, width) in widths.items():
+            linear = keras.layers.Dense(width, dtype=self.dtype_policy, name=name)
+            linear.build(input_shape)
+            setattr(self, f"{name}_linear", linear)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
+
+    def call(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        keep_mask: Tensor | None = None,
+        return_weights: bool = False,
+        training: bool | None = None,
+    ) -> Any:
+        """Attends from every query to the keys it may see.
+
+        Args:
+            query: `(batch, target_length, model_dim)`.
+            key: `(batch, source_length, width)`; the query where None (self-attention).
+            value: `(batch, source_length, width)`; the key where None.
+            keep_mask: Boolean, broadcasts to `(batch, heads, target_length, source_length)`,
+                True where a query may attend; None allows all.
+            return_weights: Whether to return the attention weights too.
+            training: Whether to drop attention weights.
+
+        Returns:
+            `(batch, target_length, model_dim)`, zeros where a query has no key at all, and with
+            `return_weights` the weights `(batch, heads, target_length, source_length)` before
+            dropout.
+        """
+        keys_values = self.project(query if key is None else key, value)
+        return self.attend(query, keys_values, keep_mask, return_weights, training)
+
+    def project(self, key: Tensor, value: Tensor | None = None) -> KeysValues:
+        """Projects keys and values into heads, to be attended to once or many times.
+
+        Returns:
+            Keys `(batch, heads, source_length, key_dim)` and values
+            `(batch, heads, source_length, value_dim)`.
+        """
+        value = key if value is None else value
+        return self._split(self.key_linear(key)), self._split(self.value_linear(value))
+
+    def attend(
+        self,
+        query: Tensor,
+        keys_values: KeysValues,
+        keep_mask: Tensor | None = None,
+        return_weights: bool = False,
+        training: bool | None = None,
+    ) -> Any:
+        """Attends from queries `(batch, target_length, model_dim)` to `project`'s result."""
+        keys, values = keys_values
+        queries = self._split(self.query_linear(query)) * self.key_dim**-0.5
+        scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))
+        weights = masked_softmax(scores, keep_mask)
+        heads = ops.matmul(self.drop(weights, training=training), values)
+        outputs = self.output_linear(self._merge(heads))
+        if keep_mask is not None:
+            outputs = outputs * _has_keys(keep_mask, outputs.dtype)
+        return (outputs, weights) if return_weights else outputs
+
+    def _split(self, states: Tensor) -> Tensor:
+        """`(batch, length, heads * width)` → `(batch, heads, length, width)`."""
+        width = states.shape[-1] // self.num_heads
+        shape = (-1, ops.shape(states)[1], self.num_heads, width)
+        return ops.transpose(ops.reshape(states, shape), (0, 2, 1, 3))
+
+    def _merge(self, heads: Tensor) -> Tensor:
+        """`(batch, heads, length, width)` → `(batch, length, heads * width)`."""
+        shape = (-1, ops.shape(heads)[2], self.num_heads * self.value_dim)
+        return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "dropout": self.dropout,
+        }
+
+    def compute_output_shape(self, query_shape: Any) -> Any:
+        """Returns the query's shape."""
+        return query_shape

@@ -1,0 +1,208 @@
+"""The decoder (paper, section 3.1), over a whole sequence or one token at a time with a cache:
+both run the same code, on keys and values that were just projected or that the cache holds."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.encoder import Block, Stack
+from keras_transformer.layers.masks import attention_mask
+
+Tensor = Any
+
+
+def write_cache(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
+    """Puts one position into a cache buffer.
+
+    Args:
+        cache: `(rows, heads, cache_length, width)`.
+        new: `(rows, heads, 1, width)`.
+        step: int32 scalar, the position to write, below cache_length.
+
+    Returns:
+        A buffer as `cache` with `new` at `step`.
+    """
+    here = ops.equal(ops.arange(ops.shape(cache)[2], dtype="int32"), step)
+    return ops.where(here[None, None, :, None], ops.cast(new, cache.dtype), cache)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class DecoderBlock(Block):
+    """Masked self-attention, attention to the encoder, feed-forward, each in a residual."""
+
+    def build(self, states_shape: Any) -> None:
+        """Creates the sub-layers for the states' width (the encoder's is the same)."""
+        self.self_attention = self._attention("self_attention")
+        self.self_attention_residual = self._residual("self_attention")
+        self.cross_attention = self._attention("cross_attention")
+        self.cross_attention_residual = self._residual("cross_attention")
+        self.feed_forward = self._feed_forward()
+        self.feed_forward_residual = self._residual("feed_forward")
+        for part in (
+            self.self_attention,
+            self.self_attention_residual,
+            self.cross_attention,
+            self.cross_attention_residual,
+            self.feed_forward,
+            self.feed_forward_residual,
+        ):
+            part.build(states_shape)
+
+    def call(
+        self,
+        states: Tensor,
+        encoder_states: Tensor,
+        keep_mask: Tensor | None = None,
+        source_keep_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Runs the block over whole sequences.
+
+        Args:
+            states: `(batch, target_length, model_dim)`.
+            encoder_states: `(batch, source_length, model_dim)`.
+            keep_mask: Boolean, broadcasts to `(batch, heads, target_length, target_length)`.
+            source_keep_mask: Boolean, broadcasts to
+                `(batch, heads, target_length, source_length)`.
+            training: Whether to apply dropout.
+
+        Returns:
+            `(batch, target_length, model_dim)`.
+        """
+        inputs = self.self_attention_residual.enter(states)
+        own = self.self_attention.project(inputs)
+        cross = self.cross_attention.project(encoder_states)
+        return self._run(states, inputs, own, keep_mask, cross, source_keep_mask, training)
+
+    def step(
+        self,
+        states: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor,
+        cross: KeysValues,
+        cache: KeysValues,
+    ) -> tuple[Tensor, KeysValues]:
+        """Runs the block on the token at position `step`.
+
+        Args:
+            states: `(rows, 1, model_dim)`, rows a multiple of the batch: the hypotheses of one
+                sentence stand side by side.
+            step: int32 scalar, tokens already in the cache.
+            source_keep_mask: Boolean `(batch, 1, 1, source_length)`.
+            cross: Projected encoder keys and values `(batch, heads, source_length, width)`.
+            cache: Keys and values `(rows, heads, cache_length, width)`.
+
+        Returns:
+            States `(rows, 1, model_dim)` and the cache with this position written.
+        """
+        inputs = self.self_attention_residual.enter(states)
+        keys, values = self.self_attention.project(inputs)
+        cache = (write_cache(cache[0], keys, step), write_cache(cache[1], values, step))
+        past = ops.arange(ops.shape(cache[0])[2], dtype="int32") <= step
+        states = self._run(
+            states, inputs, cache, past[None, None, None, :], cross, source_keep_mask, False
+        )
+        return states, cache
+
+    def _run(
+        self,
+        states: Tensor,
+        inputs: Tensor,
+        own: KeysValues,
+        keep_mask: Tensor | None,
+        cross: KeysValues,
+        source_keep_mask: Tensor | None,
+        training: bool | None,
+    ) -> Tensor:
+        attended = self.self_attention.attend(inputs, own, keep_mask, training=training)
+        states = self.self_attention_residual(states, attended, training=training)
+        attended = self._attend_source(
+            self.cross_attention_residual.enter(states), cross, source_keep_mask, training
+        )
+        states = self.cross_attention_residual(states, attended, training=training)
+        transformed = self.feed_forward(self.feed_forward_residual.enter(states))
+        return self.feed_forward_residual(states, transformed, training=training)
+
+    def _attend_source(
+        self,
+        states: Tensor,
+        cross: KeysValues,
+        source_keep_mask: Tensor | None,
+        training: bool | None,
+    ) -> Tensor:
+        # The beams of a sentence become queries of one row, so that its keys are not copied.
+        width = states.shape[-1]
+        queries = ops.reshape(states, (ops.shape(cross[0])[0], -1, width))
+        attended = self.cross_attention.attend(queries, cross, source_keep_mask, training=training)
+        return ops.reshape(attended, (-1, ops.shape(states)[1], width))
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Decoder(Stack):
+    """The decoder's N blocks."""
+
+    block_class = DecoderBlock
+
+    def call(
+        self,
+        states: Tensor,
+        encoder_states: Tensor,
+        keep_mask: Tensor,
+        source_keep_mask: Tensor,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Runs the blocks over whole sequences.
+
+        Args:
+            states: `(batch, target_length, model_dim)`.
+            encoder_states: `(batch, source_length, model_dim)`.
+            keep_mask: Boolean `(batch, target_length)`, True at real target tokens.
+            source_keep_mask: Boolean `(batch, source_length)`, True at real source tokens.
+            training: Whether to apply dropout.
+
+        Returns:
+            `(batch, target_length, model_dim)`.
+        """
+        mask = attention_mask(keep_mask, causal=True)
+        source_mask = attention_mask(source_keep_mask)
+        for block in self.blocks:
+            states = block(states, encoder_states, mask, source_mask, training=training)
+        return self._finish(states)
+
+    def project(self, encoder_states: Tensor) -> list[KeysValues]:
+        """Projects the encoder's states once for each block's cross-attention.
+
+        Returns:
+            For each block keys `(batch, heads, source_length, key_dim)` and values
+            `(batch, heads, source_length, value_dim)`.
+        """
+        return [block.cross_attention.project(encoder_states) for block in self.blocks]
+
+    def step(
+        self,
+        states: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+        caches: list[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Runs the blocks on one token.
+
+        Args:
+            states: `(rows, 1, model_dim)`.
+            step: int32 scalar, tokens already in the caches.
+            source_keep_mask: Boolean `(batch, source_length)`.
+            cross: `project`'s result.
+            caches: For each block what `DecoderBlock.step` takes.
+
+        Returns:
+            States `(rows, 1, model_dim)` and the caches with this position written.
+        """
+        mask = attention_mask(source_keep_mask)
+        new_caches = []
+        for block, keys_values, cache in zip(self.blocks, cross, caches, strict=True):
+            states, new_cache = block.step(states, step, mask, keys_values, cache)
+            new_caches.append(new_cache)
+        return self._finish(states), new_caches

@@ -1,0 +1,66 @@
+"""Token embedding and, with the same matrix, the final linear layer (paper, section 3.4)."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class TokenEmbedding(keras.layers.Layer):
+    """Looks ids up in a matrix and scales them by √model_dim; in reverse, makes logits.
+
+    The matrix starts as N(0, 1/model_dim): scaled tokens have unit variance, as the sinusoids
+    nearly do, and the logits of a normalised state have unit variance too.
+
+    Args:
+        vocab_size: Rows of the matrix.
+        model_dim: Width of a vector.
+
+    Input:
+        ids `(batch, length)`, integer; in reverse, states `(..., model_dim)`.
+
+    Output:
+        `(batch, length, model_dim)`; in reverse, logits `(..., vocab_size)`.
+    """
+
+    def __init__(self, vocab_size: int, model_dim: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+        self.model_dim = model_dim
+
+    def build(self, input_shape: Any = None) -> None:
+        """Creates the matrix `(vocab_size, model_dim)`."""
+        self.matrix = self.add_weight(
+            name="matrix",
+            shape=(self.vocab_size, self.model_dim),
+            initializer=keras.initializers.RandomNormal(stddev=self.model_dim**-0.5),
+        )
+
+    def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        """Embeds ids, or projects states onto the vocabulary where `reverse`."""
+        matrix = ops.cast(self.matrix, self.compute_dtype)
+        if reverse:
+            return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(matrix))
+        return ops.take(matrix, inputs, axis=0) * float(self.model_dim) ** 0.5
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "model_dim": self.model_dim,
+        }
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """Returns the shape of embedded ids."""
+        return (*input_shape, self.model_dim)
+
+    def compute_output_spec(self, inputs: Tensor, reverse: bool = False) -> keras.KerasTensor:
+        """Returns the symbolic output in either direction."""
+        shape = self.compute_output_shape(inputs.shape)
+        if reverse:
+            shape = (*inputs.shape[:-1], self.vocab_size)
+        return keras.KerasTensor(shape, dtype=self.compute_dtype)

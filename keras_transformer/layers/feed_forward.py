@@ -1,0 +1,52 @@
+"""The position-wise feed-forward layer: FFN(x) = max(0, xW1 + b1)W2 + b2 (paper, equation 2)."""
+
+from typing import Any
+
+import keras
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class FeedForward(keras.layers.Layer):
+    """Two linear layers with an activation between them, the same at every position.
+
+    Args:
+        hidden_dim: Width between the two, the paper's d_ff.
+        activation: A Keras activation (name or function).
+
+    Input and output:
+        `(batch, length, model_dim)`.
+    """
+
+    def __init__(self, hidden_dim: int, activation: Any = "relu", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.hidden_dim = hidden_dim
+        self.activation = keras.activations.get(activation)
+
+    def build(self, input_shape: Any) -> None:
+        """Creates both linear layers for the input's width."""
+        self.hidden = keras.layers.Dense(
+            self.hidden_dim, activation=self.activation, dtype=self.dtype_policy, name="hidden"
+        )
+        self.output_linear = keras.layers.Dense(
+            input_shape[-1], dtype=self.dtype_policy, name="output_linear"
+        )
+        self.hidden.build(input_shape)
+        self.output_linear.build((*input_shape[:-1], self.hidden_dim))
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Applies the layer to each position."""
+        return self.output_linear(self.hidden(inputs))
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "activation": keras.activations.serialize(self.activation),
+        }
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Returns the input's shape."""
+        return input_shape

@@ -1,0 +1,65 @@
+"""The residual connection round every sub-layer: LayerNorm(x + Sublayer(x)) (paper, section 3.1),
+or pre-norm, x + Sublayer(LayerNorm(x))."""
+
+from typing import Any
+
+import keras
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Residual(keras.layers.Layer):
+    """Dropout, addition and normalisation round a sub-layer.
+
+    `enter` gives what the sub-layer reads; the call joins its output to the input:
+    `states = residual(states, sublayer(residual.enter(states)))`.
+
+    Args:
+        norm: "post" normalises the sum, "pre" the sub-layer's input.
+        dropout: Probability of dropping a feature of the sub-layer's output.
+        epsilon: Added to the variance.
+
+    Input and output:
+        `(batch, length, model_dim)`.
+    """
+
+    def __init__(
+        self, norm: str = "post", dropout: float = 0.1, epsilon: float = 1e-5, **kwargs: Any
+    ) -> None:
+        if norm not in ("post", "pre"):
+            raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}.")
+        super().__init__(**kwargs)
+        self.norm = norm
+        self.dropout = dropout
+        self.epsilon = epsilon
+
+    def build(self, states_shape: Any) -> None:
+        """Creates the normalisation for the states' width."""
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=self.epsilon, dtype=self.dtype_policy, name="layer_norm"
+        )
+        self.layer_norm.build(states_shape)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
+
+    def enter(self, states: Tensor) -> Tensor:
+        """Returns the sub-layer's input."""
+        return self.layer_norm(states) if self.norm == "pre" else states
+
+    def call(self, states: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:
+        """Joins a sub-layer's outputs to the states it started from."""
+        joined = states + self.drop(outputs, training=training)
+        return joined if self.norm == "pre" else self.layer_norm(joined)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "norm": self.norm,
+            "dropout": self.dropout,
+            "epsilon": self.epsilon,
+        }
+
+    def compute_output_shape(self, states_shape: Any) -> Any:
+        """Returns the states' shape."""
+        return states_shape

@@ -1,0 +1,44 @@
+"""The paper's learning rate: linear warm-up, then the inverse square root (equation 3)."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """peak · min(step / warmup_steps, √(warmup_steps / step)), steps counted from 1.
+
+    Equation 3 is this schedule with `peak = (model_dim · warmup_steps) ** -0.5`, which
+    `WarmupSchedule.paper` computes.
+
+    Args:
+        peak: Highest learning rate, reached at `warmup_steps`.
+        warmup_steps: Number of updates over which the rate grows.
+    """
+
+    def __init__(self, peak: float, warmup_steps: int) -> None:
+        if peak <= 0:
+            raise ValueError(f"peak learning rate must be positive, got {peak}.")
+        if warmup_steps < 1:
+            raise ValueError(f"warmup_steps must be at least 1, got {warmup_steps}.")
+        self.peak = peak
+        self.warmup_steps = warmup_steps
+
+    @classmethod
+    def paper(cls, model_dim: int, warmup_steps: int = 4000) -> "WarmupSchedule":
+        """Returns the schedule of equation 3."""
+        return cls((model_dim * warmup_steps) ** -0.5, warmup_steps)
+
+    def __call__(self, step: Tensor) -> Tensor:
+        """Returns the learning rate of the update after `step` updates."""
+        step = ops.cast(step, "float32") + 1.0
+        warmup = float(self.warmup_steps)
+        return self.peak * ops.minimum(step / warmup, ops.sqrt(warmup / step))
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {"peak": self.peak, "warmup_steps": self.warmup_steps}
