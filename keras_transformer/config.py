@@ -1,5 +1,6 @@
 """The shape of a Transformer as one frozen, validated value; it becomes a model, a JSON file or a
-manifest entry, and holds the sizes of the paper's Table 3."""
+manifest entry, and holds the sizes of the paper's Table 3.
+"""
 
 import dataclasses
 import json
@@ -67,12 +68,13 @@ class TransformerConfig:
     """
 
     source_vocab_size: int
-    target_vocab_size: int | None = None
+    # None comes in only: `__post_init__` always leaves an integer.
+    target_vocab_size: int = None  # type: ignore[assignment]
     model_dim: int = 512
     feed_forward_dim: int = 2048
     num_heads: int = 8
-    key_dim: int | None = None
-    value_dim: int | None = None
+    key_dim: int = None  # type: ignore[assignment]
+    value_dim: int = None  # type: ignore[assignment]
     num_encoder_layers: int = 6
     num_decoder_layers: int = 6
     dropout: float = 0.1
@@ -125,9 +127,7 @@ class TransformerConfig:
                 raise TypeError(f"{name} must be a number, got {value!r}.")
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"{name} is a probability in [0, 1), got {getattr(self, name)}."
-                )
+                raise ValueError(f"{name} is a probability in [0, 1), got {getattr(self, name)}.")
         if not 0 < self.layer_norm_epsilon < 1:
             raise ValueError(
                 f"layer_norm_epsilon must lie between 0 and 1, got {self.layer_norm_epsilon}."
@@ -178,8 +178,8 @@ class TransformerConfig:
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the paper's equations."""
         width = self.model_dim
-        heads_in = self.num_heads * (2 * self.key_dim + self.value_dim)  # type: ignore[operator]
-        heads_out = self.num_heads * self.value_dim  # type: ignore[operator]
+        heads_in = self.num_heads * (2 * self.key_dim + self.value_dim)
+        heads_out = self.num_heads * self.value_dim
         attention = width * heads_in + heads_in + heads_out * width + width
         feed_forward = 2 * width * self.feed_forward_dim + self.feed_forward_dim + width
         norm = 2 * width
@@ -187,7 +187,7 @@ class TransformerConfig:
         decoder = self.num_decoder_layers * (2 * attention + feed_forward + 3 * norm)
         final_norms = 2 * norm if self.norm == "pre" else 0
         source, target = self.source_vocab_size, self.target_vocab_size
-        tokens = {"all": source, "target": source + target, "none": source + 2 * target}  # type: ignore[operator]
+        tokens = {"all": source, "target": source + target, "none": source + 2 * target}
         learned = 2 * (self.max_positions or 0) * width
         return encoder + decoder + final_norms + tokens[self.share_embeddings] * width + learned
 

@@ -1,5 +1,6 @@
 """Scaled dot-product attention and multi-head attention (paper, sections 3.2.1 and 3.2.2), for a
-whole sequence, for one step with a cache, and for keys and values projected once."""
+whole sequence, for one step with a cache, and for keys and values projected once.
+"""
 
 from typing import Any
 

@@ -1,5 +1,6 @@
 """The decoder (paper, section 3.1), over a whole sequence or one token at a time with a cache:
-both run the same code, on keys and values that were just projected or that the cache holds."""
+both run the same code, on keys and values that were just projected or that the cache holds.
+"""
 
 from typing import Any
 

@@ -1,5 +1,6 @@
 """Position vectors, sinusoidal (paper, section 3.5) or learned; positions count real tokens, so
-padding on either side of a sequence moves nothing."""
+padding on either side of a sequence moves nothing.
+"""
 
 from typing import Any
 

@@ -1,5 +1,6 @@
 """The residual connection round every sub-layer: LayerNorm(x + Sublayer(x)) (paper, section 3.1),
-or pre-norm, x + Sublayer(LayerNorm(x))."""
+or pre-norm, x + Sublayer(LayerNorm(x)).
+"""
 
 from typing import Any
 

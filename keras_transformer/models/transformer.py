@@ -1,5 +1,6 @@
 """The encoder-decoder Transformer as a functional Keras model (paper, figure 1): source and target
-ids come in, logits leave; beside it the two functions that decoding with a cache needs."""
+ids come in, logits leave; beside it the two functions that decoding with a cache needs.
+"""
 
 from typing import Any
 
@@ -123,9 +124,7 @@ class Transformer(keras.Model):
         """
         position = self._parts["target_positions"].encode(step)
         states = self._parts["target_tokens"](target_ids[:, None]) + position
-        states, caches = self._parts["decoder"].step(
-            states, step, source_keep_mask, cross, caches
-        )
+        states, caches = self._parts["decoder"].step(states, step, source_keep_mask, cross, caches)
         logits = _to_logits(self._parts, states)[:, 0]
         return ops.cast(logits, "float32"), caches
 
@@ -191,7 +190,7 @@ def _make_parts(config: TransformerConfig) -> dict[str, Any]:
 
 
 def _make_positions(config: TransformerConfig, name: str) -> keras.layers.Layer:
-    if config.positions == "learned":
+    if config.max_positions is not None:
         return LearnedPositions(config.model_dim, config.max_positions, name=name)
     return SinusoidalPositions(config.model_dim, name=name)
 
@@ -207,7 +206,9 @@ def _decode(
     parts: dict[str, Any], target_ids: Tensor, encoder_states: Tensor, source_ids: Tensor
 ) -> Tensor:
     keep = padding_mask(target_ids)
-    states = parts["target_drop"](parts["target_tokens"](target_ids) + parts["target_positions"](keep))
+    states = parts["target_drop"](
+        parts["target_tokens"](target_ids) + parts["target_positions"](keep)
+    )
     states = parts["decoder"](
         states,
         encoder_states,
