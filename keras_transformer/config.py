@@ -19,6 +19,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "num_encoder_layers": 4,
         "num_decoder_layers": 4,
         "dropout": 0.3,
+        "norm": "pre",
     },
     "small": {
         "model_dim": 256,
@@ -27,6 +28,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "num_encoder_layers": 4,
         "num_decoder_layers": 4,
         "dropout": 0.2,
+        "norm": "pre",
     },
     "base": {},
     "big": {"model_dim": 1024, "feed_forward_dim": 4096, "num_heads": 16, "dropout": 0.3},

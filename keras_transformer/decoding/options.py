@@ -1,6 +1,7 @@
 """What a caller may ask of a search and what it gets back; needs neither Keras nor TensorFlow."""
 
 import dataclasses
+import math
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,8 +37,11 @@ class SearchOptions:
                 f"num_hypotheses ({self.num_hypotheses}) is more than beam_size "
                 f"({self.beam_size}): raise beam_size or ask for fewer."
             )
-        if not self.length_penalty >= 0:
-            raise ValueError(f"length_penalty must be 0 or more, got {self.length_penalty}.")
+        penalty = self.length_penalty
+        if isinstance(penalty, bool) or not isinstance(penalty, int | float):
+            raise TypeError(f"length_penalty must be a number, got {penalty!r}.")
+        if not (math.isfinite(penalty) and penalty >= 0):
+            raise ValueError(f"length_penalty must be finite and at least 0, got {penalty}.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@
 decoded once with a key/value cache.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_transformer.decoding.options import Hypothesis, SearchOptions
-from keras_transformer.decoding.search import SearchResult, search
+from keras_transformer.decoding.search import IMPOSSIBLE, SearchResult, search
 from keras_transformer.models import Transformer
 from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
@@ -111,8 +112,7 @@ class Translator:
         Returns:
             For each sentence its best hypotheses as (ids, score, log-probability).
         """
-        chosen = SearchOptions(**options)
-        self._check_lengths(sources, chosen)
+        chosen = self._fit_positions(sources, SearchOptions(**options))
         results: list[list[tuple[list[int], float, float]]] = [[([], 0.0, 0.0)] for _ in sources]
         for places in self._batches(sources, chosen):
             batch = _pad([[*sources[place], EOS_ID] for place in places])
@@ -123,24 +123,24 @@ class Translator:
                 results[place] = [
                     (_strip(row), float(score), float(total))
                     for row, score, total in zip(ids, scores, totals, strict=True)
+                    if score > IMPOSSIBLE / 2  # Fewer only where fewer are possible at all.
                 ]
         return results
 
-    def _check_lengths(self, sources: Sequence[Sequence[int]], options: SearchOptions) -> None:
+    def _fit_positions(
+        self, sources: Sequence[Sequence[int]], options: SearchOptions
+    ) -> SearchOptions:
+        """Checks the sources against learned positions and limits the output to them."""
         limit = self.model.config.max_positions
         if limit is None:
-            return
-        if options.max_length > limit:
-            raise ValueError(
-                f"max_length ({options.max_length}) is more than the model's max_positions "
-                f"({limit}): ask for max_length={limit} or less."
-            )
+            return options
         for number, source in enumerate(sources):
             if len(source) + 1 > limit:
                 raise ValueError(
                     f"sentence {number} has {len(source) + 1} tokens, more than the model's "
                     f"max_positions ({limit}): split it."
                 )
+        return dataclasses.replace(options, max_length=min(options.max_length, limit))
 
     def _batches(
         self, sources: Sequence[Sequence[int]], options: SearchOptions

@@ -7,6 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.initializers import linear_initializer
+
 Tensor = Any
 KeysValues = tuple[Tensor, Tensor]
 
@@ -22,6 +24,10 @@ def masked_softmax(scores: Tensor, keep_mask: Tensor | None) -> Tensor:
         Weights shaped as `scores`: exactly 0 where not allowed, and a row of zeros where
         nothing is allowed.
     """
+    if scores.shape[-1] == 1:
+        # One key gets all; Keras warns about a softmax over a single entry.
+        weights = ops.ones_like(scores)
+        return weights if keep_mask is None else weights * ops.cast(keep_mask, weights.dtype)
     if keep_mask is None:
         return ops.softmax(scores, axis=-1)
     # Adding a bias broadcasts faster than selecting; float16 has no -1e9.
@@ -63,13 +69,18 @@ class MultiHeadAttention(keras.layers.Layer):
         dropout: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        for name, value in (("num_heads", num_heads), ("key_dim", key_dim)):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
+        value_dim = key_dim if value_dim is None else value_dim
+        for name, width in (
+            ("num_heads", num_heads),
+            ("key_dim", key_dim),
+            ("value_dim", value_dim),
+        ):
+            if width < 1:
+                raise ValueError(f"{name} must be at least 1, got {width}.")
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
-        self.value_dim = value_dim or key_dim
+        self.value_dim = value_dim
         self.dropout = dropout
 
     def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
@@ -82,7 +93,12 @@ class MultiHeadAttention(keras.layers.Layer):
             "output": ((None, None, self.num_heads * self.value_dim), query_shape[-1]),
         }
         for name, (input_shape, width) in widths.items():
-            linear = keras.layers.Dense(width, dtype=self.dtype_policy, name=name)
+            linear = keras.layers.Dense(
+                width,
+                kernel_initializer=linear_initializer(),
+                dtype=self.dtype_policy,
+                name=name,
+            )
             linear.build(input_shape)
             setattr(self, f"{name}_linear", linear)
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
@@ -168,3 +184,20 @@ class MultiHeadAttention(keras.layers.Layer):
     def compute_output_shape(self, query_shape: Any) -> Any:
         """Returns the query's shape."""
         return query_shape
+
+    def compute_output_spec(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        keep_mask: Tensor | None = None,
+        return_weights: bool = False,
+        training: bool | None = None,
+    ) -> Any:
+        """Returns the symbolic output, with `return_weights` the weights' too."""
+        outputs = keras.KerasTensor(query.shape, dtype=self.compute_dtype)
+        if not return_weights:
+            return outputs
+        keys = query if key is None else key
+        shape = (query.shape[0], self.num_heads, query.shape[1], keys.shape[1])
+        return outputs, keras.KerasTensor(shape, dtype=self.compute_dtype)

@@ -27,6 +27,9 @@ class TokenEmbedding(keras.layers.Layer):
     """
 
     def __init__(self, vocab_size: int, model_dim: int, **kwargs: Any) -> None:
+        for name, value in (("vocab_size", vocab_size), ("model_dim", model_dim)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}.")
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.model_dim = model_dim

@@ -137,6 +137,8 @@ class Stack(Block):
     block_class: type[Block]
 
     def __init__(self, num_layers: int, **block_arguments: Any) -> None:
+        if num_layers < 1:
+            raise ValueError(f"num_layers must be at least 1, got {num_layers}.")
         super().__init__(**block_arguments)
         self.num_layers = num_layers
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import keras
 
+from keras_transformer.layers.initializers import linear_initializer
+
 Tensor = Any
 
 
@@ -20,6 +22,8 @@ class FeedForward(keras.layers.Layer):
     """
 
     def __init__(self, hidden_dim: int, activation: Any = "relu", **kwargs: Any) -> None:
+        if hidden_dim < 1:
+            raise ValueError(f"hidden_dim must be at least 1, got {hidden_dim}.")
         super().__init__(**kwargs)
         self.hidden_dim = hidden_dim
         self.activation = keras.activations.get(activation)
@@ -27,10 +31,17 @@ class FeedForward(keras.layers.Layer):
     def build(self, input_shape: Any) -> None:
         """Creates both linear layers for the input's width."""
         self.hidden = keras.layers.Dense(
-            self.hidden_dim, activation=self.activation, dtype=self.dtype_policy, name="hidden"
+            self.hidden_dim,
+            activation=self.activation,
+            kernel_initializer=linear_initializer(),
+            dtype=self.dtype_policy,
+            name="hidden",
         )
         self.output_linear = keras.layers.Dense(
-            input_shape[-1], dtype=self.dtype_policy, name="output_linear"
+            input_shape[-1],
+            kernel_initializer=linear_initializer(),
+            dtype=self.dtype_policy,
+            name="output_linear",
         )
         self.hidden.build(input_shape)
         self.output_linear.build((*input_shape[:-1], self.hidden_dim))

@@ -30,6 +30,8 @@ class Positions(keras.layers.Layer):
     """
 
     def __init__(self, model_dim: int, **kwargs: Any) -> None:
+        if model_dim < 1:
+            raise ValueError(f"model_dim must be at least 1, got {model_dim}.")
         super().__init__(**kwargs)
         self.model_dim = model_dim
 
@@ -82,6 +84,8 @@ class LearnedPositions(Positions):
     """
 
     def __init__(self, model_dim: int, max_positions: int, **kwargs: Any) -> None:
+        if max_positions < 1:
+            raise ValueError(f"max_positions must be at least 1, got {max_positions}.")
         super().__init__(model_dim, **kwargs)
         self.max_positions = max_positions
 

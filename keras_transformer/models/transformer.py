@@ -33,7 +33,8 @@ def build_transformer(config: TransformerConfig) -> "Transformer":
 
     Example:
         >>> model = build_transformer(TransformerConfig.preset("tiny", vocab_size=100))
-        >>> model({"source_ids": [[5, 6, 3]], "target_ids": [[2, 7]]}).shape
+        >>> source_ids, target_ids = ops.array([[5, 6, 3]]), ops.array([[2, 7]])
+        >>> model({"source_ids": source_ids, "target_ids": target_ids}).shape
         TensorShape([1, 2, 100])
     """
     return Transformer(config)
@@ -142,13 +143,23 @@ class Transformer(keras.Model):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config as plain values."""
-        return {"config": self.config.to_dict(), "name": self.name, "trainable": self.trainable}
+        return {
+            "config": self.config.to_dict(),
+            "dtype_policy": self.dtype_policy.name,
+            "name": self.name,
+            "trainable": self.trainable,
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "Transformer":
-        """Builds the model from `get_config`'s result."""
+        """Builds the model from `get_config`'s result, in the policy it was built in first."""
         settings = dict(config)
-        return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
+        policy = keras.config.dtype_policy()
+        keras.config.set_dtype_policy(settings.pop("dtype_policy", policy))
+        try:
+            return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
+        finally:
+            keras.config.set_dtype_policy(policy)
 
 
 def _make_parts(config: TransformerConfig) -> dict[str, Any]:

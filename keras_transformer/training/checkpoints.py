@@ -56,24 +56,17 @@ def load_checkpoint(model: keras.Model, path: Path) -> None:
     """
     variables = _variables(model)
     with np.load(path, allow_pickle=False) as saved:
-        missing = sorted(set(variables) ^ set(saved.files))
-        if missing:
-            raise ValueError(
-                f"{path} does not fit the model: {len(missing)} variables are on one side only, "
-                f"such as {missing[0]!r}. Resume with the settings the run was started with."
-            )
-        for name, variable in variables.items():
-            if tuple(variable.shape) != saved[name].shape:
-                raise ValueError(
-                    f"{path} holds {name!r} of shape {saved[name].shape}, but the model's is "
-                    f"{tuple(variable.shape)}."
-                )
+        _check_fit(path, saved, variables)
         for name, variable in variables.items():
             variable.assign(saved[name])
 
 
 def average_checkpoints(model: keras.Model, paths: Sequence[Path]) -> None:
-    """Sets the model's trainable weights to their mean over checkpoints (paper, section 6.1)."""
+    """Sets the model's trainable weights to their mean over checkpoints (paper, section 6.1).
+
+    Raises:
+        ValueError: There is no checkpoint, or one holds other variables than the model has.
+    """
     if not paths:
         raise ValueError("paths must hold at least one checkpoint, got none.")
     names = [name for name, variable in _variables(model).items() if variable.trainable]
@@ -81,6 +74,7 @@ def average_checkpoints(model: keras.Model, paths: Sequence[Path]) -> None:
     sums: dict[str, np.ndarray] = {}
     for path in paths:
         with np.load(path, allow_pickle=False) as saved:
+            _check_fit(path, saved, _variables(model))
             for name in names:
                 sums[name] = sums.get(name, 0.0) + saved[name].astype(np.float64)
     variables = _variables(model)
@@ -94,6 +88,21 @@ def prune_checkpoints(directory: Path, keep: int) -> None:
         path.unlink()
     for path in directory.glob("*.partial"):
         path.unlink()
+
+
+def _check_fit(path: Path, saved: Any, variables: dict[str, Any]) -> None:
+    missing = sorted(set(variables) ^ set(saved.files))
+    if missing:
+        raise ValueError(
+            f"{path} does not fit the model: {len(missing)} variables are on one side only, "
+            f"such as {missing[0]!r}. Resume with the settings the run was started with."
+        )
+    for name, variable in variables.items():
+        if tuple(variable.shape) != saved[name].shape:
+            raise ValueError(
+                f"{path} holds {name!r} of shape {saved[name].shape}, but the model's is "
+                f"{tuple(variable.shape)}."
+            )
 
 
 def _variables(model: keras.Model) -> dict[str, Any]:

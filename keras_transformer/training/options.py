@@ -1,6 +1,7 @@
 """How to train, apart from the model's shape: one value, written to the run directory."""
 
 import dataclasses
+import math
 from typing import Any
 
 
@@ -28,17 +29,18 @@ class TrainOptions:
 
     Raises:
         ValueError: A value is out of range; the message names it.
+        TypeError: A count is no integer or a rate no number.
     """
 
     epochs: int = 30
     max_steps: int | None = None
-    batch_tokens: int = 2048
-    learning_rate: float = 0.002
+    batch_tokens: int = 1024
+    learning_rate: float = 0.004
     warmup_steps: int = 500
     label_smoothing: float = 0.1
     beta_2: float = 0.98
     epsilon: float = 1e-9
-    clip_norm: float | None = None
+    clip_norm: float | None = 1.0
     average_checkpoints: int = 5
     checkpoint_steps: int | None = None
     max_length: int = 256
@@ -47,31 +49,41 @@ class TrainOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        positive = (
+        self._check_types()
+        for name in (
             "epochs",
             "max_steps",
             "batch_tokens",
             "learning_rate",
             "warmup_steps",
+            "epsilon",
             "clip_norm",
             "average_checkpoints",
             "checkpoint_steps",
             "max_length",
-        )
-        optional = ("max_steps", "clip_norm", "checkpoint_steps")
-        for name in positive:
+        ):
             value = getattr(self, name)
-            if value is None and name in optional:
-                continue
-            if not value > 0:
+            if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be positive, got {value}.")
+        if not 0 <= self.beta_2 < 1:
+            raise ValueError(f"beta_2 must lie in [0, 1), got {self.beta_2}.")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}.")
-        if self.dtype_policy not in ("float32", "mixed_bfloat16", "mixed_float16"):
+        # Not mixed_float16: its loss scaling skips updates, so steps and batches would part.
+        if self.dtype_policy not in ("float32", "mixed_bfloat16"):
             raise ValueError(
-                "dtype_policy must be 'float32', 'mixed_bfloat16' or 'mixed_float16', got "
-                f"{self.dtype_policy!r}."
+                f"dtype_policy must be 'float32' or 'mixed_bfloat16', got {self.dtype_policy!r}."
             )
+
+    def _check_types(self) -> None:
+        for field in dataclasses.fields(self):
+            value, kind = getattr(self, field.name), str(field.type)
+            if value is None and "None" in kind:
+                continue
+            if "int" in kind and (isinstance(value, bool) or not isinstance(value, int)):
+                raise TypeError(f"{field.name} must be an integer, got {value!r}.")
+            if "float" in kind and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise TypeError(f"{field.name} must be a number, got {value!r}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

@@ -82,6 +82,11 @@ def train(
         run, corpus, vocab_size, tokenizer_type, joint_vocabulary
     )
     config = _config(preset, overrides or {}, source_tokenizer, target_tokenizer)
+    if config.max_positions is not None and options.max_length > config.max_positions:
+        raise ValueError(
+            f"max_length ({options.max_length}) is more than the model's max_positions "
+            f"({config.max_positions}): lower max_length or raise max_positions."
+        )
     encoded = encode_pairs(corpus.train, source_tokenizer, target_tokenizer, options.max_length)
     print(f"training pairs: {encoded.report}")
     valid = None
@@ -94,6 +99,9 @@ def train(
         "options": options.to_dict(),
         "data": {
             "origin": corpus.train.origin,
+            "vocab_size": vocab_size,
+            "tokenizer_type": tokenizer_type,
+            "joint_vocabulary": joint_vocabulary,
             "train": dataclasses.asdict(encoded.report),
             "valid": dataclasses.asdict(valid.report) if valid else None,
         },
@@ -124,7 +132,7 @@ def compile_transformer(model: Transformer, options: TrainOptions) -> Transforme
         weighted_metrics=[TokenAccuracy(), Perplexity()],
         jit_compile=options.jit_compile,
     )
-    optimizer.build(model.trainable_variables)
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
@@ -229,6 +237,7 @@ def _fit(
             keras.callbacks.TensorBoard(str(run.logs), write_graph=False),
             *callbacks,
         ],
+        shuffle=False,
         verbose=1 if sys.stdout.isatty() else 2,
     )
     return history

@@ -63,7 +63,9 @@ class RunDirectory:
         return TransformerConfig.load(self._existing(CONFIG))
 
     def save_tokenizers(self, source: Tokenizer, target: Tokenizer) -> None:
-        """Writes one tokenizer file where both sides share it, else two."""
+        """Writes one tokenizer file where both sides share it, else two; older ones go."""
+        for name in (TOKENIZER, SOURCE_TOKENIZER, TARGET_TOKENIZER):
+            (self.path / name).unlink(missing_ok=True)
         if source is target:
             source.save(self.path / TOKENIZER)
         else:

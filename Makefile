@@ -1,0 +1,41 @@
+# Two commands: `make demo` shows the whole path, `make test` runs everything CI runs.
+# Both make the virtual environment first, from the lock file.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+SOURCES := keras_transformer export
+PYTEST_FLAGS ?=
+
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+export PYTHONUNBUFFERED := 1
+
+.PHONY: demo test lock clean
+
+demo: $(INSTALLED)
+	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
+	$(BIN)/keras-transformer export runs/demo --format onnx --output exported/demo --overwrite
+	$(BIN)/python examples/demo.py exported/demo
+
+test: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# Without build isolation the pinned setuptools builds our package: nothing unpinned is fetched.
+$(INSTALLED): requirements.lock setup.py pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+lock: $(INSTALLED)
+	$(BIN)/uv pip compile setup.py --all-extras --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command "make lock" --upgrade \
+		--output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info runs exported
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis

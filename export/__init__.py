@@ -1,0 +1,34 @@
+"""Exported artefacts: `export_onnx` writes one from a Keras model, `OnnxTranslator` translates with
+it where no TensorFlow is installed; `Manifest` is what they agree on. Names load on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .manifest import Manifest
+    from .onnx.export import export_onnx
+    from .runtime.translator import Hypothesis, OnnxTranslator
+
+__all__ = ["Hypothesis", "Manifest", "OnnxTranslator", "export_onnx"]
+
+_HOMES = {
+    "Hypothesis": "runtime.translator",
+    "Manifest": "manifest",
+    "OnnxTranslator": "runtime.translator",
+    "export_onnx": "onnx.export",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the module that defines the public name `name` and keep the value here."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, loaded or not, for completion."""
+    return sorted({*globals(), *__all__})

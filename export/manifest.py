@@ -1,0 +1,235 @@
+"""The contract between exporter and runtime: `manifest.json`, which names an artefact's files with
+their SHA-256, the graphs' inputs and outputs, the special ids and the model's sizes.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FORMAT = "keras-transformer-onnx"
+FORMAT_VERSION = 1
+MANIFEST_FILE = "manifest.json"
+ENCODER_FILE = "encoder.onnx"
+DECODER_FILE = "decoder.onnx"
+TOKENIZER_FILE = "tokenizer.model"
+SOURCE_TOKENIZER_FILE = "source_tokenizer.model"
+TARGET_TOKENIZER_FILE = "target_tokenizer.model"
+
+GRAPHS = ("encoder", "decoder")
+SIDES = ("source", "target")
+SPECIAL_IDS = ("pad", "unk", "bos", "eos")
+_DTYPES = ("int32", "float32")
+_HASH_BLOCK_BYTES = 1 << 20
+_INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TensorSpec:
+    """One input or output of a graph.
+
+    Args:
+        name: Its name in the graph.
+        dtype: "int32" or "float32".
+        shape: Sizes; a string names an axis whose size the caller chooses, the same string the
+            same size everywhere in one graph. An empty shape is a scalar.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StoredFile:
+    """One file of the artefact: its plain name and the SHA-256 of its bytes in hexadecimal."""
+
+    file: str
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Graph(StoredFile):
+    """One ONNX graph: its file, and its inputs and outputs in the order they are declared."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What an artefact holds; `docs/onnx_artefact.md` explains every field to other languages.
+
+    Args:
+        config: The model's `TransformerConfig` as plain values.
+        special_ids: Token ids of "pad", "unk", "bos" and "eos".
+        opset: ONNX operator set of both graphs (default domain only).
+        graphs: "encoder" and "decoder".
+        tokenizers: SentencePiece models for "source" and "target", the same file where the
+            vocabulary is shared.
+        max_difference: Largest absolute difference from Keras that the export's check measured.
+        producer: Versions of the packages that wrote the artefact.
+        format_version: Version of this contract.
+
+    Raises:
+        ValueError: A field contradicts the contract; the message names it.
+    """
+
+    config: Mapping[str, Any]
+    special_ids: Mapping[str, int]
+    opset: int
+    graphs: Mapping[str, Graph]
+    tokenizers: Mapping[str, StoredFile]
+    max_difference: float
+    producer: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+
+    def __post_init__(self) -> None:
+        for field, expected in (
+            ("special_ids", SPECIAL_IDS),
+            ("graphs", GRAPHS),
+            ("tokenizers", SIDES),
+        ):
+            if set(getattr(self, field)) != set(expected):
+                raise ValueError(
+                    f"{field} must have the keys {', '.join(expected)}, got "
+                    f"{', '.join(getattr(self, field)) or 'none'}."
+                )
+        for entry in (*self.graphs.values(), *self.tokenizers.values()):
+            if os.path.basename(entry.file) != entry.file or entry.file in ("", ".", ".."):
+                raise ValueError(f"file must be a name without a folder, got {entry.file!r}.")
+        for graph in self.graphs.values():
+            for tensor in (*graph.inputs, *graph.outputs):
+                if tensor.dtype not in _DTYPES:
+                    raise ValueError(
+                        f"dtype of {tensor.name} must be one of {', '.join(_DTYPES)}, "
+                        f"got {tensor.dtype!r}."
+                    )
+
+    @classmethod
+    def read(cls, directory: str | os.PathLike[str]) -> "Manifest":
+        """Reads an artefact's manifest; the other files are not touched (see `verify`).
+
+        Args:
+            directory: The artefact.
+
+        Raises:
+            FileNotFoundError: The directory or its manifest is missing.
+            ValueError: The manifest is no JSON, of another format or version, or incomplete.
+        """
+        path = Path(directory) / MANIFEST_FILE
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"no directory {path.parent}: export a model there first.")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{path.parent} holds no {MANIFEST_FILE}: it is no exported artefact."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8 text; export the model again.") from error
+        try:
+            return cls.from_json(text)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def write(self, directory: str | os.PathLike[str]) -> None:
+        """Writes `manifest.json` into a directory."""
+        (Path(directory) / MANIFEST_FILE).write_text(self.to_json(), encoding="utf-8")
+
+    def verify(self, directory: str | os.PathLike[str]) -> None:
+        """Checks that every file is there and holds the bytes that were exported.
+
+        Raises:
+            FileNotFoundError: A file is missing; the message names it.
+            ValueError: A file's SHA-256 is not the manifest's.
+        """
+        entries = {entry.file: entry for entry in self.graphs.values()}
+        entries.update({entry.file: entry for entry in self.tokenizers.values()})
+        for entry in entries.values():
+            path = Path(directory) / entry.file
+            if not path.is_file():
+                raise FileNotFoundError(
+                    f"{path} is missing, though {MANIFEST_FILE} names it: copy the artefact whole."
+                )
+            found = sha256_of(path)
+            if found != entry.sha256:
+                raise ValueError(
+                    f"{path} has SHA-256 {found}, expected {entry.sha256}: the file was changed or "
+                    "cut short; copy or export the artefact again."
+                )
+
+    def to_json(self) -> str:
+        """Returns the manifest as JSON text."""
+        text = json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2)
+        # A shape stands on one line; names hold no brackets.
+        return _INNERMOST_LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Manifest":
+        """Reads `to_json`'s text back.
+
+        Raises:
+            ValueError: As for `read`.
+        """
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"not valid JSON ({error}): the file was cut short or edited; export again."
+            ) from error
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            found = values.get("format") if isinstance(values, dict) else type(values).__name__
+            raise ValueError(f"format must be {FORMAT!r}, got {found!r}.")
+        if values.get("format_version") != FORMAT_VERSION:
+            raise ValueError(
+                f"format_version must be {FORMAT_VERSION}, got {values.get('format_version')!r}: "
+                "read it with the version of keras-transformer that wrote it, or export again."
+            )
+        try:
+            return _from_values(values)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"a field is missing or of the wrong kind: {error!r}.") from error
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Returns the SHA-256 of a file's bytes in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(_HASH_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _from_values(values: dict[str, Any]) -> Manifest:
+    graphs = {
+        name: Graph(
+            file=str(graph["file"]),
+            sha256=str(graph["sha256"]),
+            inputs=tuple(map(_tensor, graph["inputs"])),
+            outputs=tuple(map(_tensor, graph["outputs"])),
+        )
+        for name, graph in values["graphs"].items()
+    }
+    tokenizers = {
+        side: StoredFile(file=str(entry["file"]), sha256=str(entry["sha256"]))
+        for side, entry in values["tokenizers"].items()
+    }
+    return Manifest(
+        config=dict(values["config"]),
+        special_ids={name: int(token) for name, token in values["special_ids"].items()},
+        opset=int(values["opset"]),
+        graphs=graphs,
+        tokenizers=tokenizers,
+        max_difference=float(values["max_difference"]),
+        producer=dict(values.get("producer", {})),
+    )
+
+
+def _tensor(values: dict[str, Any]) -> TensorSpec:
+    shape = tuple(size if isinstance(size, str) else int(size) for size in values["shape"])
+    return TensorSpec(name=str(values["name"]), dtype=str(values["dtype"]), shape=shape)

@@ -1,0 +1,1 @@
+"""From a Keras model to a checked ONNX artefact; needs the extra `train`."""

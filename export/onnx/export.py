@@ -1,0 +1,214 @@
+"""Writes the ONNX artefact: a Keras model and its tokenizers come in; a directory leaves that was
+checked against Keras before it got its name.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+try:
+    import keras
+    import onnx
+
+    from .checks import check_numbers, check_operators
+    from .graphs import decoder_graph, decoder_specs, encoder_graph, encoder_specs
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f'export_onnx needs {error.name}: install it with `pip install "keras-transformer[train]"`.'
+    ) from error
+
+from keras_transformer.models.transformer import Transformer
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from keras_transformer.text.tokenizer import Tokenizer
+
+from ..manifest import (
+    DECODER_FILE,
+    ENCODER_FILE,
+    MANIFEST_FILE,
+    SOURCE_TOKENIZER_FILE,
+    TARGET_TOKENIZER_FILE,
+    TOKENIZER_FILE,
+    Graph,
+    Manifest,
+    StoredFile,
+    sha256_of,
+)
+
+_LOWEST_OPSET = 18
+
+
+def export_onnx(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    directory: str | os.PathLike[str],
+    *,
+    target_tokenizer: Tokenizer | None = None,
+    opset: int = 18,
+    overwrite: bool = False,
+) -> Path:
+    """Writes a model as an ONNX artefact that `OnnxTranslator` and other languages run.
+
+    The artefact appears under its name only when it is complete and its numbers agree with Keras
+    to 1e-4. A model of another dtype policy is exported in float32, the type of its weights.
+
+    Args:
+        model: A model of `build_transformer`.
+        tokenizer: The source tokenizer, and the target's where the vocabulary is shared.
+        directory: Name of the artefact, written beside its final place first.
+        target_tokenizer: The target tokenizer, where there are two vocabularies.
+        opset: ONNX operator set, 18 or newer.
+        overwrite: Replace the directory where it exists.
+
+    Returns:
+        The artefact's path.
+
+    Raises:
+        FileExistsError: The directory exists and `overwrite` is False, or is no artefact.
+        TypeError: The model is no `Transformer`.
+        ValueError: A tokenizer's size is not the model's, `opset` is too old, or the graphs differ
+            from Keras.
+    """
+    final = Path(os.path.abspath(directory))
+    _check_arguments(model, tokenizer, target_tokenizer or tokenizer, opset)
+    _check_place(final, overwrite)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary_sibling(final) as temporary:
+        _write(_in_float32(model), tokenizer, target_tokenizer, temporary, opset)
+        _put_in_place(temporary, final)
+    return Path(directory)
+
+
+def _check_arguments(model: Transformer, source: Tokenizer, target: Tokenizer, opset: int) -> None:
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"export_onnx needs Keras on TensorFlow, got the backend {keras.backend.backend()!r}: "
+            "set KERAS_BACKEND=tensorflow."
+        )
+    if not isinstance(model, Transformer):
+        raise TypeError(
+            f"model must come from build_transformer, got {type(model).__name__}: load it with "
+            "keras.saving.load_model after importing keras_transformer.models.transformer."
+        )
+    for side, tokenizer in (("source", source), ("target", target)):
+        size = getattr(model.config, f"{side}_vocab_size")
+        if tokenizer.vocab_size != size:
+            raise ValueError(
+                f"the {side} tokenizer has {tokenizer.vocab_size} ids, but the model's "
+                f"{side}_vocab_size is {size}: give the tokenizer it was trained with."
+            )
+    if opset < _LOWEST_OPSET:
+        raise ValueError(f"opset must be at least {_LOWEST_OPSET}, got {opset}.")
+
+
+def _check_place(final: Path, overwrite: bool) -> None:
+    if not os.path.lexists(final):
+        return
+    if not overwrite:
+        raise FileExistsError(f"{final} exists: choose another directory, or overwrite=True.")
+    # Overwriting deletes: never what export_onnx did not write itself.
+    if not (final / MANIFEST_FILE).is_file() and (not final.is_dir() or any(final.iterdir())):
+        raise FileExistsError(
+            f"{final} exists and holds no {MANIFEST_FILE}: it is no artefact and will not be "
+            "replaced; choose another directory."
+        )
+
+
+def _in_float32(model: Transformer) -> Transformer:
+    """Returns the model itself, or its float32 twin where layers compute in another type."""
+    if all(layer.compute_dtype == "float32" for layer in model.layers):
+        return model
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float32")
+    try:
+        twin = Transformer(model.config)
+    finally:
+        keras.config.set_dtype_policy(policy)
+    twin.set_weights([keras.ops.convert_to_numpy(w).astype("float32") for w in model.weights])
+    return twin
+
+
+def _write(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer | None,
+    directory: Path,
+    opset: int,
+) -> None:
+    onnx.save(encoder_graph(model, opset), str(directory / ENCODER_FILE))
+    onnx.save(decoder_graph(model, opset), str(directory / DECODER_FILE))
+    if target_tokenizer is None:
+        names = {"source": TOKENIZER_FILE, "target": TOKENIZER_FILE}
+        tokenizer.save(directory / TOKENIZER_FILE)
+    else:
+        names = {"source": SOURCE_TOKENIZER_FILE, "target": TARGET_TOKENIZER_FILE}
+        tokenizer.save(directory / SOURCE_TOKENIZER_FILE)
+        target_tokenizer.save(directory / TARGET_TOKENIZER_FILE)
+    manifest = _describe(model, directory, names, opset)
+    for graph in manifest.graphs.values():
+        check_operators(directory / graph.file)
+    difference = check_numbers(model, manifest, directory)
+    replace(manifest, max_difference=difference).write(directory)
+    Manifest.read(directory).verify(directory)
+
+
+def _describe(
+    model: Transformer, directory: Path, tokenizer_files: dict[str, str], opset: int
+) -> Manifest:
+    graphs = {}
+    for name, file, (inputs, outputs) in (
+        ("encoder", ENCODER_FILE, encoder_specs(model.config)),
+        ("decoder", DECODER_FILE, decoder_specs(model.config)),
+    ):
+        graphs[name] = Graph(
+            file=file,
+            sha256=sha256_of(directory / file),
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+        )
+    packages = ("keras-transformer", "tensorflow", "keras", "tf2onnx", "onnx")
+    return Manifest(
+        config=model.config.to_dict(),
+        special_ids={"pad": PAD_ID, "unk": UNK_ID, "bos": BOS_ID, "eos": EOS_ID},
+        opset=opset,
+        graphs=graphs,
+        tokenizers={
+            side: StoredFile(file=file, sha256=sha256_of(directory / file))
+            for side, file in tokenizer_files.items()
+        },
+        max_difference=0.0,
+        producer={name: version(name) for name in packages},
+    )
+
+
+@contextmanager
+def _temporary_sibling(final: Path) -> Iterator[Path]:
+    """Makes a directory beside `final`, on the same disk, and removes it where it is left over."""
+    temporary = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}."))
+    try:
+        yield temporary
+    finally:
+        if temporary.exists():
+            shutil.rmtree(temporary)
+
+
+def _put_in_place(temporary: Path, final: Path) -> None:
+    """Renames the finished artefact; one that stood there before is put aside, then removed."""
+    # mkdtemp makes the directory private; an artefact is read by whoever may read its parent.
+    temporary.chmod(0o755)
+    if not final.exists():
+        temporary.rename(final)
+        return
+    aside = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}.old."))
+    final.rename(aside / final.name)
+    try:
+        temporary.rename(final)
+    except BaseException:
+        (aside / final.name).rename(final)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside)

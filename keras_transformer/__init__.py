@@ -1,0 +1,80 @@
+"""Transformer sequence-to-sequence models: Keras training, ONNX export, decoding without Keras.
+
+The public names below are loaded on first use, so importing the package costs no TensorFlow. What
+reads and writes exported artefacts lives in `keras_transformer.export`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keras_transformer.config import TransformerConfig
+    from keras_transformer.data.corpus import Corpus, Pairs
+    from keras_transformer.data.demo import demo_corpus
+    from keras_transformer.data.files import read_lines, read_parallel
+    from keras_transformer.data.tfds import load_tfds
+    from keras_transformer.data.tsv import read_tsv
+    from keras_transformer.decoding.options import SearchOptions
+    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.evaluation import corpus_scores
+    from keras_transformer.models.transformer import build_transformer
+    from keras_transformer.text.graph_tokenizer import GraphTokenizer
+    from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+    from keras_transformer.training.options import TrainOptions
+    from keras_transformer.training.run import train
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Corpus",
+    "GraphTokenizer",
+    "Pairs",
+    "SearchOptions",
+    "Tokenizer",
+    "TrainOptions",
+    "TransformerConfig",
+    "Translator",
+    "build_transformer",
+    "corpus_scores",
+    "demo_corpus",
+    "load_tfds",
+    "read_lines",
+    "read_parallel",
+    "read_tsv",
+    "train",
+    "train_tokenizer",
+]
+
+_HOMES = {
+    "Corpus": "data.corpus",
+    "GraphTokenizer": "text.graph_tokenizer",
+    "Pairs": "data.corpus",
+    "SearchOptions": "decoding.options",
+    "Tokenizer": "text.tokenizer",
+    "TrainOptions": "training.options",
+    "TransformerConfig": "config",
+    "Translator": "decoding.translator",
+    "build_transformer": "models.transformer",
+    "corpus_scores": "evaluation",
+    "demo_corpus": "data.demo",
+    "load_tfds": "data.tfds",
+    "read_lines": "data.files",
+    "read_parallel": "data.files",
+    "read_tsv": "data.tsv",
+    "train": "training.run",
+    "train_tokenizer": "text.tokenizer",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the module that defines the public name `name` and keep the value here."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, loaded or not, for completion."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,123 @@
+"""The command `keras-transformer`: picks and runs the subcommand.
+
+What goes wrong there becomes one line on stderr and an exit code.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
+
+from keras_transformer import __version__
+
+COMMANDS = {
+    "train": "train a model on parallel text",
+    "export": "write a trained run as an artefact that serves without TensorFlow",
+    "translate": "translate the lines of standard input",
+    "evaluate": "translate a test set and score it with BLEU and chrF",
+}
+DEBUG_VARIABLE = "KERAS_TRANSFORMER_DEBUG"
+_CLI_PACKAGES = ("jsonargparse", "docstring_parser", "yaml", "tqdm")
+# Kinds of error that our own checks raise: their text is meant for the user as it stands.
+_EXPECTED = (ValueError, TypeError, OSError, ImportError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    Args:
+        argv: The arguments after the program's name; those of the process where None.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 the arguments are wrong, 130 interrupted, 141 the reader
+        of the output went away.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        print(f"keras-transformer {__version__}")
+        return 0
+    if arguments[0] not in COMMANDS:
+        return _fail("", _unknown_command(arguments[0]), code=2)
+    # TensorFlow's own messages, such as those about absent GPUs; its errors come as exceptions.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    return _run(arguments[0], arguments[1:], debug=debug)
+
+
+def _run(command: str, arguments: list[str], *, debug: bool) -> int:
+    try:
+        code = _load(command).main(arguments)
+        sys.stdout.flush()
+        return code
+    except SystemExit as stop:  # --help and --print_config end this way
+        return stop.code if isinstance(stop.code, int) else 0
+    except KeyboardInterrupt:
+        return _fail(command, "interrupted", code=130)
+    except BrokenPipeError:
+        # The reader left (`| head`); without this the interpreter complains again at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if debug:
+            raise
+        return _fail(command, _one_line(error), code=_exit_code(error))
+
+
+def _load(command: str) -> ModuleType:
+    try:
+        return import_module(f"{__name__}.{command}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in (
+            "jsonargparse",
+            "docstring_parser",
+            "yaml",
+            "tqdm",
+        ):
+            raise ImportError(
+                f"the command line needs {error.name}: install it with "
+                '`pip install "keras-transformer[cli]"` (part of [train] too).'
+            ) from error
+        raise
+
+
+def _exit_code(error: Exception) -> int:
+    return 2 if type(error).__name__ == "UsageError" else 1
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, _EXPECTED):
+        return " ".join(str(error).split()) or type(error).__name__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = lines[0] if lines else "no message"
+    return f"{type(error).__name__}: {first} (--debug shows the traceback)"
+
+
+def _fail(command: str, message: str, *, code: int) -> int:
+    name = f"keras-transformer {command}".strip()
+    print(f"{name}: {'' if code == 130 else 'error: '}{message}", file=sys.stderr)
+    return code
+
+
+def _unknown_command(name: str) -> str:
+    close = get_close_matches(name, COMMANDS, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"unknown command {name!r}, expected one of {', '.join(COMMANDS)}{hint}"
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return (
+        "usage: keras-transformer COMMAND [options]\n\n"
+        f"commands:\n{commands}\n\n"
+        "options:\n"
+        "  -h, --help  this text; after a command, its options with their defaults\n"
+        "  --version   the version\n"
+        f"  --debug     show the traceback of an error (or set {DEBUG_VARIABLE}=1)"
+    )

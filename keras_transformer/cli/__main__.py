@@ -1,0 +1,8 @@
+"""`python -m keras_transformer.cli`: the command line where its script is not on the path."""
+
+import sys
+
+from keras_transformer.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

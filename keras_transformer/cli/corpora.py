@@ -1,0 +1,121 @@
+"""From the data flags to a corpus: the demo grammar, parallel files, TSV or a TFDS data set."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from keras_transformer.data.corpus import Corpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Which sentence pairs to train on.
+
+    Args:
+        data: Kind of data: the built-in English-Spanish "demo", parallel text "files", "tsv" files
+            or a "tfds" translation data set.
+        train_source: Source text, one sentence a line, plain or .gz, one or many files (files).
+        train_target: Target text, line by line with the source, as many files (files).
+        valid_source: Source text for validation (files).
+        valid_target: Target text for validation (files).
+        train_tsv: Training files with one sentence pair a line (tsv).
+        valid_tsv: Validation files with one sentence pair a line (tsv).
+        source_column: Column of the source text, counted from 0 (tsv).
+        target_column: Column of the target text, counted from 0 (tsv).
+        tfds_name: Name of the data set, such as ted_hrlr_translate/pt_to_en (tfds).
+        tfds_dir: Where TensorFlow Datasets keeps its data; its own default where not given (tfds).
+        tfds_download: Download the data set where it is not on disk yet (tfds).
+        demo_size: Number of generated sentence pairs (demo).
+    """
+
+    data: Literal["demo", "files", "tsv", "tfds"] = "demo"
+    train_source: list[Path] = field(default_factory=list)
+    train_target: list[Path] = field(default_factory=list)
+    valid_source: list[Path] = field(default_factory=list)
+    valid_target: list[Path] = field(default_factory=list)
+    train_tsv: list[Path] = field(default_factory=list)
+    valid_tsv: list[Path] = field(default_factory=list)
+    source_column: int = 0
+    target_column: int = 1
+    tfds_name: str | None = None
+    tfds_dir: Path | None = None
+    tfds_download: bool = False
+    demo_size: int = 40_000
+
+    def __post_init__(self) -> None:
+        needed = {
+            "demo": (),
+            "files": ("train_source", "train_target"),
+            "tsv": ("train_tsv",),
+            "tfds": ("tfds_name",),
+        }
+        for name in needed[self.data]:
+            if not getattr(self, name):
+                raise ValueError(f"--data {self.data} needs {_flag(name)}.")
+        if bool(self.valid_source) != bool(self.valid_target):
+            raise ValueError("--valid-source and --valid-target go together: give both or none.")
+        self._refuse_flags_of_other_kinds()
+
+    def _refuse_flags_of_other_kinds(self) -> None:
+        """A flag that would silently do nothing is a mistake: name it."""
+        owners = {
+            "train_source": "files",
+            "train_target": "files",
+            "valid_source": "files",
+            "valid_target": "files",
+            "train_tsv": "tsv",
+            "valid_tsv": "tsv",
+            "tfds_name": "tfds",
+            "tfds_dir": "tfds",
+            "tfds_download": "tfds",
+        }
+        for name, owner in owners.items():
+            if getattr(self, name) and owner != self.data:
+                raise ValueError(
+                    f"{_flag(name)} belongs to --data {owner}, but --data is {self.data}."
+                )
+
+
+def read_corpus(options: DataOptions) -> Corpus:
+    """Reads or generates the pairs that the options name.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+        ValueError: A file's content is not usable; the message names file and line.
+    """
+    if options.data == "demo":
+        from keras_transformer.data.demo import demo_corpus
+
+        return demo_corpus(size=options.demo_size)
+    if options.data == "tfds" and options.tfds_name:
+        from keras_transformer.data.tfds import load_tfds
+
+        return load_tfds(
+            options.tfds_name,
+            data_dir=options.tfds_dir,
+            download=options.tfds_download,
+        )
+    return _read_tsv(options) if options.data == "tsv" else _read_files(options)
+
+
+def _read_files(options: DataOptions) -> Corpus:
+    from keras_transformer.data.files import read_parallel
+
+    train = read_parallel(options.train_source, options.train_target)
+    valid = None
+    if options.valid_source:
+        valid = read_parallel(options.valid_source, options.valid_target)
+    return Corpus(train=train, valid=valid, test=None)
+
+
+def _read_tsv(options: DataOptions) -> Corpus:
+    from keras_transformer.data.tsv import read_tsv
+
+    columns = {"source_column": options.source_column, "target_column": options.target_column}
+    train = read_tsv(options.train_tsv, **columns)
+    valid = read_tsv(options.valid_tsv, **columns) if options.valid_tsv else None
+    return Corpus(train=train, valid=valid, test=None)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

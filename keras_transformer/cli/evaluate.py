@@ -1,0 +1,115 @@
+"""`keras-transformer evaluate`: source and reference files become BLEU and chrF."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from tqdm import tqdm
+
+from keras_transformer.cli.artefact import TextTranslator, open_translator
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.decoding.options import SearchOptions
+
+_BLOCK_LINES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """The test set and the form of the result.
+
+    Args:
+        source: Text file to translate, one sentence a line, plain or .gz.
+        reference: Text file with the right translations, line by line.
+        output: Also write the translations to this file.
+        json: Print the result as one JSON object.
+    """
+
+    source: Path
+    reference: Path
+    output: Path | None = None
+    json: bool = False
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    options = read_fields(given, EvaluateOptions)
+    search = read_fields(given, SearchOptions, skip=("num_hypotheses",))
+    if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
+        raise ImportError(
+            'evaluate needs sacrebleu: install it with `pip install "keras-transformer[cli]"`.'
+        )
+    sources, references = _read_test_set(options)
+    translator = open_translator(given.model)
+    started = time.perf_counter()
+    hypotheses = list(_translate(translator, sources, search))
+    seconds = time.perf_counter() - started
+    if options.output is not None:
+        options.output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
+    result = _score(hypotheses, references) | {"sentences": len(sources), "seconds": seconds}
+    print(json.dumps(result, ensure_ascii=False) if options.json else _report(result))
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser("evaluate", "Translate a test set and score it (sacreBLEU, chrF).")
+    parser.add_positional("model", "Exported directory, or training run.")
+    parser.add_fields(EvaluateOptions, title="test set and result")
+    parser.add_fields(SearchOptions, title="search", skip=("num_hypotheses",))
+    return parser
+
+
+def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
+    from keras_transformer.data.files import read_lines
+
+    sources, references = list(read_lines(options.source)), list(read_lines(options.reference))
+    if len(sources) != len(references):
+        raise ValueError(
+            f"source and reference must match line by line: {options.source} has {len(sources)} "
+            f"lines, {options.reference} has {len(references)}."
+        )
+    if not sources:
+        raise ValueError(f"{options.source} is empty: nothing to evaluate.")
+    return sources, references
+
+
+def _translate(
+    translator: TextTranslator, sources: list[str], search: SearchOptions
+) -> Iterator[str]:
+    """Yields translations block by block, with a progress bar at a terminal."""
+    settings = asdict(search)
+    settings.pop("num_hypotheses")
+    hidden = not sys.stderr.isatty()
+    with tqdm(total=len(sources), unit="line", desc="translate", disable=hidden) as progress:
+        for start in range(0, len(sources), _BLOCK_LINES):
+            block = sources[start : start + _BLOCK_LINES]
+            yield from translator.translate(block, **settings)
+            progress.update(len(block))
+
+
+def _score(hypotheses: list[str], references: list[str]) -> dict[str, float | str]:
+    from keras_transformer.evaluation import corpus_scores, exact_match
+
+    scores = corpus_scores(hypotheses, references)
+    return {
+        "bleu": scores.bleu,
+        "bleu_signature": scores.bleu_signature,
+        "chrf": scores.chrf,
+        "chrf_signature": scores.chrf_signature,
+        "exact_match": exact_match(hypotheses, references),
+    }
+
+
+def _report(result: dict) -> str:
+    rate = result["sentences"] / max(result["seconds"], 1e-9)
+    return (
+        f"BLEU         {result['bleu']:.2f}  {result['bleu_signature']}\n"
+        f"chrF         {result['chrf']:.2f}  {result['chrf_signature']}\n"
+        f"exact match  {100 * result['exact_match']:.1f} %\n"
+        f"sentences    {result['sentences']} in {result['seconds']:.1f} s ({rate:.0f} a second)"
+    )

@@ -1,0 +1,51 @@
+"""The way from the command line to the training code, which needs TensorFlow: loaded late, quietly.
+
+Where TensorFlow is missing, the error names the extra to install.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+
+
+def load_training() -> ModuleType:
+    """Imports `keras_transformer.training.run`, TensorFlow included.
+
+    Raises:
+        ImportError: A package of the extra [train] is not installed.
+    """
+    try:
+        with _without_start_messages():
+            return import_module("keras_transformer.training.run")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("keras_transformer"):
+            raise
+        raise ImportError(
+            f"models that are not exported need {error.name}: install it with "
+            '`pip install "keras-transformer[train]"`.'
+        ) from error
+
+
+@contextmanager
+def _without_start_messages() -> Iterator[None]:
+    """Drops what TensorFlow's libraries write to stderr while they load, unless loading fails.
+
+    They write past Python, straight to file descriptor 2, and before any log level applies.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as messages:
+        os.dup2(messages.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            messages.seek(0)
+            os.write(kept, messages.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

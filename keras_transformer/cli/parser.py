@@ -1,0 +1,206 @@
+"""From dataclasses to flags: their fields are the options of a subcommand.
+
+A YAML file and the command line come in, a checked instance of the dataclass leaves.
+"""
+
+import dataclasses
+import re
+import types
+from argparse import SUPPRESS, Action
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import docstring_parser
+from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, DefaultHelpFormatter, Namespace
+
+Options = TypeVar("Options")
+
+
+class UsageError(ValueError):
+    """The command line or its YAML file cannot be understood; the text says which flag and why."""
+
+
+class CommandParser:
+    """Flags for one subcommand, built from the fields of dataclasses.
+
+    A field `beam_size: int = 1` becomes `--beam-size INT` and the YAML key `beam_size`; its help is
+    the field's entry in the dataclass docstring. Flags win over `--config`, which wins over
+    defaults.
+
+    Args:
+        command: The subcommand's name, for the usage line.
+        summary: What the subcommand does, shown on top of the help.
+    """
+
+    def __init__(self, command: str, summary: str) -> None:
+        self._types: dict[str, Any] = {}
+        self._positionals: set[str] = set()
+        self._parser = ArgumentParser(
+            prog=f"keras-transformer {command}",
+            usage="%(prog)s [options]",
+            description=summary,
+            formatter_class=_HelpFormatter,
+            exit_on_error=False,
+            allow_abbrev=False,
+        )
+        self._parser.add_argument(
+            "--config", action="config", metavar="YAML", help="Read options from this YAML file."
+        )
+
+    def add_positional(self, name: str, help_text: str) -> None:
+        """Adds one required path that stands without a flag, such as the model directory."""
+        self._types[name] = Path
+        self._positionals.add(name)
+        self._parser.usage = f"%(prog)s {name} [options]"
+        self._parser.add_argument(name, type=Path, metavar=name, help=help_text)
+
+    def add_fields(
+        self,
+        options_class: type,
+        *,
+        title: str = "options",
+        prefix: str = "",
+        skip: Sequence[str] = (),
+        defaults: Mapping[str, Any] | None = None,
+        notes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Adds a flag for every field of a dataclass.
+
+        Args:
+            options_class: The dataclass; field types may be str, int, float, bool, Path, Literal,
+                tuples or lists of those, and each of them or None.
+            title: Heading of the group in the help.
+            prefix: Put before each flag, such as "model." for `--model.dropout`.
+            skip: Fields that get no flag.
+            defaults: Values that replace the fields' own defaults.
+            notes: Texts put behind the fields' help, in brackets.
+        """
+        hints = get_type_hints(options_class)
+        texts = _field_texts(options_class)
+        for name, note in (notes or {}).items():
+            texts[name] = f"{texts[name]} ({note})"
+        group = self._parser.add_argument_group(title)
+        for field in dataclasses.fields(options_class):
+            if field.name in skip:
+                continue
+            default = (defaults or {}).get(field.name, _default(field))
+            annotation = hints[field.name]
+            if default is None and type(None) not in get_args(annotation):
+                annotation = annotation | None
+            self._types[prefix + field.name] = annotation
+            group.add_argument(
+                f"--{prefix}{field.name.replace('_', '-')}",
+                help=texts.get(field.name, ""),
+                **_declaration(annotation, default),
+            )
+
+    def parse(self, arguments: Sequence[str]) -> Namespace:
+        """Reads flags and YAML.
+
+        Raises:
+            UsageError: A flag or key is unknown, missing or holds a value of the wrong type.
+        """
+        try:
+            return self._parser.parse_args(list(arguments))
+        except ArgumentError as error:
+            raise UsageError(self._explain(str(error))) from error
+
+    def _shown(self, key: str) -> str:
+        """Returns what the user types: a flag, or the bare name of a positional."""
+        return key if key in self._positionals else "--" + key.replace("_", "-")
+
+    def _explain(self, message: str) -> str:
+        """Turns the library's message about a key into one line about the flag."""
+        about_key = re.match(r'Parser key "([\w.]+)"', message)
+        key = about_key.group(1) if about_key else None
+        if key in self._types:
+            given = re.search(r"(?:Given|Got) value: (.*)", message)
+            value = f", got {given.group(1)!r}" if given else ""
+            return f"{self._shown(key)} expects {_describe(self._types[key])}{value}."
+        missing = re.match(r"the following arguments are required: (.+)", message)
+        if missing:
+            keys = [key.strip() for key in missing.group(1).split(",")]
+            return f"missing: {', '.join(map(self._shown, keys))}; see --help."
+        unknown = re.match(r"Option '([\w.-]+)' is not accepted", message)
+        if unknown:
+            return f"unknown key {unknown.group(1)!r} in the --config file; see --help."
+        return " ".join(message.replace('Parser key "config": ', "--config: ").split())
+
+
+def read_fields(
+    namespace: Namespace, options_class: type[Options], *, skip: Sequence[str] = ()
+) -> Options:
+    """Builds the dataclass from a parsed namespace; its own validation runs here."""
+    hints = get_type_hints(options_class)
+    values = {}
+    for field in dataclasses.fields(options_class):  # type: ignore[arg-type]
+        if field.name in skip:
+            continue
+        value = namespace[field.name]
+        is_tuple = get_origin(_without_none(hints[field.name])) is tuple
+        values[field.name] = tuple(value) if is_tuple and value is not None else value
+    return options_class(**values)
+
+
+class _HelpFormatter(DefaultHelpFormatter):
+    """Help lines that end in the default, where there is one to name."""
+
+    def _get_help_string(self, action: Action) -> str:
+        text = action.help or ""
+        if action.required and action.option_strings:
+            return f"{text} (required)"
+        if action.default is None or action.default is False or action.default in (SUPPRESS, []):
+            return text
+        return f"{text} (default: %(default)s)"
+
+
+def _declaration(annotation: Any, default: Any) -> dict[str, Any]:
+    """Returns the `add_argument` keywords that fit a field's type."""
+    kind = _without_none(annotation)
+    if kind is bool and annotation is kind:
+        if default:
+            return {"action": ActionYesNo(no_prefix="no-"), "default": True}
+        return {"action": "store_true", "default": False}
+    if get_origin(kind) in (tuple, list):
+        item = get_args(kind)[0]
+        values = list(default) if default is not None else []
+        return {"type": item, "nargs": "+", "default": values, "metavar": _metavar(item)}
+    if default is dataclasses.MISSING:
+        return {"type": annotation, "required": True, "metavar": _metavar(kind)}
+    return {"type": annotation, "default": default, "metavar": _metavar(kind)}
+
+
+def _default(field: dataclasses.Field) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) not in (Union, types.UnionType):
+        return annotation
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return kinds[0] if len(kinds) == 1 else Union[tuple(kinds)]  # noqa: UP007
+
+
+def _metavar(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "{" + ",".join(map(str, get_args(kind))) + "}"
+    return getattr(kind, "__name__", "value").upper()
+
+
+def _describe(annotation: Any) -> str:
+    kind = _without_none(annotation)
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    if get_origin(kind) in (tuple, list):
+        return f"one or more values ({_describe(get_args(kind)[0])})"
+    words = {int: "an integer", float: "a number", bool: "true or false", Path: "a path"}
+    return words.get(kind, "a text")
+
+
+def _field_texts(options_class: type) -> dict[str, str]:
+    """Returns each field's description from the class docstring, on one line."""
+    parsed = docstring_parser.parse(options_class.__doc__ or "")
+    return {entry.arg_name: " ".join((entry.description or "").split()) for entry in parsed.params}

@@ -1,0 +1,97 @@
+"""`keras-transformer train`: parallel text and settings become a training run directory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from keras_transformer.cli.corpora import DataOptions, read_corpus
+from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.config import TransformerConfig
+from keras_transformer.training.options import TrainOptions
+
+# What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
+# grammar knows a few thousand words, so more pieces only make it slower.
+_DEMO_TRAINING = {"epochs": 8, "batch_tokens": 2048, "learning_rate": 0.003, "warmup_steps": 300}
+_DEMO_MODEL = {"dropout": 0.1}
+_DEMO_VOCAB_SIZE = 2_000
+_VOCAB_SIZE = 8_000
+# Fixed by the tokenizers, hence no flags of their own.
+_VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The model's size, its vocabulary and where the run is kept.
+
+    Args:
+        output: Run directory to write.
+        preset: Model size; "base" and "big" are the paper's. Single fields: --model.*.
+        vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
+            2000).
+        tokenizer_type: Kind of SentencePiece model.
+        joint_vocabulary: One vocabulary for both languages, or one for each.
+        resume: Continue the run in the output directory where it stopped; start it where there is
+            none.
+    """
+
+    output: Path
+    preset: Literal["tiny", "small", "base", "big"] = "tiny"
+    vocab_size: int | None = None
+    tokenizer_type: Literal["unigram", "bpe"] = "unigram"
+    joint_vocabulary: bool = True
+    resume: bool = False
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    data, run = read_fields(given, DataOptions), read_fields(given, RunOptions)
+    is_demo = data.data == "demo"
+    for name, demo_default in _DEMO_TRAINING.items():
+        if given[name] is None:
+            given[name] = demo_default if is_demo else getattr(TrainOptions, name)
+    options = read_fields(given, TrainOptions)
+    default_vocab_size = _DEMO_VOCAB_SIZE if is_demo else _VOCAB_SIZE
+    corpus = read_corpus(data)
+    model = load_training().train(
+        corpus,
+        run.output,
+        preset=run.preset,
+        overrides={**(_DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])},
+        vocab_size=default_vocab_size if run.vocab_size is None else run.vocab_size,
+        tokenizer_type=run.tokenizer_type,
+        joint_vocabulary=run.joint_vocabulary,
+        options=options,
+        resume=run.resume,
+    )
+    print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser("train", "Train a Transformer on parallel text.")
+    parser.add_fields(DataOptions, title="data")
+    parser.add_fields(RunOptions, title="run")
+    notes = {
+        name: f"default: {getattr(TrainOptions, name)}, for the demo {value}"
+        for name, value in _DEMO_TRAINING.items()
+    }
+    parser.add_fields(
+        TrainOptions, title="training", defaults=dict.fromkeys(_DEMO_TRAINING), notes=notes
+    )
+    parser.add_fields(
+        TransformerConfig,
+        title="model (default: the preset's values, for the demo dropout 0.1)",
+        prefix="model.",
+        skip=_VOCAB_FIELDS,
+        defaults={field.name: None for field in fields(TransformerConfig)},
+    )
+    return parser
+
+
+def model_overrides(given: Any) -> dict[str, Any]:
+    """Returns the `--model.*` values that were given, keyed by config field."""
+    return {name: value for name, value in vars(given).items() if value is not None}

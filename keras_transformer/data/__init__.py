@@ -1,0 +1,1 @@
+"""Sources of parallel text (demo, files, tsv, tfds), their encoding, and tf.data batches."""

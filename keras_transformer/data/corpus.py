@@ -1,0 +1,96 @@
+"""Parallel text in memory: what every data source returns and what the pipeline takes.
+
+Sentences come in as strings, aligned by position; nothing here tokenizes or needs TensorFlow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Aligned sentences: `source[i]` means the same as `target[i]`.
+
+    Lists are stored as tuples, so that a value of this class never changes.
+
+    Attributes:
+        source: the sentences to translate; at least one.
+        target: their translations; as many as `source`.
+        origin: where the sentences come from, for messages ("demo, seed 0", a file name).
+
+    Raises:
+        TypeError: `source` or `target` is a single string or holds something other than strings.
+        ValueError: the two sides differ in count, or are empty.
+
+    Example:
+        >>> pairs = Pairs(["a dog", "a cat"], ["un perro", "un gato"], origin="example")
+        >>> len(pairs), pairs.target[1]
+        (2, 'un gato')
+    """
+
+    source: Sequence[str]
+    target: Sequence[str]
+    origin: str
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            object.__setattr__(self, side, _checked_sentences(side, getattr(self, side)))
+        if len(self.source) != len(self.target):
+            raise ValueError(
+                f"Pairs from {self.origin}: source and target must hold the same number of "
+                f"sentences, got {len(self.source)} and {len(self.target)}. Align them first."
+            )
+        if not self.source:
+            raise ValueError(f"Pairs from {self.origin}: expected at least one pair, got none.")
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.source)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A data set as a training run needs it.
+
+    Attributes:
+        train: what the model learns from.
+        valid: what is scored during training, or None.
+        test: what is scored at the end, or None.
+
+    Raises:
+        TypeError: a split is not a `Pairs` (or, for `valid` and `test`, None).
+
+    Example:
+        >>> corpus = Corpus(train=Pairs(["yes"], ["sí"], origin="example"))
+        >>> len(corpus.train), corpus.test is None
+        (1, True)
+    """
+
+    train: Pairs
+    valid: Pairs | None = None
+    test: Pairs | None = None
+
+    def __post_init__(self) -> None:
+        for split in fields(self):
+            value = getattr(self, split.name)
+            if not isinstance(value, Pairs) and (value is not None or split.name == "train"):
+                raise TypeError(
+                    f"Corpus.{split.name} must be a Pairs object, got {type(value).__name__}. "
+                    "Wrap aligned sentences in Pairs(source, target, origin)."
+                )
+
+
+def _checked_sentences(side: str, sentences: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(sentences, str):
+        raise TypeError(
+            f"Pairs.{side} must be a sequence of sentences, got one string: {sentences[:40]!r}. "
+            "Put it into a list."
+        )
+    checked = tuple(sentences)
+    for position, sentence in enumerate(checked):
+        if not isinstance(sentence, str):
+            raise TypeError(
+                f"Pairs.{side}[{position}] must be a string, got {type(sentence).__name__}. "
+                "Decode bytes as UTF-8 first."
+            )
+    return checked

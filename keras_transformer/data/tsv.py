@@ -1,0 +1,59 @@
+"""Tab-separated files: lines of columns, plain or gzip, become `Pairs`.
+
+No quoting: a tab always parts two columns and a line feed always ends a line.
+"""
+
+from collections.abc import Sequence
+
+from keras_transformer.data.corpus import Pairs
+from keras_transformer.data.files import PathLike, as_paths, read_lines, require_files
+
+
+def read_tsv(
+    paths: PathLike | Sequence[PathLike], source_column: int = 0, target_column: int = 1
+) -> Pairs:
+    """Reads sentence pairs from columns of TSV files.
+
+    Args:
+        paths: one path, or the shards in order; UTF-8, plain or gzip.
+        source_column: number of the source's column, from 0.
+        target_column: number of the target's column, from 0.
+
+    Raises:
+        FileNotFoundError: a file is missing; all are looked for before any is read.
+        OSError: a file cannot be read.
+        ValueError: the columns are the same or negative, a line has not as many columns as the
+            first line of its file, or too few (names file and line), or there is no line at all.
+    """
+    if min(source_column, target_column) < 0 or source_column == target_column:
+        raise ValueError(
+            "source_column and target_column must be two different numbers from 0, got "
+            f"{source_column} and {target_column}"
+        )
+    files = as_paths(paths)
+    require_files(files)
+    source: list[str] = []
+    target: list[str] = []
+    for path in files:
+        expected: int | None = None
+        for number, line in enumerate(read_lines(path), start=1):
+            columns = line.split("\t")
+            if len(columns) <= max(source_column, target_column):
+                raise ValueError(
+                    f"{path}, line {number}: expected at least "
+                    f"{max(source_column, target_column) + 1} columns parted by tabs, got "
+                    f"{len(columns)}; check the line, or source_column={source_column} and "
+                    f"target_column={target_column}"
+                )
+            expected = expected or len(columns)
+            if len(columns) != expected:
+                raise ValueError(
+                    f"{path}, line {number}: expected {expected} columns as in line 1, got "
+                    f"{len(columns)}; a tab inside a sentence must become a space"
+                )
+            source.append(columns[source_column])
+            target.append(columns[target_column])
+    origin = ", ".join(map(str, files))
+    if not source:
+        raise ValueError(f"the corpus is empty: no line in {origin}")
+    return Pairs(source, target, origin)

@@ -1,0 +1,260 @@
+"""SentencePiece in plain Python: sentences become a trained model, texts become ids and back.
+
+Needs only the `sentencepiece` package, so it also serves where TensorFlow is absent;
+`graph_tokenizer.py` reads the same model bytes in a TensorFlow graph and yields the same ids.
+"""
+
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import sentencepiece
+
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+
+ModelType = Literal["unigram", "bpe"]
+
+# 256 byte pieces are a fair price for "no text is ever unknown" from this size on, not below.
+_BYTE_FALLBACK_FROM = 1024
+_MAX_TRAINING_SENTENCES = 5_000_000
+_MAX_SENTENCE_BYTES = 1 << 20
+_SPECIAL_IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
+_FIRST_PIECE_ID = max(_SPECIAL_IDS.values()) + 1
+
+
+class Tokenizer:
+    """Reads one SentencePiece model: texts to ids, ids to texts.
+
+    Args:
+        model: the serialized model, as `train_tokenizer` makes it or a `.model` file holds it.
+
+    Raises:
+        TypeError: `model` is not bytes.
+        ValueError: `model` is no SentencePiece model, or its pad, unk, bos and eos ids are not
+            0, 1, 2 and 3.
+
+    Example:
+        >>> tokenizer = train_tokenizer(["a small house", "a red house"], vocab_size=24)
+        >>> tokenizer.decode(tokenizer.encode(["a red house"]))
+        ['a red house']
+    """
+
+    def __init__(self, model: bytes) -> None:
+        if not isinstance(model, bytes):
+            raise TypeError(
+                f"model must be the bytes of a SentencePiece model, got {type(model).__name__}; "
+                "read a file with Tokenizer.load(path)"
+            )
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except RuntimeError as error:
+            raise ValueError(f"model is not a SentencePiece model ({len(model)} bytes)") from error
+        found = {name: getattr(self._processor, name)() for name in _SPECIAL_IDS}
+        if found != _SPECIAL_IDS:
+            raise ValueError(
+                f"model must have the special ids {_SPECIAL_IDS}, got {found}; train it with "
+                "keras_transformer.text.tokenizer.train_tokenizer or set these ids in spm_train"
+            )
+        self._model = model
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Tokenizer":
+        """Reads a `.model` file; `FileNotFoundError` or `ValueError` name the path."""
+        try:
+            model = Path(path).read_bytes()
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"no tokenizer model at {os.fspath(path)}") from error
+        try:
+            return cls(model)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model file; a kill leaves the old file or the new one, never half of one."""
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(self._model)
+                stream.flush()
+                os.fsync(stream.fileno())
+            # mkstemp makes the file private; a model is read by whoever may read its directory.
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @property
+    def model(self) -> bytes:
+        """The serialized model, as `GraphTokenizer` takes it and an artefact stores it."""
+        return self._model
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, the four special ones included."""
+        return int(self._processor.get_piece_size())
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, without bos and eos; a text of white space only gives no id.
+
+        Raises:
+            TypeError: `texts` is one string, or one of it is no string.
+            ValueError: a text holds a lone surrogate, which no UTF-8 can carry.
+        """
+        if isinstance(texts, str | bytes):
+            raise TypeError(f"texts must be a sequence of strings, got one {type(texts).__name__}")
+        rows = list(texts)
+        try:
+            return self._processor.encode(rows, out_type=int)
+        except TypeError as error:
+            for number, text in enumerate(rows):
+                _check_text("texts", number, text)
+            raise error
+
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """Text of each row of ids; pad, unk, bos and eos are dropped.
+
+        Raises:
+            ValueError: an id lies outside `0 <= id < vocab_size`.
+        """
+        rows = [[int(token) for token in row] for row in ids]
+        for row in rows:
+            self._check_range(row)
+        return self._processor.decode([[i for i in row if i >= _FIRST_PIECE_ID] for row in rows])
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The vocabulary's piece for each id of one row, special ones included ("<s>", "▁the")."""
+        row = [int(token) for token in ids]
+        self._check_range(row)
+        return [self._processor.id_to_piece(token) for token in row]
+
+    def _check_range(self, row: list[int]) -> None:
+        size = self.vocab_size
+        for token in (min(row), max(row)) if row else ():
+            if not 0 <= token < size:
+                raise ValueError(f"ids must lie in 0 to {size - 1} (vocab_size - 1), got {token}")
+
+
+def train_tokenizer(
+    sentences: Iterable[str],
+    vocab_size: int,
+    model_type: ModelType = "unigram",
+    *,
+    byte_fallback: bool | None = None,
+) -> Tokenizer:
+    """Trains a SentencePiece model; the same sentences always give the same model.
+
+    Texts are normalized with `nmt_nfkc` (NFKC, white space joined), every character of the
+    corpus is kept (coverage 1.0), and the special ids are pad 0, unk 1, bos 2, eos 3. More than
+    5,000,000 sentences are sampled down to that number.
+
+    Args:
+        sentences: the training texts, one sentence each; consumed once, not held in Python.
+        vocab_size: number of ids, special ones included; reached exactly.
+        model_type: "unigram" (Kudo 2018) or "bpe" (Sennrich et al. 2016).
+        byte_fallback: spell characters that the corpus lacks as bytes, so that unk never occurs;
+            takes 256 ids. None: on from a `vocab_size` of 1,024.
+
+    Returns:
+        The tokenizer that reads the new model.
+
+    Raises:
+        TypeError: a sentence is not a string.
+        ValueError: a sentence holds a lone surrogate, none holds text, `model_type` is unknown,
+            or `vocab_size` is too small for the corpus's characters or larger than the corpus can
+            fill (the message names the bound).
+    """
+    if model_type not in ("unigram", "bpe"):
+        raise ValueError(f'model_type must be "unigram" or "bpe", got {model_type!r}')
+    if vocab_size <= _FIRST_PIECE_ID:
+        raise ValueError(f"vocab_size must be above {_FIRST_PIECE_ID}, got {vocab_size}")
+    if byte_fallback is None:
+        byte_fallback = vocab_size >= _BYTE_FALLBACK_FROM
+    writer = io.BytesIO()
+    feed = _Feed(sentences)
+    # Only matters when sentences are sampled down; fixed so that the sample is too.
+    sentencepiece.set_random_generator_seed(0)
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(feed),
+            model_writer=writer,
+            vocab_size=vocab_size,
+            model_type=model_type,
+            byte_fallback=byte_fallback,
+            character_coverage=1.0,
+            input_sentence_size=_MAX_TRAINING_SENTENCES,
+            max_sentence_length=_MAX_SENTENCE_BYTES,
+            # Sums of expected counts depend on how sentences are split among threads.
+            num_threads=4,
+            minloglevel=2,
+            pad_id=PAD_ID,
+            unk_id=UNK_ID,
+            bos_id=BOS_ID,
+            eos_id=EOS_ID,
+        )
+    except RuntimeError as error:
+        if feed.error is not None:
+            raise feed.error from None
+        raise _training_error(str(error), vocab_size, feed) from error
+    return Tokenizer(writer.getvalue())
+
+
+class _Feed:
+    """Passes sentences on to SentencePiece, checks them and counts those with text."""
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        if isinstance(sentences, str | bytes):
+            raise TypeError(
+                f"sentences must be an iterable of strings, got one {type(sentences).__name__}"
+            )
+        self._sentences = sentences
+        self.with_text = 0
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for number, sentence in enumerate(self._sentences):
+                _check_text("sentences", number, sentence)
+                self.with_text += bool(sentence.strip())
+                yield sentence
+        except Exception as error:
+            # SentencePiece would turn it into a RuntimeError that hides its type.
+            self.error = error
+            raise
+
+
+def _check_text(argument: str, number: int, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{argument} must be strings, got {type(text).__name__} at index {number}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{argument} must be valid Unicode, got a lone surrogate at index {number}, "
+            f"character {error.start}"
+        ) from error
+
+
+def _training_error(message: str, vocab_size: int, feed: _Feed) -> Exception:
+    """SentencePiece's bare RuntimeError as a ValueError that tells the mend."""
+    if not feed.with_text:
+        return ValueError("sentences must hold some text, got none: the corpus is empty")
+    too_high = re.search(r"value <= (\d+)", message)
+    if too_high:
+        return ValueError(
+            f"vocab_size={vocab_size} is too large for this corpus: at most {too_high[1]}; "
+            "lower vocab_size or bring more text"
+        )
+    too_small = re.search(r"required_chars\. \d+ vs (\d+)", message)
+    if too_small:
+        return ValueError(
+            f"vocab_size={vocab_size} is too small for the characters of this corpus: at least "
+            f"{too_small[1]}; raise vocab_size"
+        )
+    return RuntimeError(f"SentencePiece could not train the vocabulary: {message}")

@@ -1,0 +1,81 @@
+"""Packaging: which packages are shipped, what the bare install needs and what each extra adds.
+
+The bare install decodes exported artefacts; TensorFlow comes only with the extra `train`. Ranges
+stand here, exact versions with hashes in `requirements.lock` (`make lock` renews it).
+"""
+
+from pathlib import Path
+
+from setuptools import setup
+
+# The command line on top of the bare install: enough for `keras-transformer translate` and
+# `evaluate` with exported artefacts, without TensorFlow.
+CLI = [
+    "jsonargparse>=4.40,<5",
+    "docstring-parser>=0.16,<1",
+    "PyYAML>=6,<7",
+    "sacrebleu>=2.5,<3",
+    "tqdm>=4.66,<5",
+]
+TRAIN = [
+    *CLI,
+    "tensorflow>=2.20,<2.22",
+    "tensorflow-text>=2.20,<2.22",
+    "keras>=3.12,<4",
+    "tf2onnx>=1.17,<2",
+    "onnx>=1.20,<2",
+    # tf.summary, which the TensorBoard callback writes with, is no part of tensorflow itself.
+    "tensorboard>=2.19,<3",
+]
+# tensorflow-datasets 4.9.10 imports importlib_resources without declaring it.
+TFDS = [*TRAIN, "tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"]
+DEV = [
+    *TFDS,
+    "hypothesis>=6.100,<7",
+    "mypy>=1.18,<3",
+    "pytest>=8,<10",
+    "pytest-xdist>=3.6,<4",
+    "ruff>=0.14,<0.18",
+    "setuptools>=77",
+    "uv>=0.9,<1",
+]
+
+setup(
+    name="keras-transformer",
+    version="0.1.0",
+    description="Transformer translation: Keras training, ONNX export, decoding without TensorFlow",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.11",
+    # Listed by hand: find_packages() would also ship tests/, examples/ and benchmarks/.
+    packages=[
+        "keras_transformer",
+        "keras_transformer.cli",
+        "keras_transformer.data",
+        "keras_transformer.decoding",
+        "keras_transformer.layers",
+        "keras_transformer.models",
+        "keras_transformer.text",
+        "keras_transformer.training",
+        "keras_transformer.export",
+        "keras_transformer.export.onnx",
+        "keras_transformer.export.runtime",
+    ],
+    package_dir={"keras_transformer": "keras_transformer", "keras_transformer.export": "export"},
+    package_data={"keras_transformer": ["py.typed"]},
+    zip_safe=False,
+    install_requires=[
+        "numpy>=1.26",
+        "onnxruntime>=1.20",
+        "sentencepiece>=0.2,<0.3",
+    ],
+    extras_require={"cli": CLI, "train": TRAIN, "tfds": TFDS, "dev": DEV},
+    entry_points={"console_scripts": ["keras-transformer = keras_transformer.cli:main"]},
+    classifiers=[
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+)

@@ -1,0 +1,67 @@
+"""Shared by the command-line tests: a way to call it, and a translator that needs no model."""
+
+import dataclasses
+import io
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from keras_transformer.cli import main
+from keras_transformer.decoding.options import Hypothesis
+
+
+@dataclasses.dataclass
+class Result:
+    """What one call of the command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run_cli(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., Result]:
+    """Runs `keras-transformer` in this process, with bytes as its standard input."""
+    monkeypatch.delenv("KERAS_TRANSFORMER_DEBUG", raising=False)
+
+    def run(*arguments: object, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        capfdbinary.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capfdbinary.readouterr()
+        return Result(code, captured.out.decode("utf-8"), captured.err.decode("utf-8"))
+
+    return run
+
+
+class ShoutingTranslator:
+    """Translates to upper case; remembers the blocks and search options it was called with."""
+
+    def __init__(self) -> None:
+        self.blocks: list[list[str]] = []
+        self.search: list[dict] = []
+
+    def translate(self, texts: Sequence[str], **search: object) -> list[str]:
+        return [best[0].text for best in self.translate_n_best(texts, **search)]
+
+    def translate_n_best(self, texts: Sequence[str], **search: object) -> list[list[Hypothesis]]:
+        self.blocks.append(list(texts))
+        self.search.append(search)
+        count = int(search.get("num_hypotheses", 1))
+        return [[self._hypothesis(text, rank) for rank in range(count)] for text in texts]
+
+    def _hypothesis(self, text: str, rank: int) -> Hypothesis:
+        return Hypothesis(text.upper() + "!" * rank, [], -0.5 - rank, -1.0 - rank)
+
+
+@pytest.fixture
+def translator(monkeypatch: pytest.MonkeyPatch) -> ShoutingTranslator:
+    """Stands in for the model of `translate` and `evaluate`."""
+    shouting = ShoutingTranslator()
+    for command in ("translate", "evaluate"):
+        monkeypatch.setattr(
+            f"keras_transformer.cli.{command}.open_translator", lambda directory: shouting
+        )
+    return shouting

@@ -1,0 +1,123 @@
+"""The four commands on a real, barely trained model: what one writes the next one reads."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import main
+
+WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
+SMALL_MODEL = (
+    "--vocab-size 28 --model.model-dim 16 --model.feed-forward-dim 16 --model.num-heads 2 "
+    "--model.num-encoder-layers 1 --model.num-decoder-layers 1 --batch-tokens 256"
+).split()
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory) -> Path:
+    """A directory with parallel text: the target is the source reversed."""
+    directory = tmp_path_factory.mktemp("text")
+    rows = [[WORDS[(i * j + i) % 8] for j in range(1, 2 + i % 5)] for i in range(200)]
+    for name, lines in {"source": rows, "target": [row[::-1] for row in rows]}.items():
+        joined = "".join(" ".join(row) + "\n" for row in lines)
+        (directory / f"{name}.txt").write_text(joined, encoding="utf-8")
+    (directory / "input.txt").write_text("beta alpha\n\nzeta\n", encoding="utf-8")
+    return directory
+
+
+def train_arguments(text: Path, run: Path) -> list[str]:
+    source, target = str(text / "source.txt"), str(text / "target.txt")
+    given = ["--train-source", source, "--train-target", target]
+    given += ["--valid-source", source, "--valid-target", target]
+    return ["train", "--data", "files", *given, "--output", str(run), *SMALL_MODEL]
+
+
+@pytest.fixture(scope="session")
+def run_directory(text: Path, tmp_path_factory) -> Path:
+    """A run of three updates."""
+    run = tmp_path_factory.mktemp("runs") / "small"
+    assert main([*train_arguments(text, run), "--max-steps", "3"]) == 0
+    return run
+
+
+@pytest.fixture(scope="session")
+def exported(run_directory: Path, tmp_path_factory) -> Path:
+    """The run, exported."""
+    output = tmp_path_factory.mktemp("exported") / "small"
+    assert main(["export", str(run_directory), "--format", "onnx", "--output", str(output)]) == 0
+    return output
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_run_and_export_translate_alike(run_cli, text, run_directory, exported, beam_size) -> None:
+    flags = ["--beam-size", beam_size, "--max-length", 8, "--scores"]
+    stdin = (text / "input.txt").read_bytes()
+    by_keras = run_cli("translate", run_directory, *flags, stdin=stdin)
+    by_onnx = run_cli("translate", exported, *flags, stdin=stdin)
+    assert (by_keras.code, by_onnx.code) == (0, 0)
+    keras_rows = [line.split("\t") for line in by_keras.out.splitlines()]
+    onnx_rows = [line.split("\t") for line in by_onnx.out.splitlines()]
+    assert [row[1] for row in keras_rows] == [row[1] for row in onnx_rows]
+    assert len(keras_rows) == 3 and keras_rows[1] == ["0.000000", ""]
+    for keras_row, onnx_row in zip(keras_rows, onnx_rows, strict=True):
+        assert float(keras_row[0]) == pytest.approx(float(onnx_row[0]), abs=1e-4)
+
+
+def test_run_and_export_score_alike(run_cli, text, run_directory, exported) -> None:
+    flags = ["--source", text / "source.txt", "--reference", text / "target.txt"]
+    results = []
+    for model in (run_directory, exported):
+        result = run_cli("evaluate", model, *flags, "--max-length", 8, "--json")
+        assert result.code == 0
+        results.append(json.loads(result.out) | {"seconds": None})
+    assert results[0] == results[1]
+    assert results[0]["sentences"] == 200
+
+
+def test_translating_an_export_imports_no_tensorflow(text, exported) -> None:
+    program = (
+        "import sys\n"
+        "from keras_transformer.cli import main\n"
+        f"code = main(['translate', {str(exported)!r}, '--max-length', '4'])\n"
+        "sys.exit(code or ', '.join({'tensorflow', 'keras'} & set(sys.modules)) or 0)\n"
+    )
+    with (text / "input.txt").open("rb") as stdin:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdin=stdin, capture_output=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"\n") == 3
+
+
+def test_a_run_is_not_overwritten_but_resumed(run_cli, text, run_directory, tmp_path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(run_directory, run)
+    again = run_cli(*train_arguments(text, run), "--max-steps", 4)
+    assert again.code == 1
+    assert "holds a run already" in again.err and again.err.count("\n") == 1
+    assert run_cli(*train_arguments(text, run), "--max-steps", 4, "--resume").code == 0
+    record = json.loads((run / "training.json").read_text(encoding="utf-8"))
+    assert record["options"]["max_steps"] == 4
+
+
+def test_an_export_is_replaced_only_when_asked(run_cli, run_directory, exported) -> None:
+    refused = run_cli("export", run_directory, "--output", exported)
+    assert refused.code == 1 and "--overwrite" in refused.err
+    assert run_cli("export", run_directory, "--output", exported, "--overwrite").code == 0
+
+
+def test_the_demo_example_runs_on_an_export(exported) -> None:
+    script = Path(__file__).resolve().parents[2] / "examples" / "demo.py"
+    command = [sys.executable, str(script), str(exported), "--sentences", "4", "--show", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines if line] == [
+        *("source", "translation", "reference") * 2,
+        *("BLEU", "chrF", "exact"),
+    ]
+    assert lines[-1].startswith("exact match 0.0 % of 4 held-out sentences")

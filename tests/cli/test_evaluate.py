@@ -1,0 +1,94 @@
+"""`evaluate`: a test set becomes BLEU, chrF and exact match, as text or JSON."""
+
+import gzip
+import json
+
+import pytest
+
+
+@pytest.fixture
+def test_set(tmp_path):
+    source, reference = tmp_path / "source.txt", tmp_path / "reference.txt"
+    source.write_text("the cat sat on the mat .\na dog ran home today .\n", encoding="utf-8")
+    reference.write_text("THE CAT SAT ON THE MAT .\nA DOG RAN HOME NOW .\n", encoding="utf-8")
+    return ["--source", source, "--reference", reference]
+
+
+def test_the_report_has_scores_and_signatures(run_cli, translator, test_set) -> None:
+    result = run_cli("evaluate", "model", *test_set)
+    assert (result.code, result.err) == (0, "")
+    lines = [line.split() for line in result.out.splitlines()]
+    assert [line[0] for line in lines] == ["BLEU", "chrF", "exact", "sentences"]
+    assert 0 < float(lines[0][1]) < 100 and 0 < float(lines[1][1]) < 100
+    assert "case:mixed" in lines[0][2] and "tok:13a" in lines[0][2] and "nc:6" in lines[1][2]
+    assert lines[2] == ["exact", "match", "50.0", "%"]
+    assert lines[3][1] == "2"
+
+
+def test_json_holds_the_same_numbers(run_cli, translator, test_set) -> None:
+    result = json.loads(run_cli("evaluate", "model", *test_set, "--json").out)
+    assert set(result) == {
+        "bleu",
+        "bleu_signature",
+        "chrf",
+        "chrf_signature",
+        "exact_match",
+        "sentences",
+        "seconds",
+    }
+    assert (result["exact_match"], result["sentences"]) == (0.5, 2)
+    report = run_cli("evaluate", "model", *test_set).out
+    assert report.startswith(f"BLEU         {result['bleu']:.2f}  {result['bleu_signature']}\n")
+
+
+def test_a_perfect_translation_scores_100(run_cli, translator, test_set, tmp_path) -> None:
+    upper = tmp_path / "upper.txt"
+    upper.write_text(test_set[1].read_text().upper())
+    given = ["--source", test_set[1], "--reference", upper]
+    result = json.loads(run_cli("evaluate", "model", *given, "--json").out)
+    assert (result["bleu"], result["exact_match"]) == (100.0, 1.0)
+    assert result["chrf"] == pytest.approx(100.0)
+
+
+def test_gzip_files_and_saved_translations(run_cli, translator, test_set, tmp_path) -> None:
+    packed = tmp_path / "source.gz"
+    packed.write_bytes(gzip.compress(test_set[1].read_bytes()))
+    output = tmp_path / "translations.txt"
+    flags = ["--source", packed, "--reference", test_set[3], "--output", output]
+    assert run_cli("evaluate", "model", *flags).code == 0
+    assert output.read_text() == "THE CAT SAT ON THE MAT .\nA DOG RAN HOME TODAY .\n"
+
+
+def test_search_flags_reach_the_translator(run_cli, translator, test_set) -> None:
+    run_cli("evaluate", "model", *test_set, "--beam-size", 4, "--max-length", 7)
+    (search,) = translator.search
+    assert (search["beam_size"], search["max_length"]) == (4, 7)
+
+
+def test_unequal_line_counts_are_refused(run_cli, translator, test_set) -> None:
+    test_set[3].write_text("ONE LINE\n")
+    result = run_cli("evaluate", "model", *test_set)
+    assert (result.code, result.out) == (1, "")
+    assert "source.txt has 2 lines" in result.err and "reference.txt has 1" in result.err
+
+
+def test_an_empty_test_set_is_refused(run_cli, translator, test_set) -> None:
+    test_set[1].write_text("")
+    test_set[3].write_text("")
+    result = run_cli("evaluate", "model", *test_set)
+    assert result.code == 1
+    assert "source.txt is empty" in result.err
+
+
+def test_a_missing_file_is_named(run_cli, translator, test_set) -> None:
+    test_set[1].unlink()
+    result = run_cli("evaluate", "model", *test_set)
+    assert result.code == 1
+    assert "source.txt" in result.err and result.err.count("\n") == 1
+
+
+def test_without_sacrebleu_the_extra_is_named_first(run_cli, monkeypatch, test_set) -> None:
+    monkeypatch.setattr("keras_transformer.cli.evaluate.find_spec", lambda name: None)
+    result = run_cli("evaluate", "no model", *test_set)
+    assert result.code == 1
+    assert "evaluate needs sacrebleu" in result.err and "[cli]" in result.err

@@ -1,0 +1,44 @@
+"""The late, quiet import of the training code."""
+
+import os
+
+import pytest
+
+from keras_transformer.cli import keras_side
+
+
+def test_without_tensorflow_the_extra_is_named(monkeypatch) -> None:
+    def fail(name: str):
+        raise ModuleNotFoundError("No module named 'tensorflow'", name="tensorflow")
+
+    monkeypatch.setattr(keras_side, "import_module", fail)
+    with pytest.raises(ImportError, match=r'need tensorflow: .* "keras-transformer\[train\]"'):
+        keras_side.load_training()
+
+
+def test_a_broken_module_of_ours_is_not_blamed_on_the_extra(monkeypatch) -> None:
+    def fail(name: str):
+        raise ModuleNotFoundError("No module named", name="keras_transformer.training.lost")
+
+    monkeypatch.setattr(keras_side, "import_module", fail)
+    with pytest.raises(ModuleNotFoundError) as error:
+        keras_side.load_training()
+    assert error.value.name == "keras_transformer.training.lost"
+
+
+def test_messages_of_a_good_import_are_dropped(monkeypatch, capfd) -> None:
+    monkeypatch.setattr(keras_side, "import_module", lambda name: os.write(2, b"chatter\n"))
+    keras_side.load_training()
+    os.write(2, b"later\n")
+    assert capfd.readouterr().err == "later\n"
+
+
+def test_messages_of_a_failed_import_are_shown(monkeypatch, capfd) -> None:
+    def fail(name: str):
+        os.write(2, b"cannot load library\n")
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(keras_side, "import_module", fail)
+    with pytest.raises(RuntimeError, match="broken"):
+        keras_side.load_training()
+    assert capfd.readouterr().err == "cannot load library\n"

@@ -1,0 +1,181 @@
+"""`train`: flags become a corpus, a model's fields and training options."""
+
+import dataclasses
+import types
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import train
+from keras_transformer.cli.corpora import DataOptions, read_corpus
+from keras_transformer.config import TransformerConfig
+from keras_transformer.training.options import TrainOptions
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[dict]:
+    """What reaches the training function, which is not run."""
+    made: list[dict] = []
+
+    def fake_train(corpus, directory, **settings):
+        made.append({"corpus": corpus, "directory": directory, **settings})
+        return types.SimpleNamespace(count_params=lambda: 1234)
+
+    training = types.SimpleNamespace(train=fake_train)
+    monkeypatch.setattr(train, "load_training", lambda: training)
+    return made
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, lines in {
+        "a.en": "one\ntwo\n",
+        "a.es": "uno\ndos\n",
+        "b.en": "three\n",
+        "b.es": "tres\n",
+    }.items():
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+def test_files_and_defaults(run_cli, calls, files) -> None:
+    result = run_cli(
+        *("train", "--data", "files", "--output", files / "run"),
+        *("--train-source", files / "a.en", files / "b.en"),
+        *("--train-target", files / "a.es", files / "b.es"),
+        *("--valid-source", files / "b.en", "--valid-target", files / "b.es"),
+    )
+    assert (result.code, result.err) == (0, "")
+    assert "model.keras (1,234 parameters)" in result.out
+    (call,) = calls
+    assert list(call["corpus"].train.source) == ["one", "two", "three"]
+    assert list(call["corpus"].train.target) == ["uno", "dos", "tres"]
+    assert list(call["corpus"].valid.source) == ["three"]
+    assert call["options"] == TrainOptions()
+    del call["corpus"], call["options"]
+    assert call == {
+        "directory": files / "run",
+        "preset": "tiny",
+        "overrides": {},
+        "vocab_size": 8000,
+        "tokenizer_type": "unigram",
+        "joint_vocabulary": True,
+        "resume": False,
+    }
+
+
+def test_every_flag_reaches_the_run(run_cli, calls, files) -> None:
+    words = (
+        "--epochs 3 --max-steps 7 --batch-tokens 512 --learning-rate 0.001 --warmup-steps 9 "
+        "--label-smoothing 0 --clip-norm 1 --seed 5 --dtype-policy mixed_bfloat16 "
+        "--preset base --vocab-size 99 --tokenizer-type bpe --no-joint-vocabulary --resume "
+        "--model.dropout 0.2 --model.norm pre --model.num-heads 2"
+    ).split()
+    given = ["--train-source", files / "a.en", "--train-target", files / "a.es"]
+    result = run_cli("train", "--data", "files", "--output", "r", *given, *words)
+    assert (result.code, result.err) == (0, "")
+    (call,) = calls
+    assert call["options"] == TrainOptions(
+        epochs=3,
+        max_steps=7,
+        batch_tokens=512,
+        learning_rate=0.001,
+        warmup_steps=9,
+        label_smoothing=0.0,
+        clip_norm=1.0,
+        seed=5,
+        dtype_policy="mixed_bfloat16",
+    )
+    assert call["overrides"] == {"dropout": 0.2, "norm": "pre", "num_heads": 2}
+    assert (call["preset"], call["vocab_size"], call["tokenizer_type"]) == ("base", 99, "bpe")
+    assert (call["joint_vocabulary"], call["resume"]) == (False, True)
+    assert call["corpus"].valid is None
+
+
+def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:
+    result = run_cli(
+        "train", "--data", "demo", "--preset", "tiny", "--output", "r", "--demo-size", 2000
+    )
+    assert (result.code, result.err) == (0, "")
+    (call,) = calls
+    assert (call["vocab_size"], call["overrides"]) == (2000, {"dropout": 0.1})
+    assert call["options"] == TrainOptions(**train._DEMO_TRAINING)
+    assert call["corpus"].test is not None
+
+
+def test_flags_win_over_the_demo_defaults(run_cli, calls) -> None:
+    flags = ["--demo-size", 2000, "--epochs", 2, "--vocab-size", 300, "--model.dropout", 0.5]
+    run_cli("train", "--data", "demo", "--output", "r", *flags)
+    (call,) = calls
+    assert (call["options"].epochs, call["vocab_size"]) == (2, 300)
+    assert call["overrides"] == {"dropout": 0.5}
+
+
+def test_a_yaml_file_gives_all_of_it(run_cli, calls, files) -> None:
+    config = files / "run.yaml"
+    config.write_text(
+        f"data: files\ntrain_source: [{files / 'a.en'}]\ntrain_target: [{files / 'a.es'}]\n"
+        "output: run\nepochs: 4\nmodel:\n  dropout: 0.25\n  feed_forward_dim: 64\n"
+    )
+    assert run_cli("train", "--config", config, "--model.dropout", "0.5").err == ""
+    (call,) = calls
+    assert call["overrides"] == {"dropout": 0.5, "feed_forward_dim": 64}
+    assert (call["options"].epochs, call["directory"]) == (4, Path("run"))
+
+
+def test_tsv(run_cli, calls, tmp_path) -> None:
+    table = tmp_path / "pairs.tsv"
+    table.write_text("1\tuno\tone\n2\tdos\ttwo\n", encoding="utf-8")
+    columns = ["--source-column", 2, "--target-column", 1]
+    run_cli("train", "--data", "tsv", "--output", "r", "--train-tsv", table, *columns)
+    assert list(calls[0]["corpus"].train.source) == ["one", "two"]
+    assert list(calls[0]["corpus"].train.target) == ["uno", "dos"]
+
+
+def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
+    seen = {}
+
+    def load_tfds(name, **settings):
+        seen.update(settings, name=name)
+        return "corpus"
+
+    monkeypatch.setattr("keras_transformer.data.tfds.load_tfds", load_tfds)
+    options = DataOptions(data="tfds", tfds_name="ted_hrlr_translate/pt_to_en", tfds_dir=tmp_path)
+    assert read_corpus(options) == "corpus"
+    assert seen == {
+        "name": "ted_hrlr_translate/pt_to_en",
+        "data_dir": tmp_path,
+        "download": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--data files", "--data files needs --train-source."),
+        ("--data files --train-source a", "--data files needs --train-target."),
+        ("--data tsv", "--data tsv needs --train-tsv."),
+        ("--data tfds", "--data tfds needs --tfds-name."),
+        ("--data demo --train-source a", "--train-source belongs to --data files"),
+        ("--data files --tfds-name a --train-source a --train-target b", "belongs to --data tfds"),
+        (
+            "--data files --train-source a --train-target b --valid-source c",
+            "--valid-source and --valid-target go together",
+        ),
+        ("--data demo --epochs 0", "epochs must be positive, got 0."),
+        ("--data demo --model.norm mid", "--model.norm expects one of post, pre, got 'mid'."),
+        ("--data demo --preset huge", "--preset expects one of tiny, small, base, big"),
+        ("--data files --train-source no.a --train-target no.b", "no such file: no.a, no.b"),
+    ],
+)
+def test_wrong_settings_are_told_in_one_line(run_cli, calls, flags: str, message: str) -> None:
+    result = run_cli("train", "--output", "r", *flags.split())
+    assert result.code in (1, 2) and calls == []
+    assert message in result.err and result.err.count("\n") == 1
+
+
+def test_every_config_field_has_a_flag_but_the_vocabulary_sizes(run_cli) -> None:
+    text = run_cli("train", "--help").out
+    fields = {field.name for field in dataclasses.fields(TransformerConfig)}
+    shown = {name for name in fields if f"--model.{name.replace('_', '-')} " in text}
+    assert fields - shown == {"source_vocab_size", "target_vocab_size"}

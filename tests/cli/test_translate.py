@@ -1,0 +1,129 @@
+"""`translate`: one line out per line in, in order, block by block."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.cli.translate import read_blocks
+
+
+def test_lines_keep_their_order_and_empty_lines_stay(run_cli, translator) -> None:
+    result = run_cli("translate", "model", stdin="hola\n\n¿qué?\n".encode())
+    assert (result.code, result.out, result.err) == (0, "HOLA\n\n¿QUÉ?\n", "")
+
+
+def test_blocks_bound_what_is_read_at_once(run_cli, translator) -> None:
+    result = run_cli("translate", "model", "--block-lines", 2, stdin=b"a\nb\nc\nd\ne\n")
+    assert translator.blocks == [["a", "b"], ["c", "d"], ["e"]]
+    assert result.out == "A\nB\nC\nD\nE\n"
+
+
+def test_no_input_is_no_output(run_cli, translator) -> None:
+    result = run_cli("translate", "model", stdin=b"")
+    assert (result.code, result.out, translator.blocks) == (0, "", [])
+
+
+def test_search_flags_reach_the_translator(run_cli, translator) -> None:
+    flags = "--beam-size 4 --length-penalty 1 --num-hypotheses 2 --max-length 9"
+    run_cli("translate", "model", *flags.split(), stdin=b"a\n")
+    expected = {"beam_size": 4, "length_penalty": 1.0, "num_hypotheses": 2, "max_length": 9}
+    assert translator.search == [expected]
+
+
+def test_n_best_gives_n_lines_for_each_line(run_cli, translator) -> None:
+    flags = "--beam-size 2 --num-hypotheses 2 --scores"
+    result = run_cli("translate", "model", *flags.split(), stdin=b"a\nb\n")
+    lines = ["-0.500000\tA", "-1.500000\tA!", "-0.500000\tB", "-1.500000\tB!"]
+    assert result.out.splitlines() == lines
+
+
+def test_a_line_with_fewer_hypotheses_keeps_the_count(run_cli, translator, monkeypatch) -> None:
+    complete = translator.translate_n_best
+    monkeypatch.setattr(
+        translator, "translate_n_best", lambda *a, **k: [best[:1] for best in complete(*a, **k)]
+    )
+    flags = "--beam-size 2 --num-hypotheses 2"
+    result = run_cli("translate", "model", *flags.split(), stdin=b"a\nb\n")
+    assert result.out == "A\n\nB\n\n"
+
+
+def test_a_translation_never_holds_a_line_end(run_cli, translator, monkeypatch) -> None:
+    shout = translator._hypothesis
+    monkeypatch.setattr(translator, "_hypothesis", lambda text, rank: shout(f"{text}\r\n x", rank))
+    assert run_cli("translate", "model", stdin=b"a\n").out == "A   X\n"
+
+
+def test_invalid_utf8_names_the_line_after_the_lines_before_it(run_cli, translator) -> None:
+    result = run_cli("translate", "model", stdin=b"a\nb\n\xff\nc\n")
+    assert (result.code, result.out) == (1, "A\nB\n")
+    assert result.err.startswith("keras-transformer translate: error: line 3 of the input")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--beam-size 0", "beam_size must be at least 1, got 0."),
+        ("--num-hypotheses 2", "num_hypotheses (2) is more than beam_size (1)"),
+        ("--block-lines 0", "block_lines must be at least 1, got 0."),
+    ],
+)
+def test_values_out_of_range_are_refused(run_cli, translator, flags: str, message: str) -> None:
+    result = run_cli("translate", "model", *flags.split(), stdin=b"a\n")
+    assert (result.code, result.out) == (1, "")
+    assert message in result.err and result.err.count("\n") == 1
+
+
+def test_a_directory_that_is_neither_export_nor_run(run_cli, tmp_path) -> None:
+    result = run_cli("translate", tmp_path, stdin=b"a\n")
+    assert result.code == 1
+    assert "neither manifest.json (an export) nor config.json (a training run)" in result.err
+
+
+def test_a_missing_directory_is_named(run_cli, tmp_path) -> None:
+    result = run_cli("translate", tmp_path / "none", stdin=b"a\n")
+    assert result.code == 1
+    assert f"no directory {tmp_path / 'none'}" in result.err
+
+
+def test_each_block_is_answered_before_the_next_is_read() -> None:
+    program = (
+        "import sys\n"
+        "from keras_transformer import cli\n"
+        "from keras_transformer.cli import translate\n"
+        "from keras_transformer.decoding.options import Hypothesis\n"
+        "class Shouting:\n"
+        "    def translate_n_best(self, texts, **search):\n"
+        "        return [[Hypothesis(text.upper(), [], 0.0, 0.0)] for text in texts]\n"
+        "translate.open_translator = lambda directory: Shouting()\n"
+        "sys.exit(cli.main(['translate', 'model', '--block-lines', '1']))\n"
+    )
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment) as process:
+        for word in (b"one\n", b"two\n"):
+            process.stdin.write(word)
+            process.stdin.flush()
+            assert process.stdout.readline() == word.upper()
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+@given(
+    lines=st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    block_lines=st.integers(1, 5),
+    ends=st.booleans(),
+)
+def test_blocks_hold_exactly_the_lines(lines, line_end, block_lines, ends) -> None:
+    text = line_end.join([*lines, ""]) if ends else line_end.join(lines)
+    blocks = list(read_blocks(io.BytesIO(text.encode()), block_lines))
+    # A last line that is empty and unended is no line, as in every Unix tool.
+    expected = lines if ends or not lines or lines[-1] else lines[:-1]
+    assert [line for block in blocks for line in block] == expected
+    assert all(len(block) == block_lines for block in blocks[:-1])

@@ -1,0 +1,86 @@
+"""A small random model, its tokenizers and its artefact, each made once for all export tests."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+
+VOCABULARY = 60
+TEXTS = [
+    "a small house stands by the river",
+    "the red dog runs to the house",
+    "we see three birds",
+    "you buy a book and you read it",
+    "hello",
+    "hello, how are you today? the river is blue and the birds are small",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """An artefact and what it was made of."""
+
+    path: Path
+    model: Any
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    """Texts of unequal length that the tokenizer knows."""
+    return list(TEXTS)
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(TEXTS, VOCABULARY, "bpe")
+
+
+@pytest.fixture(scope="session")
+def make_model() -> Callable[..., Any]:
+    """`make_model(**fields)`: a random 2+2-layer model, 32 wide, with fields replaced."""
+    import keras
+
+    from keras_transformer.models.transformer import build_transformer
+
+    def make(**fields: Any) -> Any:
+        settings = {
+            "source_vocab_size": VOCABULARY,
+            "model_dim": 32,
+            "feed_forward_dim": 48,
+            "num_heads": 4,
+            "num_encoder_layers": 2,
+            "num_decoder_layers": 2,
+        }
+        keras.utils.set_random_seed(1)
+        return build_transformer(TransformerConfig(**{**settings, **fields}))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def exported(
+    make_model: Callable[..., Any], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Exported:
+    """The small model's artefact; tests must not change its files."""
+    from keras_transformer.export import export_onnx
+
+    model = make_model()
+    _make_it_end(model)
+    path = export_onnx(model, tokenizer, tmp_path_factory.mktemp("exported") / "artefact")
+    return Exported(path, model, tokenizer, tokenizer)
+
+
+def _make_it_end(model: Any) -> None:
+    """Makes the end token likelier and the logits sharper than in a random model."""
+    [matrix] = [weight for weight in model.weights if weight.path.endswith("tokens/matrix")]
+    values = matrix.numpy()
+    values *= 2
+    values[3] *= 1.6
+    matrix.assign(values)

@@ -1,0 +1,216 @@
+"""What every layer promises, whatever it computes: names, config, saving, dtypes, shapes."""
+
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer import layers
+
+BLOCK = {
+    "num_heads": 2,
+    "key_dim": 3,
+    "value_dim": 5,
+    "feed_forward_dim": 7,
+    "dropout": 0.2,
+    "attention_dropout": 0.3,
+    "activation": "gelu",
+    "norm": "pre",
+    "epsilon": 1e-4,
+}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "TokenEmbedding": {"vocab_size": 11, "model_dim": 6},
+    "SinusoidalPositions": {"model_dim": 6},
+    "LearnedPositions": {"model_dim": 6, "max_positions": 9},
+    "MultiHeadAttention": {"num_heads": 2, "key_dim": 3, "value_dim": 5, "dropout": 0.2},
+    "FeedForward": {"hidden_dim": 7, "activation": "gelu"},
+    "Residual": {"norm": "pre", "dropout": 0.2, "epsilon": 1e-4},
+    "EncoderBlock": BLOCK,
+    "DecoderBlock": BLOCK,
+    "Encoder": {"num_layers": 2, **BLOCK},
+    "Decoder": {"num_layers": 2, **BLOCK},
+}
+# What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
+CALLS: dict[str, dict[str, str]] = {
+    "TokenEmbedding": {"inputs": "ids"},
+    "SinusoidalPositions": {"keep_mask": "mask"},
+    "LearnedPositions": {"keep_mask": "mask"},
+    "MultiHeadAttention": {"query": "states", "key": "source"},
+    "FeedForward": {"inputs": "states"},
+    "Residual": {"states": "states", "outputs": "states"},
+    "EncoderBlock": {"states": "states"},
+    "DecoderBlock": {"states": "states", "encoder_states": "source"},
+    "Encoder": {"states": "states", "keep_mask": "mask"},
+    "Decoder": {
+        "states": "states",
+        "encoder_states": "source",
+        "keep_mask": "mask",
+        "source_keep_mask": "source_mask",
+    },
+}
+BATCH, LENGTH, SOURCE_LENGTH, WIDTH = 2, 4, 5, 6
+
+pytestmark = pytest.mark.parametrize("name", layers.__all__)
+
+
+def make(name: str, /, **more: Any) -> keras.layers.Layer:
+    return getattr(layers, name)(**ARGUMENTS[name], **more)
+
+
+def inputs(name: str, length: int = LENGTH, source_length: int = SOURCE_LENGTH) -> dict[str, Any]:
+    generator = np.random.default_rng(length)
+    kinds: dict[str, Callable[[], np.ndarray]] = {
+        "ids": lambda: generator.integers(0, 11, (BATCH, length), np.int32),
+        "mask": lambda: np.arange(length)[None] < np.array([[length], [length - 1]]),
+        "source_mask": lambda: np.arange(source_length)[None] < np.array([[2], [source_length]]),
+        "states": lambda: generator.standard_normal((BATCH, length, WIDTH), np.float32),
+        "source": lambda: generator.standard_normal((BATCH, source_length, WIDTH), np.float32),
+    }
+    return {argument: kinds[kind]() for argument, kind in CALLS[name].items()}
+
+
+def symbolic(name: str) -> dict[str, keras.KerasTensor]:
+    dtypes = {"ids": "int32", "mask": "bool", "source_mask": "bool"}
+    return {
+        argument: keras.Input(
+            (None, WIDTH) if kind in ("states", "source") else (None,),
+            dtype=dtypes.get(kind, "float32"),
+            name=argument,
+        )
+        for argument, kind in CALLS[name].items()
+    }
+
+
+def test_is_registered_under_our_package(name: str) -> None:
+    registered = f"keras_transformer>{name}"
+    assert keras.saving.get_registered_name(getattr(layers, name)) == registered
+    assert keras.saving.get_registered_object(registered) is getattr(layers, name)
+
+
+def test_config_holds_the_constructor_arguments(name: str) -> None:
+    constructor = {
+        argument.name
+        for ancestor in getattr(layers, name).__mro__
+        if ancestor.__module__.startswith("keras_transformer")
+        for argument in inspect.signature(ancestor.__init__).parameters.values()
+        if argument.kind is not argument.VAR_KEYWORD and argument.name != "self"
+    }
+    config = make(name).get_config()
+    assert set(config) - {"name", "trainable", "dtype"} == constructor == set(ARGUMENTS[name])
+    assert {key: config[key] for key in constructor} == ARGUMENTS[name]
+
+
+def test_config_round_trip(name: str, randomize: Callable[..., Any]) -> None:
+    layer = make(name, name="mine", dtype="mixed_bfloat16")
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
+    twin = keras.saving.deserialize_keras_object(config)
+    assert twin.get_config() == layer.get_config()
+    given = inputs(name)
+    layer(**given)
+    twin(**given)
+    randomize(layer)
+    twin.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(twin(**given), layer(**given))
+
+
+def test_saved_inside_a_functional_model(name: str, tmp_path, randomize) -> None:
+    arguments = symbolic(name)
+    model = keras.Model(arguments, make(name)(**arguments))
+    randomize(model)
+    model.save(tmp_path / "model.keras")
+    twin = keras.saving.load_model(tmp_path / "model.keras")
+    given = inputs(name)
+    np.testing.assert_array_equal(twin(given), model(given))
+
+
+@pytest.mark.parametrize(
+    ("policy", "compute_dtype"), [("mixed_bfloat16", "bfloat16"), ("mixed_float16", "float16")]
+)
+def test_computes_in_its_policy_and_stores_float32(
+    name: str, policy: str, compute_dtype: str
+) -> None:
+    layer = make(name, dtype=policy)
+    outputs = layer(**inputs(name))
+    assert keras.backend.standardize_dtype(outputs.dtype) == compute_dtype
+    assert {weight.dtype for weight in layer.weights} <= {"float32"}
+    assert {part.compute_dtype for part in layer._flatten_layers()} == {compute_dtype}
+
+
+def test_mixed_precision_stays_close_to_float32(name: str, randomize: Callable[..., Any]) -> None:
+    given = inputs(name)
+    layer, low = make(name), make(name, dtype="mixed_bfloat16")
+    layer(**given)
+    low(**given)
+    randomize(layer, scale=0.2)
+    low.set_weights(layer.get_weights())
+    # bfloat16 keeps 8 bits: about 1% an operation, a few of them in a row.
+    np.testing.assert_allclose(tf.cast(low(**given), "float32"), layer(**given), atol=0.15)
+
+
+def test_computed_shape_is_the_real_one(name: str) -> None:
+    layer, given = make(name), inputs(name)
+    outputs = layer(**given)
+    first = next(iter(given.values()))
+    assert tuple(layer.compute_output_shape(first.shape)) == tuple(outputs.shape)
+
+
+def test_symbolic_shape_and_dtype_are_the_real_ones(name: str) -> None:
+    layer = make(name, dtype="mixed_bfloat16")
+    outputs = layer(**symbolic(name))
+    assert tuple(outputs.shape) == (None, None, WIDTH)
+    assert outputs.dtype == "bfloat16"
+
+
+def test_lengths_may_change_from_call_to_call(name: str) -> None:
+    layer = make(name)
+    layer(**inputs(name))
+    traces = []
+
+    @tf.function(
+        input_signature=[
+            {
+                argument: tf.TensorSpec((None, None, *value.shape[2:]), value.dtype, name=argument)
+                for argument, value in inputs(name).items()
+            }
+        ]
+    )
+    def run(given: dict[str, tf.Tensor]) -> tf.Tensor:
+        traces.append(1)
+        return layer(**given)
+
+    for length, source_length in ((1, 3), (4, 1), (7, 8)):
+        given = inputs(name, length, source_length)
+        tensors = {argument: tf.constant(value) for argument, value in given.items()}
+        np.testing.assert_allclose(run(tensors), layer(**given), atol=1e-6)
+    assert len(traces) == 1
+
+
+def test_every_weight_gets_a_finite_gradient(name: str) -> None:
+    layer, given = make(name), inputs(name)
+    layer(**given)
+    with tf.GradientTape() as tape:
+        if name == "Residual":
+            # Pre-norm normalises on the way into the sub-layer, here the identity.
+            given["outputs"] = layer.enter(given["states"])
+        outputs = layer(**given)
+        loss = tf.reduce_sum(outputs * np.random.default_rng(1).standard_normal(outputs.shape))
+    weights = [weight.value for weight in layer.trainable_weights]
+    for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+        assert gradient is not None, weight.name
+        assert np.isfinite(tf.convert_to_tensor(gradient)).all(), weight.name
+
+
+def test_dropout_acts_in_training_only(name: str) -> None:
+    layer, given = make(name), inputs(name)
+    still = np.array(layer(**given))
+    np.testing.assert_array_equal(layer(**given), still)
+    if not any("dropout" in argument for argument in ARGUMENTS[name]):
+        return
+    dropped = np.array(layer(**given, training=True))
+    assert not np.allclose(dropped, still)
+    assert not np.allclose(layer(**given, training=True), dropped)

@@ -1,0 +1,78 @@
+"""Encoder blocks and their stack, against the paper's equations in float64."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.layers import Encoder, EncoderBlock
+
+ARGUMENTS = {"num_heads": 2, "key_dim": 3, "value_dim": 5, "feed_forward_dim": 7, "dropout": 0.1}
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape)
+
+
+def expected_block(paper, block: EncoderBlock, states: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Section 3.1: LayerNorm(x + Sublayer(x)) twice, or pre-norm's x + Sublayer(LayerNorm(x))."""
+
+    def attend(states: np.ndarray) -> np.ndarray:
+        return paper.multi_head(block.attention, states, states, keep)[0]
+
+    def transform(states: np.ndarray) -> np.ndarray:
+        return paper.feed_forward(block.feed_forward, states)
+
+    for sublayer, residual in (
+        (attend, block.attention_residual),
+        (transform, block.feed_forward_residual),
+    ):
+        if block.norm == "post":
+            states = paper.layer_norm(residual.layer_norm, states + sublayer(states))
+        else:
+            states = states + sublayer(paper.layer_norm(residual.layer_norm, states))
+    return states
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_stack_equals_the_paper_in_float64(norm: str, paper, randomize) -> None:
+    encoder = Encoder(num_layers=2, norm=norm, **ARGUMENTS)
+    states, keep = normal(2, 4, 6), np.array([[True] * 4, [True, True, False, False]])
+    encoder(states, keep)
+    randomize(encoder)
+    outputs = encoder(states, keep)
+    for row in range(2):
+        expected = states[row]
+        for block in encoder.blocks:
+            expected = expected_block(paper, block, expected, np.tile(keep[row], (4, 1)))
+        if norm == "pre":
+            expected = paper.layer_norm(encoder.final_norm, expected)
+        np.testing.assert_allclose(outputs[row], expected, atol=2e-5)
+
+
+def test_only_pre_norm_has_a_final_norm() -> None:
+    counts = {}
+    for norm in ("post", "pre"):
+        encoder = Encoder(num_layers=1, norm=norm, **ARGUMENTS)
+        encoder.build((None, None, 6))
+        counts[norm] = encoder.count_params()
+    assert counts["pre"] == counts["post"] + 2 * 6
+
+
+def test_without_a_mask_every_place_is_real() -> None:
+    encoder = Encoder(num_layers=1, **ARGUMENTS)
+    states = normal(2, 4, 6)
+    np.testing.assert_array_equal(encoder(states), encoder(states, np.ones((2, 4), bool)))
+
+
+def test_masked_places_change_no_real_one() -> None:
+    encoder = Encoder(num_layers=2, **ARGUMENTS)
+    states, keep = normal(1, 4, 6), np.array([[True, False, True, True]])
+    before = np.asarray(encoder(states, keep))
+    states[0, 1] += 10
+    after = np.asarray(encoder(states, keep))
+    np.testing.assert_array_equal(after[keep], before[keep])
+    assert (after[~keep] != before[~keep]).any()
+
+
+def test_an_empty_stack_is_refused() -> None:
+    with pytest.raises(ValueError, match="num_layers must be at least 1, got 0"):
+        Encoder(num_layers=0, **ARGUMENTS)

@@ -1,0 +1,55 @@
+"""The feed-forward layer against equation 2."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.layers import FeedForward
+
+
+def test_worked_example() -> None:
+    layer = FeedForward(hidden_dim=2)
+    layer.build((None, None, 2))
+    values = ([[1, -1], [2, 1]], [0, 1], [[1, 0], [10, 1]], [0.5, -0.5])
+    layer.set_weights([np.array(value) for value in values])
+    # x = (1, 2): hidden (5, 2) → (5 + 20 + 0.5, 2 - 0.5); x = (1, -1): hidden (-1 → 0, -1 → 0).
+    outputs = layer(np.array([[[1.0, 2], [1, -1]]]))
+    np.testing.assert_array_equal(outputs, [[[25.5, 1.5], [0.5, -0.5]]])
+
+
+def test_equals_the_paper_in_float64(paper, randomize) -> None:
+    states = np.random.default_rng(0).standard_normal((2, 5, 6))
+    layer = FeedForward(hidden_dim=9)
+    layer(states)
+    randomize(layer)
+    np.testing.assert_allclose(layer(states), paper.feed_forward(layer, states), atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", keras.ops.tanh])
+def test_takes_any_keras_activation(activation, randomize) -> None:
+    states = np.random.default_rng(0).standard_normal((1, 3, 4)).astype("float32")
+    layer = FeedForward(5, activation)
+    layer(states)
+    randomize(layer)
+    hidden = keras.activations.get(activation)(states @ layer.hidden.kernel + layer.hidden.bias)
+    expected = hidden @ layer.output_linear.kernel + layer.output_linear.bias
+    np.testing.assert_allclose(layer(states), expected, atol=1e-5)
+
+
+def test_positions_do_not_touch_each_other() -> None:
+    states = np.random.default_rng(0).standard_normal((1, 4, 6)).astype("float32")
+    layer = FeedForward(8)
+    before = np.array(layer(states))
+    states[0, 2] += 1
+    changed = np.any(np.asarray(layer(states)) != before, axis=-1)
+    np.testing.assert_array_equal(changed, [[False, False, True, False]])
+
+
+def test_an_empty_hidden_layer_is_refused() -> None:
+    with pytest.raises(ValueError, match="hidden_dim must be at least 1, got 0"):
+        FeedForward(0)
+
+
+def test_an_unknown_activation_is_refused() -> None:
+    with pytest.raises(ValueError, match="rilu"):
+        FeedForward(4, "rilu")

@@ -1,0 +1,273 @@
+"""The whole model: against a float64 NumPy forward pass, its invariants, its cache, its file."""
+
+import subprocess
+import sys
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.models import Transformer, build_transformer, probabilities
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+# No target id is above 18: one variant has 19 of them.
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"norm": "pre"},
+    {"positions": "learned", "max_positions": 30, "share_embeddings": "target"},
+    {"share_embeddings": "none", "target_vocab_size": 19, "key_dim": 5, "value_dim": 2},
+    {"norm": "pre", "num_encoder_layers": 1, "num_decoder_layers": 3, "num_heads": 2},
+]
+SOURCE = [[5, 9, 6, EOS_ID], [23, 4, EOS_ID, PAD_ID], [8, EOS_ID, PAD_ID, PAD_ID]]
+TARGET = [[BOS_ID, 7, 4, 11], [BOS_ID, 18, PAD_ID, PAD_ID], [BOS_ID, 3, 5, PAD_ID]]
+every_variant = pytest.mark.parametrize("fields", VARIANTS, ids=str)
+sentences = st.lists(st.integers(4, 18), min_size=1, max_size=6)
+
+
+def logits_of(model: Transformer, source: Any, target: Any) -> np.ndarray:
+    """Runs the model as a graph for any batch and length: the many small calls are quick."""
+    if not hasattr(model, "graph_of_test"):
+        spec = tf.TensorSpec((None, None), tf.int32)
+        signature = [{"source_ids": spec, "target_ids": spec}]
+        model.graph_of_test = tf.function(model.__call__, input_signature=signature)
+    return np.asarray(model.graph_of_test(feed(source, target)))
+
+
+def feed(source: Any, target: Any) -> dict[str, tf.Tensor]:
+    ids = {"source_ids": source, "target_ids": target}
+    return {name: tf.constant(rows, tf.int32) for name, rows in ids.items()}
+
+
+def paper_forward(
+    paper: Any, model: Transformer, source: list[int], target: list[int]
+) -> np.ndarray:
+    """Figure 1 for one sentence without padding, in float64: logits (target_length, vocabulary)."""
+    config, parts = model.config, {layer.name: layer for layer in model.layers}
+    shared = "tokens" in parts
+
+    def sublayer(residual: Any, states: np.ndarray, function: Any) -> np.ndarray:
+        if config.norm == "post":
+            return paper.layer_norm(residual.layer_norm, states + function(states))
+        return states + function(paper.layer_norm(residual.layer_norm, states))
+
+    def embed(side: str, ids: list[int]) -> np.ndarray:
+        matrix = np.asarray(parts["tokens" if shared else f"{side}_tokens"].matrix, np.float64)
+        if config.positions == "learned":
+            table = np.asarray(parts[f"{side}_positions"].matrix, np.float64)[: len(ids)]
+        else:
+            table = paper.positions(len(ids), config.model_dim)
+        return matrix[ids] * np.sqrt(config.model_dim) + table
+
+    def finish(stack: Any, states: np.ndarray) -> np.ndarray:
+        return paper.layer_norm(stack.final_norm, states) if config.norm == "pre" else states
+
+    memory = embed("source", source)
+    for block in parts["encoder"].blocks:
+        memory = sublayer(
+            block.attention_residual,
+            memory,
+            lambda x, block=block: paper.multi_head(block.attention, x, x)[0],
+        )
+        memory = sublayer(
+            block.feed_forward_residual,
+            memory,
+            lambda x, block=block: paper.feed_forward(block.feed_forward, x),
+        )
+    memory = finish(parts["encoder"], memory)
+
+    states, causal = embed("target", target), np.tril(np.ones((len(target), len(target)), bool))
+    for block in parts["decoder"].blocks:
+        states = sublayer(
+            block.self_attention_residual,
+            states,
+            lambda x, block=block: paper.multi_head(block.self_attention, x, x, causal)[0],
+        )
+        states = sublayer(
+            block.cross_attention_residual,
+            states,
+            lambda x, block=block: paper.multi_head(block.cross_attention, x, memory)[0],
+        )
+        states = sublayer(
+            block.feed_forward_residual,
+            states,
+            lambda x, block=block: paper.feed_forward(block.feed_forward, x),
+        )
+    states = finish(parts["decoder"], states)
+    if config.share_embeddings == "none":
+        return states @ np.asarray(parts["output_linear"].kernel, np.float64)
+    return states @ np.asarray(parts["tokens" if shared else "target_tokens"].matrix, np.float64).T
+
+
+@every_variant
+def test_equals_the_paper_in_float64(fields: dict, random_model, paper) -> None:
+    model = random_model(**fields)
+    logits = logits_of(model, SOURCE, TARGET)
+    for row, (source, target) in enumerate(zip(SOURCE, TARGET, strict=True)):
+        source, target = ([i for i in ids if i != PAD_ID] for ids in (source, target))
+        expected = paper_forward(paper, model, source, target)
+        np.testing.assert_allclose(logits[row, : len(target)], expected, atol=2e-4, rtol=1e-4)
+
+
+@every_variant
+def test_parameter_count_is_the_models(fields: dict, random_model) -> None:
+    model = random_model(**fields)
+    assert model.config.parameter_count == model.count_params()
+
+
+def test_the_tiny_preset_has_the_counted_parameters() -> None:
+    config = TransformerConfig.preset("tiny", vocab_size=10_000)
+    assert build_transformer(config).count_params() == config.parameter_count
+
+
+def test_inputs_and_output_are_named_and_of_any_length(random_model) -> None:
+    model = random_model()
+    assert {name: tuple(tensor.shape) for name, tensor in model.input.items()} == {
+        "source_ids": (None, None),
+        "target_ids": (None, None),
+    }
+    assert tuple(model.output.shape) == (None, None, 24)
+    assert isinstance(model, keras.Model)
+    assert model.config.model_dim == 12
+
+
+def test_encoder_and_decoder_are_models_that_make_up_the_whole(random_model) -> None:
+    model = random_model()
+    ids = feed(SOURCE, TARGET)
+    states = model.encoder({"source_ids": ids["source_ids"]})
+    assert states.shape == (3, 4, 12)
+    np.testing.assert_array_equal(model.decoder({**ids, "encoder_states": states}), model(ids))
+
+
+def test_probabilities_sum_to_one_in_float32(random_model) -> None:
+    logits = logits_of(random_model(), SOURCE, TARGET)
+    found = probabilities(logits)
+    np.testing.assert_allclose(np.sum(found, axis=-1), 1, atol=1e-6)
+    np.testing.assert_array_equal(np.argmax(found, axis=-1), logits.argmax(axis=-1))
+    assert keras.backend.standardize_dtype(probabilities(logits.astype("float16")).dtype) == (
+        "float32"
+    )
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@settings(max_examples=25)
+@given(source=sentences, target=sentences, pads=st.tuples(*[st.integers(0, 4)] * 4))
+def test_padding_changes_nothing(random_model, norm, source, target, pads) -> None:
+    """On the left, on the right, on both, or more of it, on either side of the model."""
+    model, (a, b, c, d) = random_model(norm=norm), pads
+    plain = logits_of(model, [source], [target])
+    padded = logits_of(
+        model,
+        [[PAD_ID] * a + source + [PAD_ID] * b],
+        [[PAD_ID] * c + target + [PAD_ID] * d],
+    )
+    np.testing.assert_allclose(padded[:, c : c + len(target)], plain, atol=2e-5)
+
+
+@settings(max_examples=25)
+@given(data=st.data(), source=sentences, target=sentences)
+def test_a_changed_future_token_changes_no_earlier_logit(random_model, data, source, target):
+    model = random_model(norm="pre")
+    place = data.draw(st.integers(0, len(target) - 1))
+    changed = [*target[:place], target[place] + 1, *target[place + 1 :]]
+    before, after = (logits_of(model, [source], [ids])[0] for ids in (target, changed))
+    np.testing.assert_array_equal(after[:place], before[:place])
+    assert not np.allclose(after[place], before[place])
+
+
+@settings(max_examples=20)
+@given(rows=st.lists(st.tuples(sentences, sentences), min_size=2, max_size=4))
+def test_a_batch_equals_its_rows(random_model, rows) -> None:
+    model = random_model()
+    lengths = [max(len(row[side]) for row in rows) for side in (0, 1)]
+    batch = [
+        [row[side] + [PAD_ID] * (lengths[side] - len(row[side])) for row in rows] for side in (0, 1)
+    ]
+    together = logits_of(model, *batch)
+    for logits, (source, target) in zip(together, rows, strict=True):
+        alone = logits_of(model, [source], [target])[0]
+        np.testing.assert_allclose(logits[: len(target)], alone, atol=2e-5)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@every_variant
+def test_cached_steps_equal_the_full_pass(fields: dict, beams: int, random_model) -> None:
+    """Rows of beams share the source's keys; every row has a target of its own."""
+    model = random_model(**fields)
+    source = np.array(SOURCE, np.int32)
+    target = np.random.default_rng(0).integers(4, 19, (3 * beams, 5)).astype(np.int32)
+    whole = logits_of(model, np.repeat(source, beams, axis=0), target)
+    cross, caches = model.encode(source), model.empty_caches(3 * beams, 8)
+    for step in range(5):
+        logits, caches = model.decode_step(target[:, step], step, source != PAD_ID, cross, caches)
+        np.testing.assert_allclose(logits, whole[:, step], atol=5e-5)
+
+
+def test_encoding_projects_keys_and_values_for_each_block(random_model) -> None:
+    model = random_model(**VARIANTS[3])
+    cross = model.encode(np.array(SOURCE, np.int32))
+    assert [(keys.shape, values.shape) for keys, values in cross] == [
+        ((3, 3, 4, 5), (3, 3, 4, 2))
+    ] * 2
+
+
+def test_learned_positions_of_source_and_target_end(random_model) -> None:
+    model = random_model(**VARIANTS[2])
+    for long, short in (("source_ids", "target_ids"), ("target_ids", "source_ids")):
+        ids = {long: tf.fill((1, 31), 5), short: tf.fill((1, 2), 5)}
+        with pytest.raises(ValueError, match=r"31 tokens is longer than max_positions \(30\)"):
+            model(ids)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_is_close_and_kept_by_the_file(policy: str, tmp_path, random_model) -> None:
+    model = random_model()
+    keras.config.set_dtype_policy(policy)
+    low = build_transformer(model.config)
+    keras.config.set_dtype_policy("float32")
+    low.set_weights(model.get_weights())
+    logits = logits_of(low, SOURCE, TARGET)
+    assert keras.backend.standardize_dtype(logits.dtype) == policy.removeprefix("mixed_")
+    exact = logits_of(model, SOURCE, TARGET)
+    real = np.array(TARGET) != PAD_ID
+    difference = np.abs(logits.astype("float32") - exact)[real]
+    assert difference.mean() < 0.05 * np.abs(exact).mean()
+    low.save(tmp_path / "model.keras")
+    twin = keras.saving.load_model(tmp_path / "model.keras")
+    assert keras.config.dtype_policy().name == "float32"
+    np.testing.assert_array_equal(
+        logits_of(twin, SOURCE, TARGET).view(np.uint16), logits.view(np.uint16)
+    )
+
+
+@every_variant
+def test_config_round_trip(fields: dict, random_model) -> None:
+    model = random_model(**fields)
+    twin = Transformer.from_config(model.get_config())
+    assert twin.config == model.config
+    assert twin.name == model.name
+    twin.set_weights(model.get_weights())
+    np.testing.assert_array_equal(logits_of(twin, SOURCE, TARGET), logits_of(model, SOURCE, TARGET))
+
+
+RELOAD = """
+import sys
+import keras, numpy as np
+import keras_transformer.models
+model = keras.saving.load_model(sys.argv[1] + "/model.keras")
+ids = dict(np.load(sys.argv[1] + "/ids.npz"))
+np.save(sys.argv[1] + "/logits.npy", np.asarray(model(ids)))
+"""
+
+
+def test_a_fresh_process_reloads_the_file_bit_for_bit(tmp_path, random_model) -> None:
+    model = random_model(norm="pre")
+    model.save(tmp_path / "model.keras")
+    ids = feed(SOURCE, TARGET)
+    np.savez(tmp_path / "ids.npz", **ids)
+    subprocess.run([sys.executable, "-c", RELOAD, str(tmp_path)], check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "logits.npy"), model(ids))

@@ -1,0 +1,155 @@
+"""Imports point one way, as the design says: each file imports only what stands left of it."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+# The way of the data, left to right.
+ORDER = (
+    ("special_ids", "config"),
+    ("text",),
+    ("data",),
+    ("layers",),
+    ("models",),
+    ("training",),
+    ("decoding",),
+    ("evaluation",),
+    ("cli",),
+)
+LEVEL = {part: level for level, parts in enumerate(ORDER) for part in parts}
+RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece"}
+# The package itself loads its public names lazily: tests/test_package.py looks at that.
+PACKAGE = ROOT / "keras_transformer" / "__init__.py"
+CORE_FILES = sorted(set((ROOT / "keras_transformer").rglob("*.py")) - {PACKAGE})
+EXPORT_FILES = sorted((ROOT / "export").rglob("*.py"))
+
+
+def module_name(path: Path, root: Path = ROOT) -> str:
+    """Names a file as it is installed: export/ is keras_transformer.export."""
+    parts = list(path.relative_to(root).with_suffix("").parts)
+    if parts[0] == "export":
+        parts = ["keras_transformer", *parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(source: str, module: str, *, is_package: bool) -> Iterator[tuple[str, bool]]:
+    """Yields each imported module or name, absolute, and whether it stands inside a function."""
+    tree = ast.parse(source)
+    inner = {
+        id(node)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = module.split(".")
+                parents = parents[: len(parents) - node.level + is_package]
+                base = ".".join([*parents, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            yield name, id(node) in inner
+
+
+def complaints(source: str, module: str, *, is_package: bool = False) -> list[str]:
+    """Says which imports of a file break the design."""
+    found = []
+    for name, is_inner in imports(source, module, is_package=is_package):
+        if module.startswith("keras_transformer.export.runtime"):
+            found += runtime_complaints(name, module)
+        elif module.startswith("keras_transformer.export"):
+            if name.startswith("keras_transformer.cli"):
+                found.append(f"{module} imports {name}: export never imports the command line")
+        elif name.startswith("keras_transformer"):
+            found += core_complaints(name, module, is_inner=is_inner)
+    return found
+
+
+def core_complaints(name: str, module: str, *, is_inner: bool) -> list[str]:
+    if name == "keras_transformer.__version__":
+        return []
+    parts = name.split(".")
+    if len(parts) < 2 or parts[1] not in {*LEVEL, "export"}:
+        return [f"{module} imports {name}: import public names from the file that defines them"]
+    own, other = module.split(".")[1], parts[1]
+    if other == "export":
+        allowed = own == "cli" and is_inner
+        return [] if allowed else [f"{module} imports {name}: only cli may, inside a function"]
+    if LEVEL[other] > LEVEL[own] or (LEVEL[other] == LEVEL[own] and other != own):
+        return [f"{module} imports {name}: that stands right of {own}"]
+    return []
+
+
+def runtime_complaints(name: str, module: str) -> list[str]:
+    top = name.split(".")[0]
+    inside = ("keras_transformer.export.runtime", "keras_transformer.export.manifest")
+    if top in RUNTIME_PACKAGES | sys.stdlib_module_names or name.startswith(inside):
+        return []
+    return [f"{module} imports {name}: the runtime needs {', '.join(sorted(RUNTIME_PACKAGES))}"]
+
+
+@pytest.mark.parametrize("path", CORE_FILES + EXPORT_FILES, ids=module_name)
+def test_imports_point_one_way(path: Path) -> None:
+    module = module_name(path)
+    is_package = path.name == "__init__.py"
+    assert complaints(path.read_text(encoding="utf-8"), module, is_package=is_package) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("keras_transformer.text.tokenizer", "import keras_transformer.data.files"),
+        ("keras_transformer.text.tokenizer", "from keras_transformer.data import files"),
+        ("keras_transformer.text.tokenizer", "from ..data.files import read_lines"),
+        (
+            "keras_transformer.training.run",
+            "def f():\n    import keras_transformer.decoding.search",
+        ),
+        ("keras_transformer.config", "from keras_transformer.special_ids import PAD_ID"),
+        ("keras_transformer.training.run", "from keras_transformer import Tokenizer"),
+        ("keras_transformer.training.run", "def f():\n    import keras_transformer.export"),
+        ("keras_transformer.cli.export", "from keras_transformer.export import export_onnx"),
+        ("keras_transformer.export.onnx.graphs", "import keras_transformer.cli.train"),
+        ("keras_transformer.export.runtime.search", "import keras"),
+        ("keras_transformer.export.runtime.search", "from ..onnx import graphs"),
+        ("keras_transformer.export.runtime.search", "import keras_transformer.config"),
+    ],
+)
+def test_a_wrong_import_is_found(module: str, source: str) -> None:
+    assert len(complaints(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("keras_transformer.data.files", "from .corpus import Pairs"),
+        (
+            "keras_transformer.data.encoding",
+            "from keras_transformer.text.tokenizer import Tokenizer",
+        ),
+        ("keras_transformer.cli.export", "def f():\n    import keras_transformer.export"),
+        ("keras_transformer.export.onnx.graphs", "from keras_transformer.config import A"),
+        (
+            "keras_transformer.export.runtime.search",
+            "import os, numpy as np\nfrom .. import manifest",
+        ),
+    ],
+)
+def test_a_right_import_passes(module: str, source: str) -> None:
+    assert complaints(source, module) == []
+
+
+def test_relative_imports_of_a_package_count_from_itself() -> None:
+    source = "from .search import search"
+    module = "keras_transformer.decoding"
+    assert list(imports(source, module, is_package=True)) == [(f"{module}.search.search", False)]

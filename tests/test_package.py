@@ -1,0 +1,126 @@
+"""The installed package: lazy public names, what the bare install needs, what the wheel holds."""
+
+import ast
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib import metadata, resources
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import keras_transformer
+
+ROOT = Path(__file__).resolve().parents[1]
+# What a serving or data-reading process may import without paying for TensorFlow.
+LIGHT_MODULES = (
+    "keras_transformer",
+    "keras_transformer.cli",
+    "keras_transformer.cli.evaluate",
+    "keras_transformer.cli.export",
+    "keras_transformer.cli.train",
+    "keras_transformer.cli.translate",
+    "keras_transformer.config",
+    "keras_transformer.data.demo",
+    "keras_transformer.data.files",
+    "keras_transformer.data.tsv",
+    "keras_transformer.decoding.options",
+    "keras_transformer.evaluation",
+    "keras_transformer.export",
+    "keras_transformer.text.tokenizer",
+    "keras_transformer.training.options",
+)
+
+
+def call_keyword(name: str):
+    """Returns a literal argument of the setup() call, without running setup.py."""
+    tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    (value,) = [word.value for call in calls for word in call.keywords if word.arg == name]
+    return ast.literal_eval(value)
+
+
+@pytest.mark.parametrize("module", LIGHT_MODULES)
+def test_importing_loads_no_tensorflow(module: str) -> None:
+    program = f"import sys, {module}; print(sorted({{'tensorflow', 'keras'}} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", keras_transformer.__all__)
+def test_every_public_name_resolves_to_its_definition(name: str) -> None:
+    value = getattr(keras_transformer, name)
+    assert value.__name__ == name
+    assert value.__module__ == f"keras_transformer.{keras_transformer._HOMES[name]}"
+
+
+def test_public_names_agree_with_what_type_checkers_see() -> None:
+    tree = ast.parse((ROOT / "keras_transformer" / "__init__.py").read_text(encoding="utf-8"))
+    declared = {
+        alias.name: node.module.removeprefix("keras_transformer.")
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert declared == keras_transformer._HOMES
+    assert sorted(declared) == keras_transformer.__all__
+    assert set(declared) <= set(dir(keras_transformer))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'transformer_model'"):
+        keras_transformer.transformer_model  # noqa: B018
+
+
+def test_version_is_the_installed_one() -> None:
+    assert keras_transformer.__version__ == metadata.version("keras-transformer")
+    assert keras_transformer.__version__ == call_keyword("version")
+
+
+def test_the_bare_install_needs_three_packages() -> None:
+    needed = map(Requirement, metadata.requires("keras-transformer") or [])
+    bare = {requirement.name for requirement in needed if requirement.marker is None}
+    assert bare == {"numpy", "onnxruntime", "sentencepiece"}
+
+
+def test_setup_lists_every_package_directory() -> None:
+    directories = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for top in ("keras_transformer", "export")
+        for path in (ROOT / top).rglob("*.py")
+    }
+    installed = {
+        f"keras_transformer.{name}" if name.startswith("export") else name for name in directories
+    }
+    assert set(call_keyword("packages")) == installed
+
+
+def test_type_checkers_are_told() -> None:
+    assert resources.files("keras_transformer").joinpath("py.typed").is_file()
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("keras_transformer", "export"):
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
+    subprocess.run([*command, "-w", "dist", "."], cwd=tmp_path, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    sources = {name for name in names if ".dist-info/" not in name}
+    expected = {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "keras_transformer").rglob("*.py")
+    } | {
+        "keras_transformer/" + path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "export").rglob("*.py")
+    }
+    assert sources == expected | {"keras_transformer/py.typed"}
+    assert any(name.endswith("licenses/LICENSE") for name in names)

@@ -1,0 +1,87 @@
+"""README.md: its commands exist with the flags it shows, its Python imports what there is."""
+
+import ast
+import re
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from keras_transformer.cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+
+
+def blocks(language: str) -> list[str]:
+    """Returns the code blocks of a language in the README and the docs."""
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS)
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def command_lines(program: str) -> list[list[str]]:
+    """Returns the arguments of each shell line that calls a program."""
+    found = []
+    for block in blocks("bash"):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words and words[0] == program:
+                found.append(words[1:])
+    return found
+
+
+def without_redirections(words: list[str]) -> list[str]:
+    """Drops `< file`, `> file` and everything from a pipe on."""
+    words = words[: words.index("|")] if "|" in words else words
+    kept, skip = [], False
+    for word in words:
+        if not skip and word not in ("<", ">"):
+            kept.append(word)
+        skip = word in ("<", ">")
+    return kept
+
+
+def test_the_readme_leads_with_the_two_commands() -> None:
+    first = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    assert [line.split("#")[0].split() for line in first[0].splitlines()] == [
+        ["make", "demo"],
+        ["make", "test"],
+    ]
+
+
+@pytest.mark.parametrize("words", command_lines("keras-transformer"), ids=" ".join)
+def test_every_shown_command_parses(words: list[str]) -> None:
+    command, *arguments = without_redirections(words)
+    assert command in COMMANDS
+    if "--help" not in arguments:
+        import_module(f"keras_transformer.cli.{command}").build_parser().parse(arguments)
+
+
+@pytest.mark.parametrize("words", command_lines("make"), ids=" ".join)
+def test_every_shown_make_target_exists(words: list[str]) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE)
+    assert words[0] in targets
+
+
+def test_every_shown_script_exists() -> None:
+    scripts = [words[0] for words in command_lines("python") if not words[0].startswith("-")]
+    assert [script for script in scripts if not (ROOT / script).is_file()] == []
+
+
+@pytest.mark.parametrize("words", command_lines("pip"), ids=" ".join)
+def test_every_shown_extra_exists(words: list[str]) -> None:
+    declared = (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert words[0] == "install"
+    for extra in Requirement(words[1]).extras:
+        assert f'"{extra}": {extra.upper()}' in declared
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_every_shown_import_resolves(block: str) -> None:
+    imported = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.ImportFrom)]
+    for node in imported:
+        module = import_module(node.module)
+        assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []

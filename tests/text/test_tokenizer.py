@@ -1,0 +1,225 @@
+"""Tokenizer: training, reading, special ids, files, errors."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from itertools import product
+
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from keras_transformer.text import tokenizer as tokenizer_module
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+
+BYTE_TOKENIZER = train_tokenizer(["ab ba a b abba"], 270, "bpe", byte_fallback=True)
+
+
+def test_the_special_ids_are_the_first_four(tokenizer):
+    assert tokenizer.pieces([PAD_ID, UNK_ID, BOS_ID, EOS_ID]) == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def test_training_sentences_come_back_unchanged(tokenizer, sentences):
+    assert tokenizer.decode(tokenizer.encode(sentences)) == sentences
+
+
+def test_the_vocabulary_has_exactly_the_asked_size(sentences):
+    for size in (60, 80):
+        assert train_tokenizer(sentences, size, "bpe").vocab_size == size
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_the_same_sentences_give_the_same_model(sentences, model_type):
+    first = train_tokenizer(sentences, 60, model_type)
+    assert train_tokenizer(iter(sentences), 60, model_type).model == first.model
+
+
+def test_a_sampled_corpus_gives_the_same_model_again(sentences, monkeypatch):
+    whole = train_tokenizer(sentences, 60, "bpe").model
+    monkeypatch.setattr(tokenizer_module, "_MAX_TRAINING_SENTENCES", 110)
+    sampled = train_tokenizer(sentences, 60, "bpe").model
+    assert sampled != whole
+    assert train_tokenizer(sentences, 60, "bpe").model == sampled
+
+
+def test_encode_adds_no_bos_and_no_eos(tokenizer, sentences):
+    for row in tokenizer.encode(sentences):
+        assert row
+        assert not {PAD_ID, UNK_ID, BOS_ID, EOS_ID} & set(row)
+
+
+def test_names_of_special_pieces_in_a_text_are_plain_text():
+    rows = BYTE_TOKENIZER.encode(["<s>", "</s>", "<pad>", "<unk>"])
+    assert not {PAD_ID, UNK_ID, BOS_ID, EOS_ID} & {token for row in rows for token in row}
+    assert BYTE_TOKENIZER.decode(rows) == ["<s>", "</s>", "<pad>", "<unk>"]
+
+
+def test_decode_drops_special_ids_wherever_they_stand(tokenizer, sentences):
+    [row] = tokenizer.encode(sentences[:1])
+    framed = [BOS_ID, *row[:2], UNK_ID, *row[2:], EOS_ID, PAD_ID, PAD_ID]
+    assert tokenizer.decode([framed]) == sentences[:1]
+
+
+def test_empty_and_blank_texts_have_no_ids(tokenizer):
+    assert tokenizer.encode(["", "  ", "\n", "\t\u3000"]) == [[], [], [], []]
+    assert tokenizer.decode([[], [EOS_ID]]) == ["", ""]
+    assert tokenizer.encode([]) == []
+
+
+def test_line_breaks_inside_a_text_become_spaces(tokenizer):
+    assert tokenizer.encode(["the old\nman"]) == tokenizer.encode(["the old man"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_with_byte_fallback_no_text_is_unknown(text):
+    [row] = BYTE_TOKENIZER.encode([text])
+    assert UNK_ID not in row
+    normalized = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc").normalize(text)
+    # The word mark of SentencePiece itself is the one character that reads back as a space.
+    expected = re.sub(" +", " ", normalized.replace("\u2581", " ")).strip(" ")
+    assert re.sub(" +", " ", BYTE_TOKENIZER.decode([row])[0]).strip(" ") == expected
+
+
+def test_bytes_stand_in_from_a_vocabulary_of_1024_on():
+    words = ["".join(letters) for letters in product("abcdefgh", "ijklmnop", "qrstuvwx", "yz12")]
+    assert UNK_ID in train_tokenizer(words, 1023, "bpe").encode(["λ"])[0]
+    assert UNK_ID not in train_tokenizer(words, 1024, "bpe").encode(["λ"])[0]
+
+
+def test_save_and_load_keep_the_model(tokenizer, tmp_path):
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(b"an older file")
+    tokenizer.save(path)
+    assert Tokenizer.load(path).model == tokenizer.model
+    assert os.listdir(tmp_path) == ["tokenizer.model"]
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_other(tokenizer, tmp_path, monkeypatch):
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(b"an older file")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        tokenizer.save(path)
+    assert path.read_bytes() == b"an older file"
+    assert os.listdir(tmp_path) == ["tokenizer.model"]
+
+
+def test_the_saved_model_is_readable_by_the_sentencepiece_package_alone(tokenizer, tmp_path):
+    tokenizer.save(tmp_path / "tokenizer.model")
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tokenizer.model"))
+    assert processor.encode("a small dog") == tokenizer.encode(["a small dog"])[0]
+
+
+def test_a_missing_model_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no tokenizer model at .*absent.model"):
+        Tokenizer.load(tmp_path / "absent.model")
+
+
+def test_a_file_that_is_no_model_is_named(tmp_path):
+    (tmp_path / "odd.model").write_bytes(b"text")
+    with pytest.raises(ValueError, match=r"odd\.model: model is not a SentencePiece model"):
+        Tokenizer.load(tmp_path / "odd.model")
+
+
+def test_a_path_in_place_of_model_bytes_is_refused():
+    with pytest.raises(TypeError, match=r"got str; read a file with Tokenizer\.load"):
+        Tokenizer("tokenizer.model")  # type: ignore[arg-type]
+
+
+def test_a_model_with_other_special_ids_is_refused(sentences):
+    writer = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_writer=writer, vocab_size=60, minloglevel=2
+    )
+    with pytest.raises(ValueError, match=r"must have the special ids .* got .*'pad_id': -1"):
+        Tokenizer(writer.getvalue())
+
+
+@pytest.mark.parametrize("token", [-1, 60])
+def test_decode_names_an_id_outside_the_vocabulary(sentences, token):
+    small = train_tokenizer(sentences, 60)
+    with pytest.raises(ValueError, match=f"0 to 59 .* got {token}"):
+        small.decode([[5], [5, token]])
+
+
+def test_one_bare_string_is_refused(tokenizer):
+    with pytest.raises(TypeError, match="texts must be a sequence of strings, got one str"):
+        tokenizer.encode("the old man")
+    with pytest.raises(TypeError, match="sentences must be an iterable of strings, got one str"):
+        train_tokenizer("the old man", 80)
+
+
+def test_encode_names_the_text_it_cannot_take(tokenizer):
+    with pytest.raises(TypeError, match="texts must be strings, got int at index 1"):
+        tokenizer.encode(["a", 3])
+    with pytest.raises(ValueError, match="lone surrogate at index 1, character 2"):
+        tokenizer.encode(["a", "b \ud800"])
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+@pytest.mark.parametrize("byte_fallback", [False, True])
+@pytest.mark.parametrize(
+    ("vocab_size", "message", "bound"),
+    [(5000, "too large", r"at most (\d+)"), (20, "too small", r"at least (\d+)")],
+)
+def test_a_vocabulary_size_out_of_reach_names_the_bound_which_works(
+    sentences, model_type, byte_fallback, vocab_size, message, bound
+):
+    def train(size):
+        return train_tokenizer(sentences, size, model_type, byte_fallback=byte_fallback)
+
+    with pytest.raises(ValueError, match=f"vocab_size={vocab_size} is {message}") as caught:
+        train(vocab_size)
+    size = int(re.search(bound, str(caught.value))[1])
+    assert train(size).vocab_size == size
+
+
+def test_vocab_size_must_leave_room_for_pieces(sentences):
+    with pytest.raises(ValueError, match="vocab_size must be above 4, got 4"):
+        train_tokenizer(sentences, 4)
+
+
+def test_an_unknown_model_type_is_refused(sentences):
+    with pytest.raises(ValueError, match="got 'word'"):
+        train_tokenizer(sentences, 80, "word")
+
+
+@pytest.mark.parametrize("texts", [[], ["", " \n"]])
+def test_training_without_text_says_that_the_corpus_is_empty(texts):
+    with pytest.raises(ValueError, match="the corpus is empty"):
+        train_tokenizer(texts, 80)
+
+
+def test_training_names_the_sentence_it_cannot_take():
+    with pytest.raises(TypeError, match="sentences must be strings, got int at index 1"):
+        train_tokenizer(["a", 3], 80)
+    with pytest.raises(ValueError, match="lone surrogate at index 0"):
+        train_tokenizer(["\ud800"], 80)
+
+
+def test_an_error_while_reading_sentences_keeps_its_type():
+    def broken():
+        yield "a"
+        raise FileNotFoundError("shard 2 is missing")
+
+    with pytest.raises(FileNotFoundError, match="shard 2 is missing"):
+        train_tokenizer(broken(), 80)
+
+
+def test_training_prints_nothing(capfd):
+    train_tokenizer(["a b c d e f g"], 12)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_plain_reader_imports_no_tensorflow():
+    code = "import sys, keras_transformer.text.tokenizer; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
