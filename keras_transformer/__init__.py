@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_transformer.config import TransformerConfig
+    from keras_transformer.data.batching import (
+        batches_per_epoch,
+        evaluation_batches,
+        training_batches,
+    )
     from keras_transformer.data.corpus import Corpus, Pairs
     from keras_transformer.data.demo import demo_corpus
+    from keras_transformer.data.encoding import encode_pairs
     from keras_transformer.data.files import read_lines, read_parallel
     from keras_transformer.data.tfds import load_tfds
     from keras_transformer.data.tsv import read_tsv
@@ -20,8 +26,11 @@ if TYPE_CHECKING:
     from keras_transformer.models.transformer import build_transformer
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
     from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+    from keras_transformer.training.loss import SmoothedCrossEntropy
+    from keras_transformer.training.metrics import Perplexity, TokenAccuracy
     from keras_transformer.training.options import TrainOptions
-    from keras_transformer.training.run import train
+    from keras_transformer.training.run import load_run, train
+    from keras_transformer.training.schedule import WarmupSchedule
 
 __version__ = "0.1.0"
 
@@ -29,40 +38,58 @@ __all__ = [
     "Corpus",
     "GraphTokenizer",
     "Pairs",
+    "Perplexity",
     "SearchOptions",
+    "SmoothedCrossEntropy",
+    "TokenAccuracy",
     "Tokenizer",
     "TrainOptions",
     "TransformerConfig",
     "Translator",
+    "WarmupSchedule",
+    "batches_per_epoch",
     "build_transformer",
     "corpus_scores",
     "demo_corpus",
+    "encode_pairs",
+    "evaluation_batches",
+    "load_run",
     "load_tfds",
     "read_lines",
     "read_parallel",
     "read_tsv",
     "train",
     "train_tokenizer",
+    "training_batches",
 ]
 
 _HOMES = {
     "Corpus": "data.corpus",
     "GraphTokenizer": "text.graph_tokenizer",
     "Pairs": "data.corpus",
+    "Perplexity": "training.metrics",
     "SearchOptions": "decoding.options",
+    "SmoothedCrossEntropy": "training.loss",
+    "TokenAccuracy": "training.metrics",
     "Tokenizer": "text.tokenizer",
     "TrainOptions": "training.options",
     "TransformerConfig": "config",
     "Translator": "decoding.translator",
+    "WarmupSchedule": "training.schedule",
+    "batches_per_epoch": "data.batching",
     "build_transformer": "models.transformer",
     "corpus_scores": "evaluation",
     "demo_corpus": "data.demo",
+    "encode_pairs": "data.encoding",
+    "evaluation_batches": "data.batching",
+    "load_run": "training.run",
     "load_tfds": "data.tfds",
     "read_lines": "data.files",
     "read_parallel": "data.files",
     "read_tsv": "data.tsv",
     "train": "training.run",
     "train_tokenizer": "text.tokenizer",
+    "training_batches": "data.batching",
 }
 
 

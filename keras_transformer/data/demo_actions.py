@@ -259,8 +259,9 @@ def _that(rng: Random) -> Clause:
     if rng.random() < 0.5:
         content = description_of(rng, describable(rng, pronouns=False))
     else:
-        other = another_person(rng, who)
-        content = clause(rng, other, timed=0.3)
+        content = clause(rng, another_person(rng, who), timed=0.3)
+    if content.english.startswith("that "):
+        return _that(rng)
     return Clause(f"{head.english} that {content.english}", f"{head.spanish} que {content.spanish}")
 
 

@@ -80,8 +80,10 @@ _TEXT = {
     "taste": """
         hot: caliente
         cold: frío
-        delicious: delicioso
-        fresh: fresco""",
+        delicious: delicioso""",
+    "flavor": """
+        fresh: fresco
+        delicious: delicioso""",
     "condition": """
         clean: limpio
         dirty: sucio
@@ -122,20 +124,20 @@ def _parse(text: str) -> tuple[Adjective, ...]:
 ADJECTIVES: dict[str, tuple[Adjective, ...]] = {kind: _parse(text) for kind, text in _TEXT.items()}
 
 # Before the noun, as in Spanish; "buen", "primer" are cut before a masculine singular.
-LEADING = (
-    Adjective("good", "buen", "buena", "buenos", "buenas"),
-    Adjective("bad", "mal", "mala", "malos", "malas"),
-    Adjective("other", "otro", "otra", "otros", "otras"),
-    Adjective("first", "primer", "primera", "primeros", "primeras"),
-    Adjective("last", "último", "última", "últimos", "últimas"),
-    Adjective("best", "mejor", "mejor", "mejores", "mejores"),
-)
+LEADING = {
+    "good": Adjective("good", "buen", "buena", "buenos", "buenas"),
+    "bad": Adjective("bad", "mal", "mala", "malos", "malas"),
+    "other": Adjective("other", "otro", "otra", "otros", "otras"),
+    "first": Adjective("first", "primer", "primera", "primeros", "primeras"),
+    "last": Adjective("last", "último", "última", "últimos", "últimas"),
+    "best": Adjective("best", "mejor", "mejor", "mejores", "mejores"),
+}
 
 # Which adjectives suit which kinds of noun, as attributes.
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "fruit": ("form", "price", "taste"),
+    "fruit": ("form", "price", "flavor"),
     "dish": ("form", "taste"),
-    "food": ("price", "taste"),
+    "food": ("price", "flavor"),
     "cooked": ("price", "taste"),
     "drink": ("price", "taste"),
     "clothes": ("color", "color", "form", "age", "price", "condition"),

@@ -10,6 +10,7 @@ from keras_transformer.data import demo_noun_phrases as phrases
 from keras_transformer.data import demo_people as people
 from keras_transformer.data.demo_adverbials import DAYS, MONTHS, SEASONS, at_clock_time, clock_time
 from keras_transformer.data.demo_clauses import Clause, finish
+from keras_transformer.data.demo_noun_phrases import NounPhrase
 from keras_transformer.data.demo_nouns import CITIES, MEN, NOUNS, THINGS, WOMEN
 from keras_transformer.data.demo_phrases import PHRASES
 from keras_transformer.data.demo_spanish import conjugate, with_preposition
@@ -125,13 +126,20 @@ def age(rng: Random) -> tuple[str, str]:
             f"how old {form} {who.english}", join_words("cuántos años", has, who.spanish)
         )
         return finish(question, "?")
-    english, spanish = _number(rng, 2, 99)
+    english, spanish = _number(rng, *((2, 17) if _is_young(who) else (18, 99)))
     return finish(
         Clause(
             f"{contract(rng, who, form)} {english} years old",
             join_words(who.spanish, has, spanish, "años"),
         )
     )
+
+
+def _is_young(who: NounPhrase) -> bool:
+    return any(word in _YOUNG for word in who.english.split())
+
+
+_YOUNG = frozenset("boy boys girl girls child children son sons daughter daughters".split())
 
 
 def _number(rng: Random, least: int, most: int) -> tuple[str, str]:

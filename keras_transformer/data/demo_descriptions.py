@@ -33,7 +33,7 @@ _DESCRIBED = (
 
 
 # Groups of adjectives that describe a passing state: estar, not ser.
-_STATES = frozenset({"taste", "condition", "opening", "mood"})
+_STATES = frozenset({"taste", "flavor", "condition", "opening", "mood"})
 
 
 _WITHOUT_DEGREE = frozenset({"color", "fur", "nation", "opening"})
@@ -198,6 +198,9 @@ def compare(rng: Random) -> tuple[str, str]:
         first, second = known_thing(rng, kind), known_thing(rng, kind)
         groups = [group for group in ATTRIBUTES[kind] if group in ("form", "price", "text")]
         adjective = rng.choice(ADJECTIVES[rng.choice(groups or ["form"])])
+    same_noun = first.english.split()[-1] == second.english.split()[-1]
+    if same_noun and ("the " in first.english or "the " in second.english):
+        return compare(rng)
     if first.english in second.english or second.english in first.english:
         return compare(rng)
     agreed = adjective.agree(first.feminine, first.plural)

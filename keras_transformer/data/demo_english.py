@@ -14,6 +14,7 @@ _IRREGULAR_VERBS = {
     "choose": "chose chosen",
     "come": "came come",
     "cost": "cost cost",
+    "cut": "cut cut",
     "do": "did done",
     "drink": "drank drunk",
     "drive": "drove driven",
@@ -49,7 +50,7 @@ _IRREGULAR_VERBS = {
     "wear": "wore worn",
     "write": "wrote written",
 }
-_DOUBLED = frozenset({"get", "put", "run", "sit", "swim", "travel"})
+_DOUBLED = frozenset({"cut", "get", "put", "run", "sit", "swim", "travel"})
 _SIBILANTS = ("s", "sh", "ch", "x", "z", "o")
 
 

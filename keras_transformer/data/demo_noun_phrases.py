@@ -75,7 +75,7 @@ _DETERMINERS: dict[str, tuple[str, str, str, str]] = POSSESSIVES | {
 
 
 # Kinds of noun that nobody owns.
-_UNOWNED = frozenset({"place", "nature"})
+_UNOWNED = frozenset({"place", "nature", "transport"})
 _SINGULAR = (*"the the the the a a a this that another".split(), *POSSESSIVES)
 _PLURAL = (*"the the the these those some many".split(), "all the", "", "", "", *POSSESSIVES)
 _DEFINITE = frozenset({"the", "this", "that", "these", "those", "all the", *POSSESSIVES})
@@ -159,6 +159,9 @@ def attribute(rng: Random, noun: Noun) -> Adjective | None:
     return rng.choice(ADJECTIVES[rng.choice(groups)]) if groups else None
 
 
+_PLURAL_SHARE = {"pairs": 0.95, "transport": 0.1}
+
+
 def thing(
     rng: Random, kinds: str, definite: bool = False, adjective: float = 0.25, singular: bool = False
 ) -> NounPhrase:
@@ -172,7 +175,8 @@ def thing(
         singular: never a plural.
     """
     noun = rng.choice(nouns_of(kinds))
-    plural = not singular and not noun.mass and rng.random() < (0.95 if _is_pair(noun) else 0.33)
+    kind = kind_of(noun)
+    plural = not singular and not noun.mass and rng.random() < _PLURAL_SHARE.get(kind, 0.33)
     after = attribute(rng, noun) if rng.random() < adjective else None
     if noun.mass:
         determiner = rng.choice(("the", "this", "my") if definite else ("", "", "", "the"))
@@ -181,7 +185,7 @@ def thing(
         return counted(rng, noun, most=20)
     choices = _PLURAL if plural else _SINGULAR
     determiner = rng.choice(choices)
-    pointing = kind_of(noun) in _UNOWNED
+    pointing = kind in _UNOWNED
     while (definite and determiner not in _DEFINITE) or (pointing and determiner in POSSESSIVES):
         determiner = rng.choice(choices)
     before = None
@@ -195,14 +199,9 @@ def known_thing(rng: Random, kinds: str) -> NounPhrase:
     return thing(rng, kinds, definite=True, adjective=0.0)
 
 
-def _is_pair(noun: Noun) -> bool:
-    return kind_of(noun) == "pairs"
-
-
 def _leading(rng: Random, determiner: str) -> Adjective:
-    if determiner == "a":
-        return rng.choice(LEADING[:2])
-    return rng.choice(LEADING[2:] if determiner == "the" else LEADING[3:])
+    words = {"a": ("good", "bad"), "the": ("other", "first", "last", "best")}
+    return LEADING[rng.choice(words.get(determiner, ("first", "last", "best")))]
 
 
 def any_thing(rng: Random, kinds: str, negative: bool) -> NounPhrase:

@@ -47,7 +47,7 @@ def relative(rng: Random, plural_too: bool = True) -> NounPhrase:
     noun = rng.choice(nouns_of("relatives parents"))
     if noun.english in _SPOUSES:
         possessive = rng.choice(_SPOUSES[noun.english])
-    before = LEADING[5] if noun.english == "friend" and rng.random() < 0.4 else None
+    before = LEADING["best"] if noun.english == "friend" and rng.random() < 0.4 else None
     return determined(noun, possessive, before=before)
 
 

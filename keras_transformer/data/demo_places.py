@@ -42,14 +42,13 @@ def place_preposition(english_noun: str) -> str:
 def place(rng: Random) -> tuple[str, NounPhrase]:
     """Return a place in town and its English preposition of rest ("at", the market)."""
     noun = rng.choice(NOUNS["place"])
-    determiner = "the"
     after = before = None
     chance = rng.random()
     if chance < 0.08:
-        before = rng.choice(LEADING[2:3])
+        before = LEADING["other"]
     elif chance < 0.2:
         after = attribute(rng, noun)
-    return place_preposition(noun.english), determined(noun, determiner, after=after, before=before)
+    return place_preposition(noun.english), determined(noun, "the", after=after, before=before)
 
 
 def in_town(rng: Random) -> tuple[str, str]:
@@ -82,6 +81,9 @@ def at_home(rng: Random) -> tuple[str, str]:
     return f"in {where.english}", f"en {where.spanish}"
 
 
+# Tables, chairs and beds.
+_SUPPORTS = NOUNS["furniture"][:3]
+# Nothing stands beside a star, the last of its kind.
 _LANDMARKS = (NOUNS["furniture"], NOUNS["place"], NOUNS["road"], NOUNS["nature"][:-1])
 
 
@@ -89,7 +91,7 @@ def beside(rng: Random) -> tuple[str, str]:
     """Return a place by its neighbor ("under the bed", "debajo de la cama")."""
     english, spanish = rng.choice(_BESIDE)
     if english in ("on", "under"):
-        noun = rng.choice(NOUNS["furniture"][:3])
+        noun = rng.choice(_SUPPORTS)
     else:
         noun = rng.choice(rng.choice(_LANDMARKS))
     owned = kind_of(noun) in ("furniture", "road") and rng.random() < 0.4

@@ -135,7 +135,7 @@ def _with_object(rng: Random, action: Action, subject: NounPhrase, negative: boo
 
 def object_of(rng: Random, kinds: str, negative: bool = False) -> NounPhrase:
     """Return a direct object; under negation one that Spanish can negate."""
-    if kinds == "drink drink" and not negative and rng.random() < 0.4:
+    if kinds == "drink" and not negative and rng.random() < 0.4:
         return phrases.portion(rng, drink=True)
     if "fruit food" in kinds and not negative and rng.random() < 0.2:
         return phrases.portion(rng, drink=rng.random() < 0.3 and "drink" in kinds)
@@ -183,7 +183,7 @@ def another_person(rng: Random, subject: NounPhrase) -> NounPhrase:
 def _moving(rng: Random, action: Action, subject: NounPhrase, negative: bool) -> Predicate:
     english, spanish, base = action.english, action.spanish, action.verb.english.base
     chance = rng.random()
-    if chance < 0.3 or base == "travel":
+    if base == "travel" or (base != "run" and chance < 0.3):
         goal = rng.choice(CITIES)
     elif chance < 0.4 and base != "run" and english == "to":
         # English leaves the preposition out before "home".

@@ -56,7 +56,7 @@ _GOODS = "clothes pairs belongings device furniture tableware vehicle road writi
 # English, Spanish, kinds of object, adjuncts.
 _TRANSITIVE = (
     ("eat", "comer", "fruit dish food cooked", "table with"),
-    ("drink", "beber", "drink drink", "table with"),
+    ("drink", "beber", "drink", "table with"),
     ("cook", "cocinar", "cooked", "home with for"),
     ("prepare", "preparar", "dish cooked drink", "home for"),
     ("order", "pedir", "dish drink", "table with"),

@@ -2,6 +2,8 @@
 ids come in, logits leave; beside it the two functions that decoding with a cache needs.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -21,11 +23,12 @@ from keras_transformer.layers.masks import padding_mask
 Tensor = Any
 
 
-def build_transformer(config: TransformerConfig) -> "Transformer":
+def build_transformer(config: TransformerConfig, dtype_policy: str | None = None) -> "Transformer":
     """Builds the model that a config describes.
 
     Args:
         config: Sizes and choices.
+        dtype_policy: Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
 
     Returns:
         A functional `keras.Model` from `{"source_ids": (batch, source_length), "target_ids":
@@ -37,7 +40,7 @@ def build_transformer(config: TransformerConfig) -> "Transformer":
         >>> model({"source_ids": source_ids, "target_ids": target_ids}).shape
         TensorShape([1, 2, 100])
     """
-    return Transformer(config)
+    return Transformer(config, dtype_policy)
 
 
 def probabilities(logits: Tensor) -> Tensor:
@@ -51,6 +54,7 @@ class Transformer(keras.Model):
 
     Args:
         config: Sizes and choices.
+        dtype_policy: Keras dtype policy; the global one where None.
 
     Attributes:
         config: The config it was built from.
@@ -58,15 +62,17 @@ class Transformer(keras.Model):
         decoder: Functional model `target_ids`, `encoder_states`, `source_ids` → logits.
     """
 
-    def __init__(self, config: TransformerConfig, **kwargs: Any) -> None:
-        parts = _make_parts(config)
-        source_ids = keras.Input((None,), dtype="int32", name="source_ids")
-        target_ids = keras.Input((None,), dtype="int32", name="target_ids")
-        encoder_states = _encode(parts, source_ids, None)
-        logits = _decode(parts, target_ids, encoder_states, source_ids)
-        super().__init__(
-            inputs={"source_ids": source_ids, "target_ids": target_ids}, outputs=logits, **kwargs
-        )
+    def __init__(
+        self, config: TransformerConfig, dtype_policy: str | None = None, **kwargs: Any
+    ) -> None:
+        with _policy(dtype_policy):
+            parts = _make_parts(config)
+            source_ids = keras.Input((None,), dtype="int32", name="source_ids")
+            target_ids = keras.Input((None,), dtype="int32", name="target_ids")
+            encoder_states = _encode(parts, source_ids, None)
+            logits = _decode(parts, target_ids, encoder_states, source_ids)
+            inputs = {"source_ids": source_ids, "target_ids": target_ids}
+            super().__init__(inputs=inputs, outputs=logits, **kwargs)
         self.config = config
         self._parts = parts
 
@@ -154,12 +160,17 @@ class Transformer(keras.Model):
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "Transformer":
         """Builds the model from `get_config`'s result, in the policy it was built in first."""
         settings = dict(config)
-        policy = keras.config.dtype_policy()
-        keras.config.set_dtype_policy(settings.pop("dtype_policy", policy))
-        try:
-            return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
-        finally:
-            keras.config.set_dtype_policy(policy)
+        return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
+
+
+@contextmanager
+def _policy(name: str | None) -> Iterator[None]:
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name or before)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 def _make_parts(config: TransformerConfig) -> dict[str, Any]:

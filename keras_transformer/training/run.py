@@ -76,7 +76,6 @@ def train(
     run = RunDirectory(Path(directory))
     _prepare_directory(run, resume)
     keras.utils.set_random_seed(options.seed)
-    keras.config.set_dtype_policy(options.dtype_policy)
 
     source_tokenizer, target_tokenizer = _tokenizers(
         run, corpus, vocab_size, tokenizer_type, joint_vocabulary
@@ -109,7 +108,7 @@ def train(
     }
     history = _check_same_run(run, record) if resume else {}
     run.save_config(config)
-    model = compile_transformer(build_transformer(config), options)
+    model = compile_transformer(build_transformer(config, options.dtype_policy), options)
     history = _fit(run, model, encoded, valid, options, history, record, callbacks or [])
     average_checkpoints(model, list_checkpoints(run.checkpoints)[-options.average_checkpoints :])
     _save_model(model, run.model)

@@ -26,7 +26,6 @@ from keras_transformer.data.demo_verbs import BE, BE_IN_A_STATE, verb
 
 NOUN = {noun.english: noun for nouns in NOUNS.values() for noun in nouns}
 ADJECTIVE = {one.english: one for group in ADJECTIVES.values() for one in group}
-LEADS = {one.english: one for one in LEADING}
 I, YOU, HE, SHE, WE, THEY = PRONOUNS  # noqa: E741
 ANA = NounPhrase("Ana", "Ana", feminine=True, pronoun="she")
 
@@ -45,7 +44,7 @@ def plain():
 
 def phrase(determiner, noun, plural=False, after=None, before=None):
     return determined(
-        NOUN[noun], determiner, plural, after and ADJECTIVE[after], before and LEADS[before]
+        NOUN[noun], determiner, plural, after and ADJECTIVE[after], before and LEADING[before]
     )
 
 

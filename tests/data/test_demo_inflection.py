@@ -185,6 +185,7 @@ def test_prepositions_contract_with_the_masculine_article_only(preposition, phra
         ("go to bed", "goes to bed", "went to bed", "gone to bed", "going to bed"),
         ("wake up", "wakes up", "woke up", "woken up", "waking up"),
         ("have", "has", "had", "had", "having"),
+        ("cut", "cuts", "cut", "cut", "cutting"),
         ("swim", "swims", "swam", "swum", "swimming"),
         ("visit", "visits", "visited", "visited", "visiting"),
         ("travel", "travels", "traveled", "traveled", "traveling"),

@@ -1,5 +1,6 @@
 """The whole model: against a float64 NumPy forward pass, its invariants, its cache, its file."""
 
+import functools
 import subprocess
 import sys
 from typing import Any
@@ -30,12 +31,14 @@ sentences = st.lists(st.integers(4, 18), min_size=1, max_size=6)
 
 
 def logits_of(model: Transformer, source: Any, target: Any) -> np.ndarray:
-    """Runs the model as a graph for any batch and length: the many small calls are quick."""
-    if not hasattr(model, "graph_of_test"):
-        spec = tf.TensorSpec((None, None), tf.int32)
-        signature = [{"source_ids": spec, "target_ids": spec}]
-        model.graph_of_test = tf.function(model.__call__, input_signature=signature)
-    return np.asarray(model.graph_of_test(feed(source, target)))
+    return np.asarray(graph_of(model)(feed(source, target)))
+
+
+@functools.cache
+def graph_of(model: Transformer) -> Any:
+    """The model as one graph for any batch and length, which makes many small calls quick."""
+    ids = tf.TensorSpec((None, None), tf.int32)
+    return tf.function(model.__call__, input_signature=[{"source_ids": ids, "target_ids": ids}])
 
 
 def feed(source: Any, target: Any) -> dict[str, tf.Tensor]:
@@ -226,9 +229,7 @@ def test_learned_positions_of_source_and_target_end(random_model) -> None:
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_is_close_and_kept_by_the_file(policy: str, tmp_path, random_model) -> None:
     model = random_model()
-    keras.config.set_dtype_policy(policy)
-    low = build_transformer(model.config)
-    keras.config.set_dtype_policy("float32")
+    low = build_transformer(model.config, policy)
     low.set_weights(model.get_weights())
     logits = logits_of(low, SOURCE, TARGET)
     assert keras.backend.standardize_dtype(logits.dtype) == policy.removeprefix("mixed_")

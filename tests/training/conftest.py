@@ -1,0 +1,34 @@
+"""What the training tests share: the loss in float64, and a model that is nothing but logits."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def token_losses() -> Callable[..., np.ndarray]:
+    """`token_losses(labels, logits, label_smoothing)` from section 5.4 in float64, by entries."""
+
+    def losses(labels: np.ndarray, logits: np.ndarray, label_smoothing: float) -> np.ndarray:
+        logits = np.asarray(logits, np.float64)
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+        log_probs = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        vocabulary = logits.shape[-1]
+        targets = (1 - label_smoothing) * np.eye(vocabulary)[labels] + label_smoothing / vocabulary
+        return -(targets * log_probs).sum(axis=-1)
+
+    return losses
+
+
+@pytest.fixture
+def logit_table() -> Any:
+    """A model whose logits for an id are a row of its only matrix, (9, 9)."""
+    import keras
+
+    ids = keras.Input((None,), dtype="int32")
+    table = keras.layers.Embedding(9, 9, embeddings_initializer=keras.initializers.RandomNormal())
+    model = keras.Model(ids, table(ids))
+    table.embeddings.assign(np.random.default_rng(0).standard_normal((9, 9)) * 3)
+    return model

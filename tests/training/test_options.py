@@ -1,0 +1,72 @@
+"""Training options: what they refuse, and that they go into a JSON file."""
+
+import json
+
+import pytest
+
+from keras_transformer.training.options import TrainOptions
+
+POSITIVE = (
+    "epochs",
+    "max_steps",
+    "batch_tokens",
+    "learning_rate",
+    "warmup_steps",
+    "epsilon",
+    "clip_norm",
+    "average_checkpoints",
+    "checkpoint_steps",
+    "max_length",
+)
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+@pytest.mark.parametrize("value", [0, -3])
+def test_sizes_and_rates_are_positive(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
+        TrainOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"learning_rate": float("nan")}, "learning_rate must be positive, got nan"),
+        ({"learning_rate": float("inf")}, "learning_rate must be positive, got inf"),
+        ({"beta_2": 1.0}, r"beta_2 must lie in \[0, 1\), got 1.0"),
+        ({"label_smoothing": 1.0}, r"label_smoothing must lie in \[0, 1\), got 1.0"),
+        ({"dtype_policy": "mixed_float16"}, "'float32' or 'mixed_bfloat16', got 'mixed_float16'"),
+    ],
+)
+def test_a_value_out_of_range_is_named(values: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TrainOptions(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 1.5}, "epochs must be an integer, got 1.5"),
+        ({"max_steps": True}, "max_steps must be an integer, got True"),
+        ({"epochs": None}, "epochs must be an integer, got None"),
+        ({"seed": "1"}, "seed must be an integer, got '1'"),
+        ({"learning_rate": "0.1"}, "learning_rate must be a number, got '0.1'"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named(values: dict, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        TrainOptions(**values)
+
+
+def test_only_some_may_be_left_open() -> None:
+    options = TrainOptions(max_steps=None, clip_norm=None, checkpoint_steps=None)
+    assert (options.max_steps, options.clip_norm, options.checkpoint_steps) == (None, None, None)
+
+
+def test_adam_is_the_papers() -> None:
+    options = TrainOptions()
+    assert (options.beta_2, options.epsilon, options.label_smoothing) == (0.98, 1e-9, 0.1)
+
+
+def test_json_round_trip() -> None:
+    options = TrainOptions(max_steps=7, clip_norm=0.5)
+    assert TrainOptions(**json.loads(json.dumps(options.to_dict()))) == options
