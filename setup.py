@@ -54,6 +54,7 @@ setup(
         "keras_transformer",
         "keras_transformer.cli",
         "keras_transformer.data",
+        "keras_transformer.data.demo",
         "keras_transformer.decoding",
         "keras_transformer.layers",
         "keras_transformer.models",

@@ -1,4 +1,4 @@
-"""Trains a Transformer with plain `compile` and `fit`, then translates: the parts that `train` joins.
+"""Trains a Transformer with plain `compile` and `fit`, then translates with it.
 
     python examples/fit.py --pairs 5000 --epochs 2
 

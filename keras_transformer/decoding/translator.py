@@ -90,9 +90,8 @@ class Translator:
 
     def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
         """Translates sentences and returns the `num_hypotheses` best of each, best first."""
-        if isinstance(texts, str):
-            raise TypeError(f"texts must be a list of sentences, got one string: {texts!r}.")
-        results = self.translate_ids(self.source_tokenizer.encode(list(texts)), **options)
+        sources = self.source_tokenizer.encode(_checked(texts))
+        results = self.translate_ids(sources, **options)
         flat = [ids for sentence in results for ids, _, _ in sentence]
         decoded = iter(self.target_tokenizer.decode(flat))
         return [
@@ -172,6 +171,18 @@ class Translator:
             signature = [tf.TensorSpec((None, None), tf.int32)]
             self._searches[options] = tf.function(run, input_signature=signature)
         return self._searches[options]
+
+
+def _checked(texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str | bytes):
+        raise TypeError(
+            f"texts must be a list of strings, got one {type(texts).__name__}: write [text]."
+        )
+    texts = list(texts)
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be strings, got {type(text).__name__} at index {number}.")
+    return texts
 
 
 def _pad(rows: list[list[int]]) -> np.ndarray:

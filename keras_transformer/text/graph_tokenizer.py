@@ -4,6 +4,7 @@ Takes the model bytes of a `Tokenizer` and gives the same ids, so it may stand i
 pipelines and in exported signatures.
 """
 
+import hashlib
 from typing import Any
 
 import tensorflow as tf
@@ -13,10 +14,33 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 try:
     import tensorflow_text
+    from tensorflow_text.python.ops import sentencepiece_tokenizer as _operators
 except ImportError as _error:
     raise ImportError(
         'GraphTokenizer needs tensorflow-text: pip install "keras-transformer[train]"'
     ) from _error
+
+
+class _SharedModel(tf.saved_model.experimental.TrackableResource):
+    """The parsed model inside TensorFlow, under a name of its own.
+
+    tensorflow-text leaves it to the operator that made it, and any `tf.random.set_seed` or
+    `keras.utils.set_random_seed` drops that operator: every later call would fail with "Resource
+    does not exist". A shared name outlives the operator; as a hash of the model it can only ever
+    be shared with an equal model.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        super().__init__()
+        self._model = model
+        self._shared_name = f"sentencepiece_{hashlib.sha256(model).hexdigest()}"
+        # Reading the property creates the resource now, outside any graph.
+        _ = self.resource_handle
+
+    def _create_resource(self) -> tf.Tensor:
+        return _operators.gen_sentencepiece_tokenizer.sentencepiece_op(
+            model=self._model, shared_name=self._shared_name
+        )
 
 
 class GraphTokenizer(tf.Module):
@@ -32,6 +56,7 @@ class GraphTokenizer(tf.Module):
         super().__init__(name="graph_tokenizer")
         self.vocab_size = Tokenizer(model).vocab_size
         self._reader: Any = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
+        self._reader._model_resource = _SharedModel(model)
 
     def tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """Ids without bos and eos: strings (B,) of UTF-8 to ragged int32 (B, None)."""

@@ -38,7 +38,7 @@ class Tokenizer:
             0, 1, 2 and 3.
 
     Example:
-        >>> tokenizer = train_tokenizer(["a small house", "a red house"], vocab_size=24)
+        >>> tokenizer = train_tokenizer(["a small house", "a red house"], vocab_size=16)
         >>> tokenizer.decode(tokenizer.encode(["a red house"]))
         ['a red house']
     """

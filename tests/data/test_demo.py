@@ -11,9 +11,9 @@ from collections import Counter
 import pytest
 
 from keras_transformer.data.demo import LARGEST, SMALLEST, demo_corpus
-from keras_transformer.data.demo_grammar import PATTERNS, random_sentence
-from keras_transformer.data.demo_nouns import NOUNS
-from keras_transformer.data.demo_phrases import PHRASES
+from keras_transformer.data.demo.grammar import PATTERNS, random_sentence
+from keras_transformer.data.demo.nouns import NOUNS
+from keras_transformer.data.demo.phrases import PHRASES
 
 SIZE = 6_000
 DIGEST_CODE = f"""

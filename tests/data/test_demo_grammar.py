@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from keras_transformer.data import demo_daily, demo_people, demo_places
-from keras_transformer.data.demo_adjectives import ADJECTIVES, LEADING
-from keras_transformer.data.demo_adverbials import time_for
-from keras_transformer.data.demo_clauses import (
+from keras_transformer.data.demo import daily, people, places
+from keras_transformer.data.demo.adjectives import ADJECTIVES, LEADING
+from keras_transformer.data.demo.adverbials import time_for
+from keras_transformer.data.demo.clauses import (
     Clause,
     Predicate,
     asked_with,
@@ -17,12 +17,12 @@ from keras_transformer.data.demo_clauses import (
     verb_phrase,
     yes_no_question,
 )
-from keras_transformer.data.demo_noun_phrases import NounPhrase, any_thing, determined
-from keras_transformer.data.demo_nouns import NOUNS
-from keras_transformer.data.demo_people import PRONOUNS, to_person
-from keras_transformer.data.demo_predicates import Doing, must_be_timed
-from keras_transformer.data.demo_verb_groups import TENSES
-from keras_transformer.data.demo_verbs import BE, BE_IN_A_STATE, verb
+from keras_transformer.data.demo.noun_phrases import NounPhrase, any_thing, determined
+from keras_transformer.data.demo.nouns import NOUNS
+from keras_transformer.data.demo.people import PRONOUNS, to_person
+from keras_transformer.data.demo.predicates import Doing, must_be_timed
+from keras_transformer.data.demo.verb_groups import TENSES
+from keras_transformer.data.demo.verbs import BE, BE_IN_A_STATE, verb
 
 NOUN = {noun.english: noun for nouns in NOUNS.values() for noun in nouns}
 ADJECTIVE = {one.english: one for group in ADJECTIVES.values() for one in group}
@@ -271,7 +271,7 @@ def test_times_of_the_present_and_the_past_never_meet():
 def test_owners_follow_what_they_own(monkeypatch):
     rng = random.Random(5)
     for _ in range(200):
-        held = demo_people.owned(rng, "clothes room")
+        held = people.owned(rng, "clothes room")
         assert "'" in held.english
         assert " de " in held.spanish
         assert "de el " not in held.spanish
@@ -279,16 +279,14 @@ def test_owners_follow_what_they_own(monkeypatch):
 
 def test_two_people_are_joined_with_e_before_i():
     rng = random.Random(1)
-    drawn = {
-        (two.english, two.spanish) for two in (demo_people.two_people(rng) for _ in range(3_000))
-    }
+    drawn = {(two.english, two.spanish) for two in (people.two_people(rng) for _ in range(3_000))}
     assert ("Luis and Isabel", "Luis e Isabel") in drawn
     assert ("Ana and I", "Ana y yo") in drawn
 
 
 def test_places_contract_after_the_preposition():
     rng = random.Random(2)
-    drawn = {demo_places.beside(rng) for _ in range(3_000)}
+    drawn = {places.beside(rng) for _ in range(3_000)}
     assert ("near the museum", "cerca del museo") in drawn
     assert ("behind the church", "detrás de la iglesia") in drawn
 
@@ -313,5 +311,5 @@ def test_places_contract_after_the_preposition():
 )
 def test_daily_sentences(pattern, english, spanish):
     rng = random.Random(0)
-    drawn = dict(getattr(demo_daily, pattern)(rng) for _ in range(20_000))
+    drawn = dict(getattr(daily, pattern)(rng) for _ in range(20_000))
     assert drawn[english] == spanish

@@ -2,8 +2,9 @@
 
 import pytest
 
-from keras_transformer.data import demo_english, demo_spanish
-from keras_transformer.data.demo_spanish import conjugate
+from keras_transformer.data.demo import english as demo_english
+from keras_transformer.data.demo import spanish as demo_spanish
+from keras_transformer.data.demo.spanish import conjugate
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """GraphTokenizer: the ids of the plain reader, in graphs and out of a SavedModel."""
 
+import keras
 import pytest
 import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
+from keras_transformer.text.tokenizer import train_tokenizer
 
 # Surrogates have no UTF-8. The listed characters are those that readers tend to differ on.
 ODD = "\x00\n\r\t\x85\xa0\xad\u0300\u200b\u200d\u2028\u2029\u2047\u2581\u3000\ufeff\ufffd"
@@ -65,17 +67,59 @@ def test_it_works_inside_a_traced_function(tokenizer, reader, sentences):
     assert traced(tf.constant(sentences)).to_list() == tokenizer.encode(sentences)
 
 
-def test_a_saved_model_carries_the_vocabulary(tokenizer, reader, sentences, tmp_path):
+def save(reader, path):
     module = tf.Module()
     module.reader = reader
     module.round_trip = tf.function(
-        lambda texts: reader.detokenize(reader.tokenize(texts)),
-        input_signature=[tf.TensorSpec((None,), tf.string)],
+        lambda texts: {
+            "ids": reader.tokenize(texts).to_tensor(),
+            "texts": reader.detokenize(reader.tokenize(texts)),
+        },
+        input_signature=[tf.TensorSpec((None,), tf.string, "texts")],
     )
-    tf.saved_model.save(module, str(tmp_path))
-    restored = tf.saved_model.load(str(tmp_path))
-    texts = restored.round_trip(tf.constant(sentences)).numpy()
+    tf.saved_model.save(module, str(path), signatures={"round_trip": module.round_trip})
+    return str(path)
+
+
+def test_a_saved_model_carries_the_vocabulary(reader, sentences, tmp_path):
+    restored = tf.saved_model.load(save(reader, tmp_path))
+    texts = restored.round_trip(tf.constant(sentences))["texts"].numpy()
     assert [text.decode("utf-8") for text in texts] == sentences
+
+
+def test_a_session_reads_it_as_tensorflow_serving_does(tokenizer, reader, sentences, tmp_path):
+    path = save(reader, tmp_path)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        loaded = tf.compat.v1.saved_model.load(session, ["serve"], path)
+        signature = loaded.signature_def["round_trip"]
+        ids = session.run(
+            signature.outputs["ids"].name, {signature.inputs["texts"].name: sentences[:1]}
+        )
+    assert ids.tolist() == tokenizer.encode(sentences[:1])
+
+
+def test_two_saved_models_in_one_process_keep_their_own_vocabularies(sentences, tmp_path):
+    plain = {size: train_tokenizer(sentences, size, "bpe") for size in (60, 90)}
+    restored = {
+        size: tf.saved_model.load(save(GraphTokenizer(tokenizer.model), tmp_path / str(size)))
+        for size, tokenizer in plain.items()
+    }
+    for size, tokenizer in plain.items():
+        ids = restored[size].round_trip(tf.constant(sentences[:1]))["ids"]
+        assert ids.numpy().tolist() == tokenizer.encode(sentences[:1])
+
+
+@pytest.mark.parametrize("reset", [keras.utils.set_random_seed, tf.random.set_seed])
+def test_setting_a_seed_leaves_readers_and_pipelines_usable(tokenizer, sentences, reset):
+    reader = GraphTokenizer(tokenizer.model)
+    traced = tf.function(reader.tokenize)
+    dataset = tf.data.Dataset.from_tensors(sentences).map(reader.tokenize)
+    traced(tf.constant(sentences))
+    reset(1)
+    expected = tokenizer.encode(sentences)
+    assert reader.tokenize(tf.constant(sentences)).to_list() == expected
+    assert traced(tf.constant(sentences)).to_list() == expected
+    assert next(iter(dataset)).to_list() == expected
 
 
 def test_bytes_that_are_no_model_are_refused():

@@ -5,18 +5,18 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data import demo_noun_phrases as phrases
-from keras_transformer.data import demo_people as people
-from keras_transformer.data import demo_places as places
-from keras_transformer.data.demo_clauses import Clause, Predicate, being, finish, statement
-from keras_transformer.data.demo_noun_phrases import known_thing
-from keras_transformer.data.demo_nouns import CITIES, NOUNS, Noun, nouns_of
-from keras_transformer.data.demo_verb_groups import (
+from keras_transformer.data.demo import noun_phrases as phrases
+from keras_transformer.data.demo import people as people
+from keras_transformer.data.demo import places as places
+from keras_transformer.data.demo.clauses import Clause, Predicate, being, finish, statement
+from keras_transformer.data.demo.noun_phrases import known_thing
+from keras_transformer.data.demo.nouns import CITIES, NOUNS, Noun, nouns_of
+from keras_transformer.data.demo.verb_groups import (
     english_auxiliary,
     join_words,
     spanish_verb_group,
 )
-from keras_transformer.data.demo_verbs import (
+from keras_transformer.data.demo.verbs import (
     BE,
     BE_IN_A_STATE,
     verb,

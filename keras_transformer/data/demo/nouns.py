@@ -6,8 +6,8 @@
 from dataclasses import dataclass
 from functools import cache
 
-from keras_transformer.data.demo_english import plural_of
-from keras_transformer.data.demo_spanish import pluralize
+from keras_transformer.data.demo.english import plural_of
+from keras_transformer.data.demo.spanish import pluralize
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ A size and a seed come in, a `Corpus` with training, validation and test split l
 from random import Random
 
 from keras_transformer.data.corpus import Corpus, Pairs
-from keras_transformer.data.demo_grammar import random_sentence
-from keras_transformer.data.demo_phrases import PHRASES
+from keras_transformer.data.demo.grammar import random_sentence
+from keras_transformer.data.demo.phrases import PHRASES
 
 SMALLEST = 100
 LARGEST = 200_000

@@ -6,10 +6,11 @@ A random generator and kinds of noun come in; a `NounPhrase` in both languages l
 from dataclasses import dataclass
 from random import Random
 
-from keras_transformer.data import demo_english, demo_spanish
-from keras_transformer.data.demo_adjectives import ADJECTIVES, ATTRIBUTES, LEADING, Adjective
-from keras_transformer.data.demo_nouns import NOUNS, Noun, nouns_of
-from keras_transformer.data.demo_spanish import (
+from keras_transformer.data.demo import english as demo_english
+from keras_transformer.data.demo import spanish as demo_spanish
+from keras_transformer.data.demo.adjectives import ADJECTIVES, ATTRIBUTES, LEADING, Adjective
+from keras_transformer.data.demo.nouns import NOUNS, Noun, nouns_of
+from keras_transformer.data.demo.spanish import (
     FIRST_PLURAL,
     THIRD,
     THIRD_PLURAL,

@@ -2,7 +2,8 @@
 
 from random import Random
 
-from keras_transformer.data import demo_english, demo_spanish
+from keras_transformer.data.demo import english as demo_english
+from keras_transformer.data.demo import spanish as demo_spanish
 
 DAYS = (
     ("Monday", "lunes"),
@@ -160,7 +161,7 @@ def time_for(rng: Random, tense: str, long: bool = True) -> tuple[str, str]:
 
     Args:
         rng: source of every choice.
-        tense: one of `demo_clauses.TENSES`.
+        tense: one of `clauses.TENSES`.
         long: also seasons, months and years, for what does not happen every day.
     """
     if tense == "perfect":

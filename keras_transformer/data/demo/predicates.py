@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from keras_transformer.data import demo_noun_phrases as phrases
-from keras_transformer.data import demo_people as people
-from keras_transformer.data import demo_places as places
-from keras_transformer.data.demo_adverbials import BEFORE_VERB, MANNER, time_for
-from keras_transformer.data.demo_clauses import Clause, Predicate, statement
-from keras_transformer.data.demo_noun_phrases import NounPhrase
-from keras_transformer.data.demo_nouns import CITIES, nouns_of
-from keras_transformer.data.demo_places import TRAVEL
-from keras_transformer.data.demo_spanish import (
+from keras_transformer.data.demo import noun_phrases as phrases
+from keras_transformer.data.demo import people as people
+from keras_transformer.data.demo import places as places
+from keras_transformer.data.demo.adverbials import BEFORE_VERB, MANNER, time_for
+from keras_transformer.data.demo.clauses import Clause, Predicate, statement
+from keras_transformer.data.demo.noun_phrases import NounPhrase
+from keras_transformer.data.demo.nouns import CITIES, nouns_of
+from keras_transformer.data.demo.places import TRAVEL
+from keras_transformer.data.demo.spanish import (
     FIRST,
     FIRST_PLURAL,
     SECOND,
     THIRD,
     with_preposition,
 )
-from keras_transformer.data.demo_verb_groups import TENSES, join_words
-from keras_transformer.data.demo_verbs import (
+from keras_transformer.data.demo.verb_groups import TENSES, join_words
+from keras_transformer.data.demo.verbs import (
     DAILY,
     FIXED,
     MOTION,

@@ -5,22 +5,23 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data import demo_english, demo_spanish
-from keras_transformer.data import demo_noun_phrases as phrases
-from keras_transformer.data import demo_people as people
-from keras_transformer.data.demo_adverbials import DAYS, MONTHS, SEASONS, at_clock_time, clock_time
-from keras_transformer.data.demo_clauses import Clause, finish
-from keras_transformer.data.demo_noun_phrases import NounPhrase
-from keras_transformer.data.demo_nouns import CITIES, MEN, NOUNS, THINGS, WOMEN
-from keras_transformer.data.demo_phrases import PHRASES
-from keras_transformer.data.demo_spanish import conjugate, with_preposition
-from keras_transformer.data.demo_verb_groups import (
+from keras_transformer.data.demo import english as demo_english
+from keras_transformer.data.demo import noun_phrases as phrases
+from keras_transformer.data.demo import people as people
+from keras_transformer.data.demo import spanish as demo_spanish
+from keras_transformer.data.demo.adverbials import DAYS, MONTHS, SEASONS, at_clock_time, clock_time
+from keras_transformer.data.demo.clauses import Clause, finish
+from keras_transformer.data.demo.noun_phrases import NounPhrase
+from keras_transformer.data.demo.nouns import CITIES, MEN, NOUNS, THINGS, WOMEN
+from keras_transformer.data.demo.phrases import PHRASES
+from keras_transformer.data.demo.spanish import conjugate, with_preposition
+from keras_transformer.data.demo.verb_groups import (
     contract,
     english_auxiliary,
     join_words,
     spanish_verb_group,
 )
-from keras_transformer.data.demo_verbs import BE, HAVE, TRANSFER, TRANSITIVE, verb
+from keras_transformer.data.demo.verbs import BE, HAVE, TRANSFER, TRANSITIVE, verb
 
 # English adjective or noun of the weather and the Spanish after hacer.
 _WEATHER = (

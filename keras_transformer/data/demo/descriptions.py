@@ -5,21 +5,21 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data import demo_english
-from keras_transformer.data import demo_noun_phrases as phrases
-from keras_transformer.data import demo_people as people
-from keras_transformer.data.demo_adjectives import ADJECTIVES, ATTRIBUTES
-from keras_transformer.data.demo_clauses import Clause, being, finish
-from keras_transformer.data.demo_noun_phrases import NounPhrase, known_thing
-from keras_transformer.data.demo_nouns import CITIES, NOUNS, PROFESSIONS, THINGS, nouns_of
-from keras_transformer.data.demo_verb_groups import (
+from keras_transformer.data.demo import english as demo_english
+from keras_transformer.data.demo import noun_phrases as phrases
+from keras_transformer.data.demo import people as people
+from keras_transformer.data.demo.adjectives import ADJECTIVES, ATTRIBUTES
+from keras_transformer.data.demo.clauses import Clause, being, finish
+from keras_transformer.data.demo.noun_phrases import NounPhrase, known_thing
+from keras_transformer.data.demo.nouns import CITIES, NOUNS, PROFESSIONS, THINGS, nouns_of
+from keras_transformer.data.demo.verb_groups import (
     contract,
     english_auxiliary,
     join_words,
     negate,
     spanish_verb_group,
 )
-from keras_transformer.data.demo_verbs import (
+from keras_transformer.data.demo.verbs import (
     BE,
     BE_IN_A_STATE,
     HAVE,

@@ -5,22 +5,23 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data import demo_english, demo_spanish
-from keras_transformer.data import demo_noun_phrases as phrases
-from keras_transformer.data import demo_people as people
-from keras_transformer.data.demo_adverbials import MANNER
-from keras_transformer.data.demo_clauses import Clause, finish, statement
-from keras_transformer.data.demo_noun_phrases import NounPhrase
-from keras_transformer.data.demo_nouns import NOUNS, THINGS, Noun, nouns_of
-from keras_transformer.data.demo_predicates import object_of, owning
-from keras_transformer.data.demo_spanish import with_preposition
-from keras_transformer.data.demo_verb_groups import (
+from keras_transformer.data.demo import english as demo_english
+from keras_transformer.data.demo import noun_phrases as phrases
+from keras_transformer.data.demo import people as people
+from keras_transformer.data.demo import spanish as demo_spanish
+from keras_transformer.data.demo.adverbials import MANNER
+from keras_transformer.data.demo.clauses import Clause, finish, statement
+from keras_transformer.data.demo.noun_phrases import NounPhrase
+from keras_transformer.data.demo.nouns import NOUNS, THINGS, Noun, nouns_of
+from keras_transformer.data.demo.predicates import object_of, owning
+from keras_transformer.data.demo.spanish import with_preposition
+from keras_transformer.data.demo.verb_groups import (
     english_auxiliary,
     join_words,
     negate,
     spanish_verb_group,
 )
-from keras_transformer.data.demo_verbs import (
+from keras_transformer.data.demo.verbs import (
     FIXED,
     HAVE,
     OWNING,

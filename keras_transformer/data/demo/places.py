@@ -5,10 +5,10 @@ A random generator comes in; an adverbial of place leaves, as (English, Spanish)
 
 from random import Random
 
-from keras_transformer.data.demo_adjectives import LEADING
-from keras_transformer.data.demo_noun_phrases import NounPhrase, attribute, determined, kind_of
-from keras_transformer.data.demo_nouns import CITIES, NOUNS, nouns_of
-from keras_transformer.data.demo_spanish import with_preposition
+from keras_transformer.data.demo.adjectives import LEADING
+from keras_transformer.data.demo.noun_phrases import NounPhrase, attribute, determined, kind_of
+from keras_transformer.data.demo.nouns import CITIES, NOUNS, nouns_of
+from keras_transformer.data.demo.spanish import with_preposition
 
 TRAVEL = (
     ("by train", "en tren"),
