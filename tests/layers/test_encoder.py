@@ -1,9 +1,17 @@
 """Encoder blocks and their stack, against the paper's equations in float64."""
 
+import keras
 import numpy as np
 import pytest
 
-from keras_transformer.layers import Encoder, EncoderBlock
+from keras_transformer.layers import (
+    Decoder,
+    Encoder,
+    EncoderBlock,
+    FeedForward,
+    MultiHeadAttention,
+    Residual,
+)
 
 ARGUMENTS = {"num_heads": 2, "key_dim": 3, "value_dim": 5, "feed_forward_dim": 7, "dropout": 0.1}
 
@@ -71,6 +79,32 @@ def test_masked_places_change_no_real_one() -> None:
     after = np.asarray(encoder(states, keep))
     np.testing.assert_array_equal(after[keep], before[keep])
     assert (after[~keep] != before[~keep]).any()
+
+
+@pytest.mark.parametrize("stack", [Encoder, Decoder])
+def test_arguments_reach_the_parts(stack: type) -> None:
+    layer = stack(
+        num_layers=2,
+        attention_dropout=0.3,
+        norm="pre",
+        epsilon=1e-3,
+        activation="gelu",
+        **ARGUMENTS,
+    )
+    layer.build((None, None, 6))
+    parts = [part for block in layer.blocks for part in block._flatten_layers(recursive=False)]
+    attentions = [part for part in parts if isinstance(part, MultiHeadAttention)]
+    assert len(attentions) == (2 if stack is Encoder else 4)
+    for part in attentions:
+        assert (part.num_heads, part.key_dim, part.value_dim, part.drop.rate) == (2, 3, 5, 0.3)
+    residuals = [part for part in parts if isinstance(part, Residual)]
+    assert len(residuals) == (4 if stack is Encoder else 6)
+    for part in residuals:
+        assert (part.norm, part.drop.rate, part.layer_norm.epsilon) == ("pre", 0.1, 1e-3)
+    feed_forwards = [part for part in parts if isinstance(part, FeedForward)]
+    assert [part.hidden.units for part in feed_forwards] == [7, 7]
+    assert {part.hidden.activation for part in feed_forwards} == {keras.activations.gelu}
+    assert layer.final_norm.epsilon == 1e-3
 
 
 def test_an_empty_stack_is_refused() -> None:
