@@ -65,7 +65,7 @@ class Reversal:
 def corpus() -> Corpus:
     generator, rows = random.Random(0), set()
     while len(rows) < 20_000 + 50 + TEST_SENTENCES:
-        rows.add(tuple(generator.sample(WORDS, k=generator.randint(2, 8))))
+        rows.add(tuple(generator.sample(WORDS, k=generator.randint(3, 8))))
     order = sorted(rows)
     generator.shuffle(order)
 
@@ -96,13 +96,12 @@ def reversal(tmp_path_factory: pytest.TempPathFactory) -> Reversal:
         },
         vocab_size=VOCABULARY,
         options=TrainOptions(
-            max_steps=700,
+            max_steps=800,
             epochs=100,
             batch_tokens=1000,
             learning_rate=0.004,
             warmup_steps=150,
-            label_smoothing=0.0,
-            checkpoint_steps=70,
+            checkpoint_steps=80,
             average_checkpoints=4,
         ),
     )
@@ -155,4 +154,4 @@ def test_the_task_cannot_be_solved_by_copying(reversal: Reversal) -> None:
 
 
 def test_updates_were_the_batches_asked_for(reversal: Reversal) -> None:
-    assert int(reversal.model.optimizer.iterations) == 700
+    assert int(reversal.model.optimizer.iterations) == 800

@@ -146,6 +146,16 @@ def test_encoder_and_decoder_are_models_that_make_up_the_whole(random_model) -> 
     np.testing.assert_array_equal(model.decoder({**ids, "encoder_states": states}), model(ids))
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_dropout_falls_on_embedding_and_position(side: str, tiny_config) -> None:
+    model, ids = build_transformer(tiny_config(dropout=0.5)), feed(SOURCE, TARGET)
+    drops = [part for part in model._flatten_layers() if isinstance(part, keras.layers.Dropout)]
+    for part in drops:
+        part.rate = 0.5 if part.name == f"{side}_drop" else 0.0
+    assert sum(part.rate for part in drops) == 0.5
+    assert not np.allclose(model(ids, training=True), model(ids, training=False))
+
+
 def test_probabilities_sum_to_one_in_float32(random_model) -> None:
     logits = logits_of(random_model(), SOURCE, TARGET)
     found = probabilities(logits)

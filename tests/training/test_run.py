@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,6 +131,11 @@ def resumed(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
         "step_00000003.npz",
         "step_00000006.npz",
     ]
+    # The record is written before its checkpoint: a kill between them leaves a round too many.
+    record = json.loads((directory / "training.json").read_text())
+    for values in record["history"].values():
+        values.append(9.0)
+    (directory / "training.json").write_text(json.dumps(record))
     model = train(
         corpus,
         directory,
@@ -250,6 +256,22 @@ def test_resuming_a_finished_run_trains_no_further(unbroken: Run, corpus: Corpus
     assert losses.by_step == {}
     for found, expected in zip(model.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_finished_run_goes_on_with_more_epochs(
+    unbroken: Run, corpus: Corpus, tmp_path: Path
+) -> None:
+    shutil.copytree(unbroken.directory, tmp_path / "run")
+    losses = BatchLosses()
+    options = TrainOptions(**{**OPTIONS, "epochs": EPOCHS + 1})
+    model = train(
+        corpus, tmp_path / "run", options=options, resume=True, callbacks=[losses], **SETTINGS
+    )
+    assert list(losses.by_step) == [13, 14, 15, 16]
+    assert int(model.optimizer.iterations) == 16
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert record["options"]["epochs"] == EPOCHS + 1
+    assert len(record["history"]["loss"]) == 6
 
 
 @pytest.mark.parametrize(
