@@ -148,9 +148,8 @@ class Manifest:
             FileNotFoundError: A file is missing; the message names it.
             ValueError: A file's SHA-256 is not the manifest's.
         """
-        entries = {entry.file: entry for entry in self.graphs.values()}
-        entries.update({entry.file: entry for entry in self.tokenizers.values()})
-        for entry in entries.values():
+        stored: list[StoredFile] = [*self.graphs.values(), *self.tokenizers.values()]
+        for entry in {entry.file: entry for entry in stored}.values():
             path = Path(directory) / entry.file
             if not path.is_file():
                 raise FileNotFoundError(

@@ -63,7 +63,9 @@ def check_numbers(model: Transformer, manifest: Manifest, directory: Path) -> fl
     steps = min(_STEPS, model.config.max_positions or _STEPS)
     rows = len(source_ids) * _BEAMS
     # One place more than needed: the graph must leave it alone.
-    caches = [tuple(map(np.asarray, pair)) for pair in model.empty_caches(rows, steps + 1)]
+    caches: list[Any] = [
+        tuple(map(np.asarray, pair)) for pair in model.empty_caches(rows, steps + 1)
+    ]
     ids = np.full(rows, BOS_ID, np.int32)
     for step in range(steps):
         given = {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import onnx
 import tensorflow as tf
 import tf2onnx
@@ -118,7 +119,12 @@ def _convert(
     # Keras layers are plain TensorFlow already; autograph would only slow the tracing down.
     traced = tf.function(function, input_signature=signature, autograph=False)
     with _quiet():
-        proto, _ = tf2onnx.convert.from_function(traced, input_signature=signature, opset=opset)
+        proto, _ = tf2onnx.convert.from_function(
+            traced,
+            input_signature=signature,
+            opset=opset,
+            custom_op_handlers={"Erfc": (_erfc, [])},
+        )
     _declare(proto.graph.input, inputs)
     _declare(proto.graph.output, outputs)
     # tf2onnx imports domains that it did not use; a reader may refuse a model for them.
@@ -129,6 +135,18 @@ def _convert(
     proto.producer_name = _OUR_PRODUCER
     proto.graph.name = "graph"
     return proto
+
+
+def _erfc(context: Any, node: Any, name: str, _: Any) -> None:
+    """Converts erfc(x), which exact gelu contains and ONNX lacks, to 1 - erf(x)."""
+    output, [values] = node.output[0], node.input
+    shape, dtype = context.get_shape(output), context.get_dtype(output)
+    context.remove_node(node.name)
+    one = context.make_const(f"{name}/one", np.ones((), np.float32)).output[0]
+    erf = context.make_node("Erf", [values], name=f"{name}/erf", shapes=[shape], dtypes=[dtype])
+    context.make_node(
+        "Sub", [one, erf.output[0]], name=name, outputs=[output], shapes=[shape], dtypes=[dtype]
+    )
 
 
 def _declare(values: Any, specs: list[TensorSpec]) -> None:

@@ -5,11 +5,10 @@ a directory and its manifest come in, two sessions leave.
 import os
 from pathlib import Path
 
-import onnxruntime
+from onnxruntime import InferenceSession as Session
+from onnxruntime import SessionOptions
 
 from ..manifest import Graph, Manifest
-
-Session = onnxruntime.InferenceSession
 
 
 def open_sessions(
@@ -49,12 +48,12 @@ def available_cores() -> int:
 
 
 def _open(graph: Graph, directory: Path, threads: int) -> Session:
-    options = onnxruntime.SessionOptions()
+    options = SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     path = str(directory / graph.file)
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = Session(path, options, providers=["CPUExecutionProvider"])
     for kind, found, expected in (
         ("inputs", session.get_inputs(), graph.inputs),
         ("outputs", session.get_outputs(), graph.outputs),

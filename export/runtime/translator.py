@@ -164,7 +164,7 @@ class OnnxTranslator:
         return self._search(rows, options)
 
     def _search(self, rows: list[list[int]], options: SearchOptions) -> list[list[Candidate]]:
-        self._check_lengths(rows, options)
+        options = self._fit_positions(rows, options)
         found = [[Candidate([], 0.0, 0.0)] for _ in rows]
         graph, special_ids = self.manifest.graphs["decoder"], self.manifest.special_ids
         for batch in _batches(rows, _BATCH_TOKENS // options.beam_size):
@@ -175,22 +175,18 @@ class OnnxTranslator:
                 found[index] = candidates
         return found
 
-    def _check_lengths(self, rows: list[list[int]], options: SearchOptions) -> None:
-        """Checks source and target against learned positions, which end somewhere."""
+    def _fit_positions(self, rows: list[list[int]], options: SearchOptions) -> SearchOptions:
+        """Checks the sources against learned positions and limits the output to them."""
         limit = self.manifest.config.get("max_positions")
         if limit is None:
-            return
-        if options.max_length > limit:
-            raise ValueError(
-                f"max_length ({options.max_length}) is more than the model's max_positions "
-                f"({limit}): ask for max_length={limit} or less."
-            )
+            return options
         for number, row in enumerate(rows):
             if len(row) + 1 > limit:
                 raise ValueError(
                     f"text {number} has {len(row) + 1} tokens with eos, more than the model's "
                     f"max_positions ({limit}): split it."
                 )
+        return dataclasses.replace(options, max_length=min(options.max_length, limit))
 
     def _pad(self, rows: list[list[int]]) -> npt.NDArray[np.int32]:
         """Adds eos and pads on the right: int32 `(batch, source_length)`."""
