@@ -27,11 +27,19 @@ def check_operators(path: Path) -> None:
     """Checks a graph with onnx, and that it uses nothing but standard operators.
 
     Raises:
-        ValueError: An operator belongs to another domain; the message names it.
+        ValueError: An operator is unknown or belongs to another domain; the message names it.
         onnx.checker.ValidationError: The graph breaks the ONNX specification.
     """
-    onnx.checker.check_model(str(path), full_check=True)
     model = onnx.load(str(path))
+    # tf2onnx leaves a TensorFlow operator that it cannot convert as it is.
+    unknown = {node.op_type for node in model.graph.node if not node.domain}
+    unknown = {name for name in unknown if not onnx.defs.has(name)}
+    if unknown:
+        raise ValueError(
+            f"{path.name} needs {', '.join(sorted(unknown))}, which ONNX does not have: train with "
+            "another activation, such as relu or gelu."
+        )
+    onnx.checker.check_model(str(path), full_check=True)
     foreign = {f"{node.domain}.{node.op_type}" for node in model.graph.node if node.domain}
     if foreign or model.functions:
         raise ValueError(f"{path.name} must hold standard operators only, got {sorted(foreign)}.")

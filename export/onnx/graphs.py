@@ -2,6 +2,7 @@
 of every decoder layer, and one decoder step with a cache. A model comes in, ONNX models leave.
 """
 
+import itertools
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ import numpy as np
 import onnx
 import tensorflow as tf
 import tf2onnx
+from onnx.numpy_helper import to_array
 
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.transformer import Transformer
@@ -132,9 +134,28 @@ def _convert(
     kept = [entry for entry in proto.opset_import if entry.domain in used]
     del proto.opset_import[:]
     proto.opset_import.extend(kept)
+    _share_transposed(proto.graph)
     proto.producer_name = _OUR_PRODUCER
     proto.graph.name = "graph"
     return proto
+
+
+def _share_transposed(graph: onnx.GraphProto) -> None:
+    """Stores a matrix once where the graph holds it and its transpose, as a tied embedding does.
+
+    A reader such as onnxruntime transposes it once, when it loads the graph.
+    """
+    by_shape: dict[tuple[int, ...], list[onnx.TensorProto]] = {}
+    for tensor in graph.initializer:
+        if len(tensor.dims) == 2 and min(tensor.dims) > 1:
+            by_shape.setdefault(tuple(tensor.dims), []).append(tensor)
+    for (rows, columns), tensors in by_shape.items():
+        twins = by_shape.get((columns, rows), []) if rows > columns else []
+        for kept, twin in itertools.product(tensors, twins):
+            if np.array_equal(to_array(kept).T, to_array(twin)):
+                graph.initializer.remove(twin)
+                node = onnx.helper.make_node("Transpose", [kept.name], [twin.name], perm=[1, 0])
+                graph.node.insert(0, node)
 
 
 def _erfc(context: Any, node: Any, name: str, _: Any) -> None:
@@ -177,7 +198,8 @@ def _quiet() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.ERROR)
+        # What goes wrong is found and told by our own checks.
+        logger.setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

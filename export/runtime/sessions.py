@@ -52,6 +52,9 @@ def _open(graph: Graph, directory: Path, threads: int) -> Session:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    # Idle workers of one graph would spin on the cores that the other graph needs. This is as fast
+    # as one pool for both, which would forbid the rest of the process every ordinary session.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     path = str(directory / graph.file)
     session = Session(path, options, providers=["CPUExecutionProvider"])
     for kind, found, expected in (

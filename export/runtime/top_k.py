@@ -5,10 +5,14 @@ comes before it: logits come in, log-probabilities and their best places leave.
 import numpy as np
 import numpy.typing as npt
 
-_BLOCK = 256
+Values = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int64]
+
+# Widths of the blocks by which rows are narrowed down before they are sorted: measured fastest.
+_BLOCKS = (256, 16)
 
 
-def log_softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def log_softmax(logits: Values) -> Values:
     """Returns the log of the softmax over the last axis, in float32.
 
     Args:
@@ -19,9 +23,7 @@ def log_softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return shifted
 
 
-def top_candidates(
-    values: npt.NDArray[np.float32], count: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def top_candidates(values: Values, count: int) -> tuple[Values, Places]:
     """Returns the `count` largest values of each row and their places, largest first.
 
     Among equal values the lowest place comes first, so that every implementation of the search
@@ -34,10 +36,10 @@ def top_candidates(
     Returns:
         Values float32 `(rows, count)` and places int64 `(rows, count)`.
     """
-    rows, width = values.shape
-    places = _places_of_best_blocks(values, count)  # [rows, some], ascending in each row
-    chosen = np.take_along_axis(values, np.minimum(places, width - 1), axis=1)
-    chosen[places >= width] = -np.inf
+    chosen, places = values, np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    for block in _BLOCKS:
+        if chosen.shape[1] > count * block:
+            chosen, places = _best_blocks(chosen, places, count, block)
     order = np.argsort(-chosen, axis=1, kind="stable")[:, :count]
     best, where = np.take_along_axis(chosen, order, 1), np.take_along_axis(places, order, 1)
     missing = count - best.shape[1]
@@ -47,19 +49,21 @@ def top_candidates(
     return best, where
 
 
-def _places_of_best_blocks(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64]:
-    """Returns places that surely hold the `count` best of each row, ascending; few if it is wide.
+def _best_blocks(values: Values, places: Places, count: int, block: int) -> tuple[Values, Places]:
+    """Narrows each row down to the `count` blocks of largest maximum, which hold its `count` best.
 
-    The `count` blocks of largest maximum (the lower block first among equals) hold them: an element
-    of any other block has `count` maxima before it in the order.
+    Among equal maxima the lower block counts as larger. An element of any other block has `count`
+    maxima before it in the order, so it is none of the best. Blocks keep their order.
     """
     rows, width = values.shape
-    whole = width // _BLOCK
-    if whole + 1 <= count:
-        return np.broadcast_to(np.arange(width), (rows, width))
-    maxima = values[:, : whole * _BLOCK].reshape(rows, whole, _BLOCK).max(axis=2)
-    if width % _BLOCK:
-        tail = values[:, whole * _BLOCK :].max(axis=1, keepdims=True)
+    whole = width // block
+    maxima = values[:, : whole * block].reshape(rows, whole, block).max(axis=2)
+    if width % block:
+        tail = values[:, whole * block :].max(axis=1, keepdims=True)
         maxima = np.concatenate([maxima, tail], axis=1)
     blocks = np.sort(np.argsort(-maxima, axis=1, kind="stable")[:, :count], axis=1)
-    return (blocks[:, :, None] * _BLOCK + np.arange(_BLOCK)).reshape(rows, -1)
+    inside = (blocks[:, :, None] * block + np.arange(block)).reshape(rows, -1)
+    # The last block may reach past the row: -inf there comes after every real element.
+    real = np.minimum(inside, width - 1)
+    chosen = np.where(inside < width, np.take_along_axis(values, real, 1), np.float32(-np.inf))
+    return chosen, np.take_along_axis(places, real, 1)

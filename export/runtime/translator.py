@@ -81,7 +81,8 @@ class OnnxTranslator:
             texts: The source texts; one that holds no token gives an empty translation.
             beam_size: Hypotheses kept per text; 1 is greedy search.
             length_penalty: Exponent of the length penalty, at least 0.
-            max_length: Most tokens generated for a text, eos included.
+            max_length: Most tokens generated for a text, eos included, and no more than the model's
+                learned positions where it has them.
 
         Raises:
             TypeError: `texts` is one string, or holds something else than strings.

@@ -1,6 +1,7 @@
 """export_onnx: graphs equal Keras, hold standard operators only, and appear whole or not at all."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,36 @@ def test_a_failed_export_leaves_nothing_behind(
     with pytest.raises(ValueError, match="the numbers differ"):
         export_onnx(make_model(), tokenizer, tmp_path / "artefact")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_failed_replacement_keeps_the_old_artefact(
+    exported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copytree(exported.path, tmp_path / "artefact"))
+
+    def fail(*arguments: Any) -> None:
+        (arguments[3] / "encoder.onnx").write_bytes(b"half a graph")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(export_module, "_write", fail)
+    with pytest.raises(OSError, match="no space left"):
+        export_onnx(exported.model, exported.source_tokenizer, path, overwrite=True)
+    Manifest.read(path).verify(path)
+    assert os.listdir(tmp_path) == ["artefact"]
+
+
+def test_an_activation_that_onnx_lacks_is_named(
+    make_model: Callable[..., Any], tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="needs Expm1, which ONNX does not have"):
+        export_onnx(make_model(activation="celu"), tokenizer, tmp_path / "artefact")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_tied_embedding_is_stored_once(exported) -> None:
+    proto = onnx.load(exported.path / "decoder.onnx")
+    vocabulary = exported.model.config.target_vocab_size
+    assert len([one for one in proto.graph.initializer if vocabulary in one.dims]) == 1
 
 
 def test_a_foreign_tokenizer_and_a_foreign_model_are_refused(

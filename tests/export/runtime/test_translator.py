@@ -4,14 +4,14 @@ import os
 import subprocess
 import sys
 
-import numpy as np
+import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import OnnxTranslator
-from keras_transformer.export.runtime.cache import BLOCK_TOKENS, KeyValueCache
+from keras_transformer.export.runtime.cache import BLOCK_TOKENS
 
 ALONE = """
 import sys
@@ -59,6 +59,18 @@ def test_a_batch_equals_its_sentences_in_their_order(translator, texts, beam_siz
     options = {"beam_size": beam_size, "max_length": 15}
     together = translator.translate(chosen, **options)
     assert together == [translator.translate([text], **options)[0] for text in chosen]
+
+
+def test_outputs_end_each_at_its_own_length(translator, texts) -> None:
+    lengths = [len(found[0].ids) for found in translator.translate_n_best(texts, max_length=45)]
+    assert len(set(lengths)) > 3
+    assert max(lengths) < 45
+
+
+def test_other_sessions_and_other_thread_counts_live_beside_it(exported, translator, texts) -> None:
+    onnxruntime.InferenceSession(str(exported.path / "encoder.onnx"))
+    other = OnnxTranslator(exported.path, threads=1)
+    assert other.translate(texts, max_length=15) == translator.translate(texts, max_length=15)
 
 
 def test_texts_without_tokens_have_empty_translations(translator) -> None:
@@ -118,28 +130,3 @@ def test_one_string_instead_of_a_list_is_refused(translator) -> None:
 def test_a_wrong_number_of_threads_is_refused(exported, threads) -> None:
     with pytest.raises(ValueError, match=f"threads must be at least 1, got {threads}"):
         OnnxTranslator(exported.path, threads=threads)
-
-
-def test_the_cache_follows_parents_and_keeps_what_was_written_when_it_grows(translator) -> None:
-    inputs = [
-        spec
-        for spec in translator.manifest.graphs["decoder"].inputs
-        if spec.name.startswith("cache_")
-    ]
-    cache = KeyValueCache(inputs, rows=2)
-    generator = np.random.default_rng(0)
-    history = [np.zeros((2, *spec.shape[1:2], 0, *spec.shape[3:])) for spec in inputs]
-    for step in range(BLOCK_TOKENS + 3):
-        parents = (
-            None if step == 0 else generator.integers(0, len(history[0]), 6 if step > 1 else 2)
-        )
-        cache.prepare(step, parents)
-        if parents is not None:
-            history = [old[parents] for old in history]
-        for index, (read, write) in enumerate(zip(cache.read, cache.write, strict=True)):
-            np.testing.assert_array_equal(read[:, :, :step], history[index])
-            new = generator.normal(size=read[:, :, 0].shape).astype(np.float32)
-            write[:] = read
-            write[:, :, step] = new
-            history[index] = np.concatenate([history[index], new[:, :, None]], axis=2)
-        cache.swap()
