@@ -73,12 +73,7 @@ def _load(command: str) -> ModuleType:
     try:
         return import_module(f"{__name__}.{command}")
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in (
-            "jsonargparse",
-            "docstring_parser",
-            "yaml",
-            "tqdm",
-        ):
+        if (error.name or "").partition(".")[0] in _CLI_PACKAGES:
             raise ImportError(
                 f"the command line needs {error.name}: install it with "
                 '`pip install "keras-transformer[cli]"` (part of [train] too).'

@@ -69,15 +69,18 @@ def average_checkpoints(model: keras.Model, paths: Sequence[Path]) -> None:
     """
     if not paths:
         raise ValueError("paths must hold at least one checkpoint, got none.")
-    names = [name for name, variable in _variables(model).items() if variable.trainable]
-    names = [name for name in names if name.startswith("model/")]
+    variables = _variables(model)
+    names = [
+        name
+        for name, variable in variables.items()
+        if variable.trainable and name.startswith("model/")
+    ]
     sums: dict[str, np.ndarray] = {}
     for path in paths:
         with np.load(path, allow_pickle=False) as saved:
-            _check_fit(path, saved, _variables(model))
+            _check_fit(path, saved, variables)
             for name in names:
                 sums[name] = sums.get(name, 0.0) + saved[name].astype(np.float64)
-    variables = _variables(model)
     for name in names:
         variables[name].assign((sums[name] / len(paths)).astype(np.float32))
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.batching import (
@@ -202,10 +201,11 @@ def _fit(
 ) -> dict[str, list[float]]:
     """Runs `fit` in rounds of `checkpoint_steps` updates, from the newest checkpoint on."""
     per_epoch = batches_per_epoch(encoded, options.batch_tokens)
-    total = min(options.epochs * per_epoch, options.max_steps or options.epochs * per_epoch)
-    round_steps = min(options.checkpoint_steps or MOST_STEPS_BETWEEN_CHECKPOINTS, per_epoch, total)
-    if options.checkpoint_steps:
-        round_steps = min(options.checkpoint_steps, total)
+    total = options.epochs * per_epoch
+    if options.max_steps is not None:
+        total = min(total, options.max_steps)
+    between_checkpoints = min(MOST_STEPS_BETWEEN_CHECKPOINTS, per_epoch)
+    round_steps = min(options.checkpoint_steps or between_checkpoints, total)
     done = 0
     saved = list_checkpoints(run.checkpoints)
     if saved:
@@ -262,4 +262,4 @@ def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer,
 def _versions() -> dict[str, str]:
     names = ("keras", "tensorflow", "tensorflow-text", "sentencepiece", "numpy")
     versions = {name: importlib.metadata.version(name) for name in names}
-    return {**versions, "backend": keras.backend.backend(), "tf": tf.__version__}
+    return {**versions, "backend": keras.backend.backend()}
