@@ -12,18 +12,20 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = "keras-transformer-onnx"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST_FILE = "manifest.json"
 ENCODER_FILE = "encoder.onnx"
 DECODER_FILE = "decoder.onnx"
+SCORER_FILE = "scorer.onnx"
 TOKENIZER_FILE = "tokenizer.model"
 SOURCE_TOKENIZER_FILE = "source_tokenizer.model"
 TARGET_TOKENIZER_FILE = "target_tokenizer.model"
 
-GRAPHS = ("encoder", "decoder")
+GRAPHS = ("encoder", "decoder", "scorer")
+TARGETS = ("onnxruntime", "portable")
 SIDES = ("source", "target")
 SPECIAL_IDS = ("pad", "unk", "bos", "eos")
-_DTYPES = ("int32", "float32")
+_DTYPES = ("bool", "int32", "int64", "float16", "float32")
 _HASH_BLOCK_BYTES = 1 << 20
 _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
 
@@ -34,7 +36,7 @@ class TensorSpec:
 
     Args:
         name: Its name in the graph.
-        dtype: "int32" or "float32".
+        dtype: "bool", "int32", "int64", "float16" or "float32".
         shape: Sizes; a string names an axis whose size the caller chooses, the same string the
             same size everywhere in one graph. An empty shape is a scalar.
     """
@@ -54,10 +56,17 @@ class StoredFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Graph(StoredFile):
-    """One ONNX graph: its file, and its inputs and outputs in the order they are declared."""
+    """One ONNX graph.
+
+    Args:
+        inputs: Its inputs in the order they are declared.
+        outputs: Its outputs likewise.
+        data: Files beside it that hold its weights, where it is too large for one.
+    """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    data: tuple[StoredFile, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,11 +76,15 @@ class Manifest:
     Args:
         config: The model's `TransformerConfig` as plain values.
         special_ids: Token ids of "pad", "unk", "bos" and "eos".
-        opset: ONNX operator set of both graphs (default domain only).
-        graphs: "encoder" and "decoder".
+        target: "onnxruntime" where the graphs hold its fused operators (domain com.microsoft),
+            "portable" where they hold standard operators only.
+        precision: How weights are stored and multiplied: "float32", or a quantization's name.
+        opset: ONNX operator set of the graphs' default domain.
+        graphs: "encoder", "decoder" and "scorer".
         tokenizers: SentencePiece models for "source" and "target", the same file where the
             vocabulary is shared.
         max_difference: Largest absolute difference from Keras that the export's check measured.
+        fallback: Why the graphs are portable though onnxruntime's were asked for; None otherwise.
         producer: Versions of the packages that wrote the artefact.
         format_version: Version of this contract.
 
@@ -81,10 +94,13 @@ class Manifest:
 
     config: Mapping[str, Any]
     special_ids: Mapping[str, int]
+    target: str
+    precision: str
     opset: int
     graphs: Mapping[str, Graph]
     tokenizers: Mapping[str, StoredFile]
     max_difference: float
+    fallback: str | None = None
     producer: Mapping[str, str] = dataclasses.field(default_factory=dict)
     format_version: int = FORMAT_VERSION
 
@@ -99,7 +115,9 @@ class Manifest:
                     f"{field} must have the keys {', '.join(expected)}, got "
                     f"{', '.join(getattr(self, field)) or 'none'}."
                 )
-        for entry in (*self.graphs.values(), *self.tokenizers.values()):
+        if self.target not in TARGETS:
+            raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {self.target!r}.")
+        for entry in self.files:
             if os.path.basename(entry.file) != entry.file or entry.file in ("", ".", ".."):
                 raise ValueError(f"file must be a name without a folder, got {entry.file!r}.")
         for graph in self.graphs.values():
@@ -109,6 +127,12 @@ class Manifest:
                         f"dtype of {tensor.name} must be one of {', '.join(_DTYPES)}, "
                         f"got {tensor.dtype!r}."
                     )
+
+    @property
+    def files(self) -> list[StoredFile]:
+        """Every file that belongs to the artefact beside the manifest."""
+        graphs = [file for graph in self.graphs.values() for file in (graph, *graph.data)]
+        return [*graphs, *self.tokenizers.values()]
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> "Manifest":
@@ -148,8 +172,7 @@ class Manifest:
             FileNotFoundError: A file is missing; the message names it.
             ValueError: A file's SHA-256 is not the manifest's.
         """
-        stored: list[StoredFile] = [*self.graphs.values(), *self.tokenizers.values()]
-        for entry in {entry.file: entry for entry in stored}.values():
+        for entry in {entry.file: entry for entry in self.files}.values():
             path = Path(directory) / entry.file
             if not path.is_file():
                 raise FileNotFoundError(
@@ -211,22 +234,27 @@ def _from_values(values: dict[str, Any]) -> Manifest:
             sha256=str(graph["sha256"]),
             inputs=tuple(map(_tensor, graph["inputs"])),
             outputs=tuple(map(_tensor, graph["outputs"])),
+            data=tuple(map(_stored_file, graph["data"])),
         )
         for name, graph in values["graphs"].items()
     }
-    tokenizers = {
-        side: StoredFile(file=str(entry["file"]), sha256=str(entry["sha256"]))
-        for side, entry in values["tokenizers"].items()
-    }
+    tokenizers = {side: _stored_file(entry) for side, entry in values["tokenizers"].items()}
     return Manifest(
         config=dict(values["config"]),
         special_ids={name: int(token) for name, token in values["special_ids"].items()},
+        target=str(values["target"]),
+        precision=str(values["precision"]),
         opset=int(values["opset"]),
         graphs=graphs,
         tokenizers=tokenizers,
         max_difference=float(values["max_difference"]),
+        fallback=values.get("fallback"),
         producer=dict(values.get("producer", {})),
     )
+
+
+def _stored_file(values: dict[str, Any]) -> StoredFile:
+    return StoredFile(file=str(values["file"]), sha256=str(values["sha256"]))
 
 
 def _tensor(values: dict[str, Any]) -> TensorSpec:

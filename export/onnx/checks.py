@@ -12,25 +12,33 @@ from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
-from ..manifest import Manifest
-from ..runtime.sessions import open_sessions
+from ..manifest import GRAPHS, Manifest
+from ..runtime.sessions import Session, open_session
+from ..runtime.top_k import log_softmax
+from .operators import MICROSOFT
 
 MAX_DIFFERENCE = 1e-4
 _STEPS = 4
 _BEAMS = 3
+_CANDIDATES = 5
 _SOURCE_LENGTHS = (7, 1, 4)
+_ROWS = (len(_SOURCE_LENGTHS), _BEAMS)
 
 Arrays = dict[str, np.ndarray]
 
 
-def check_operators(path: Path) -> None:
-    """Checks a graph with onnx, and that it uses nothing but standard operators.
+def check_operators(path: Path, *, portable: bool) -> None:
+    """Checks a graph with onnx, and that it uses no operators but those it may.
+
+    Args:
+        path: The graph.
+        portable: Whether it must hold standard operators only; else onnxruntime's may be there.
 
     Raises:
         ValueError: An operator is unknown or belongs to another domain; the message names it.
         onnx.checker.ValidationError: The graph breaks the ONNX specification.
     """
-    model = onnx.load(str(path))
+    model = onnx.load(str(path), load_external_data=False)
     # tf2onnx leaves a TensorFlow operator that it cannot convert as it is.
     unknown = {node.op_type for node in model.graph.node if not node.domain}
     unknown = {name for name in unknown if not onnx.defs.has(name)}
@@ -39,57 +47,115 @@ def check_operators(path: Path) -> None:
             f"{path.name} needs {', '.join(sorted(unknown))}, which ONNX does not have: train with "
             "another activation, such as relu or gelu."
         )
-    onnx.checker.check_model(str(path), full_check=True)
-    foreign = {f"{node.domain}.{node.op_type}" for node in model.graph.node if node.domain}
+    onnx.checker.check_model(str(path), full_check=portable)
+    allowed = {""} if portable else {"", MICROSOFT}
+    foreign = {node.op_type for node in model.graph.node if node.domain not in allowed}
     if foreign or model.functions:
-        raise ValueError(f"{path.name} must hold standard operators only, got {sorted(foreign)}.")
+        raise ValueError(f"{path.name} must not hold the operators {sorted(foreign)}.")
 
 
-def check_numbers(model: Transformer, manifest: Manifest, directory: Path) -> float:
-    """Compares both graphs with the model they were made of.
+def check_numbers(
+    model: Transformer, manifest: Manifest, directory: Path, tolerance: float = MAX_DIFFERENCE
+) -> float:
+    """Compares all graphs with the model they were made of.
 
-    Random sources of unequal length run through the encoder, then several hypotheses each through
-    some decoder steps, whose caches are handed on.
+    Random sources of unequal length run through the encoder, several hypotheses each through some
+    decoder steps in which they change places, and their translations through the scorer.
 
     Args:
         model: The float32 model.
         manifest: The artefact's contract.
         directory: Where the graphs are.
+        tolerance: Largest absolute difference to accept.
 
     Returns:
         The largest absolute difference over all outputs.
 
     Raises:
-        ValueError: It is above 1e-4, or not finite; the message names the output.
+        ValueError: It is above `tolerance`, or not finite; the message names the output.
     """
     random = np.random.default_rng(0)
-    encoder, decoder = open_sessions(manifest, directory, threads=1)
     source_ids = _random_sources(model.config, random)
     cross = [(np.asarray(key), np.asarray(value)) for key, value in model.encode(source_ids)]
-    expected = _by_name("cross", cross)
-    largest = _compare(_run(encoder, {"source_ids": source_ids}), expected)
+    given = {"source_mask": (source_ids != PAD_ID).astype(np.int32), **_by_name("cross", cross)}
+    encoder, decoder, scorer = (
+        open_session(manifest, directory, name, threads=1) for name in GRAPHS
+    )
+    compare = Comparison(tolerance)
+    compare(_run(encoder, {"source_ids": source_ids}), _by_name("cross", cross))
     steps = min(_STEPS, model.config.max_positions or _STEPS)
-    rows = len(source_ids) * _BEAMS
+    ids = random.integers(EOS_ID + 1, model.config.target_vocab_size, (steps, *_ROWS), np.int32)
+    ids[0] = BOS_ID
+    parents = random.integers(0, _BEAMS, (steps, *_ROWS), np.int32)
+    _check_decoder(model, decoder, given, cross, ids, parents, compare)
+    target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
+    expected = model.align(target_ids, labels, padding_mask(source_ids), cross)
+    found = _run(scorer, {"target_ids": target_ids, "labels": labels, **given})
+    names = ("log_probabilities", "attention")
+    compare(found, dict(zip(names, map(np.asarray, expected), strict=True)))
+    return compare.largest
+
+
+def _check_decoder(
+    model: Transformer,
+    decoder: Session,
+    given: Arrays,
+    cross: list[Any],
+    ids: np.ndarray,
+    parents: np.ndarray,
+    compare: "Comparison",
+) -> None:
+    """Runs decoder steps; `ids` and `parents` are `(steps, batch, beams)`.
+
+    Keras's caches are reordered where a hypothesis continues another; the graph's never move.
+    """
+    steps, batch, beams = ids.shape
     # One place more than needed: the graph must leave it alone.
-    caches: list[Any] = [
-        tuple(map(np.asarray, pair)) for pair in model.empty_caches(rows, steps + 1)
-    ]
-    ids = np.full(rows, BOS_ID, np.int32)
+    specs = model.empty_caches(batch * beams, steps + 1)
+    caches = [tuple(map(np.asarray, pair)) for pair in specs]
+    buffers = {name: value.copy() for name, value in _by_name("cache", caches).items()}
+    cache_beams = np.zeros((batch, beams, steps + 1), np.int32)
+    totals = -np.arange(batch * beams, dtype=np.float32).reshape(batch, beams)
+    keep_mask = given["source_mask"].astype(bool)
     for step in range(steps):
-        given = {
-            "target_ids": ids,
-            "step": np.asarray(step, np.int32),
-            "source_ids": source_ids,
-            **expected,
-            **_by_name("cache", caches),
+        rows = ids[step].ravel()
+        logits, caches = model.decode_step(rows, np.int32(step), keep_mask, cross, caches)
+        inputs = {
+            "target_ids": rows,
+            "step": np.array([step], np.int32),
+            "beam_size": np.array([beams], np.int32),
+            "num_candidates": np.array([_CANDIDATES], np.int64),
+            "rank_beams": np.array(True),
+            "totals": totals,
+            "cache_beams": cache_beams,
+            **given,
         }
-        keep_mask = padding_mask(source_ids)
-        logits, new_caches = model.decode_step(ids, np.int32(step), keep_mask, cross, caches)
-        caches = [tuple(map(np.asarray, pair)) for pair in new_caches]
-        wanted = {"logits": np.asarray(logits), **_by_name("new_cache", caches)}
-        largest = max(largest, _compare(_run(decoder, given), wanted))
-        ids = random.integers(EOS_ID + 1, model.config.target_vocab_size, rows, np.int32)
-    return largest
+        found = _run_in_place(decoder, inputs, buffers, model.config.target_vocab_size)
+        extended = log_softmax(np.asarray(logits)) + totals.reshape(-1, 1)
+        values = -np.sort(-extended.reshape(batch, -1), axis=1)[:, :_CANDIDATES]
+        compare(found, {"logits": np.asarray(logits), "candidate_values": values})
+        order = parents[step]
+        moved = (np.arange(batch)[:, None] * beams + order).ravel()
+        caches = [tuple(np.asarray(part)[moved] for part in pair) for pair in caches]
+        cache_beams[:] = np.take_along_axis(cache_beams, order[:, :, None], 1)
+        cache_beams[:, :, step] = order
+
+
+def _run_in_place(decoder: Session, inputs: Arrays, buffers: Arrays, vocabulary: int) -> Arrays:
+    """Runs one step whose new caches are written where the old ones stand, as the runtime does."""
+    rows = len(inputs["target_ids"])
+    outputs = {
+        "logits": np.empty((rows, vocabulary), np.float32),
+        "candidate_values": np.empty((len(inputs["totals"]), _CANDIDATES), np.float32),
+        **{f"new_{name}": buffer for name, buffer in buffers.items()},
+    }
+    binding = decoder.io_binding()
+    for name, value in {**inputs, **buffers}.items():
+        binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
+    for name, value in outputs.items():
+        binding.bind_output(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
+    decoder.run_with_iobinding(binding)
+    return outputs
 
 
 def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:
@@ -110,25 +176,35 @@ def _by_name(prefix: str, pairs: list[Any]) -> Arrays:
     return named
 
 
-def _run(session: Any, inputs: Arrays) -> Arrays:
+def _run(session: Session, inputs: Arrays) -> Arrays:
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def _compare(found: Arrays, expected: Arrays) -> float:
-    largest = 0.0
-    for name, wanted in expected.items():
-        if found[name].shape != wanted.shape:
-            raise ValueError(
-                f"output {name} has the shape {found[name].shape} in ONNX and {wanted.shape} in "
-                "Keras: nothing was exported."
-            )
-        difference = float(np.max(np.abs(found[name] - wanted), initial=0.0))
-        # Written so that NaN is refused too.
-        if not difference <= MAX_DIFFERENCE:
-            raise ValueError(
-                f"output {name} differs from Keras by up to {difference:.2e}, more than "
-                f"{MAX_DIFFERENCE:.0e}: nothing was exported."
-            )
-        largest = max(largest, difference)
-    return largest
+class Comparison:
+    """Compares outputs with what they should be and remembers the largest difference."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.largest = 0.0
+        self._tolerance = tolerance
+
+    def __call__(self, found: Arrays, expected: Arrays) -> None:
+        """Compares each of `expected` by its name.
+
+        Raises:
+            ValueError: A shape differs, or a number by more than the tolerance.
+        """
+        for name, wanted in expected.items():
+            if found[name].shape != wanted.shape:
+                raise ValueError(
+                    f"output {name} has the shape {found[name].shape} in ONNX and {wanted.shape} "
+                    "in Keras: nothing was exported."
+                )
+            difference = float(np.max(np.abs(found[name] - wanted), initial=0.0))
+            # Written so that NaN is refused too.
+            if not difference <= self._tolerance:
+                raise ValueError(
+                    f"output {name} differs from Keras by up to {difference:.2e}, more than "
+                    f"{self._tolerance:.0e}: nothing was exported."
+                )
+            self.largest = max(self.largest, difference)

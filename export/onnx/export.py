@@ -7,16 +7,25 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
 try:
     import keras
     import onnx
 
+    from . import fused, portable
     from .checks import check_numbers, check_operators
-    from .graphs import decoder_graph, decoder_specs, encoder_graph, encoder_specs
+    from .graphs import (
+        decoder_graph,
+        decoder_specs,
+        encoder_graph,
+        encoder_specs,
+        scorer_graph,
+        scorer_specs,
+    )
 except ModuleNotFoundError as error:
     raise ImportError(
         f'export_onnx needs {error.name}: install it with `pip install "keras-transformer[train]"`.'
@@ -30,8 +39,10 @@ from ..manifest import (
     DECODER_FILE,
     ENCODER_FILE,
     MANIFEST_FILE,
+    SCORER_FILE,
     SOURCE_TOKENIZER_FILE,
     TARGET_TOKENIZER_FILE,
+    TARGETS,
     TOKENIZER_FILE,
     Graph,
     Manifest,
@@ -48,6 +59,8 @@ def export_onnx(
     directory: str | os.PathLike[str],
     *,
     target_tokenizer: Tokenizer | None = None,
+    target: str = "onnxruntime",
+    quantize: str | None = None,
     opset: int = 18,
     overwrite: bool = False,
 ) -> Path:
@@ -61,6 +74,10 @@ def export_onnx(
         tokenizer: The source tokenizer, and the target's where the vocabulary is shared.
         directory: Name of the artefact, written beside its final place first.
         target_tokenizer: The target tokenizer, where there are two vocabularies.
+        target: "onnxruntime" for graphs with its fused operators, the fastest there; "portable" for
+            standard ONNX operators only, for other runtimes. A model that the fused operators
+            cannot hold becomes portable either way, and the manifest says why.
+        quantize: How to make weights smaller: "int8", "float16", or None.
         opset: ONNX operator set, 18 or newer.
         overwrite: Replace the directory where it exists.
 
@@ -74,16 +91,40 @@ def export_onnx(
             from Keras.
     """
     final = Path(os.path.abspath(directory))
-    _check_arguments(model, tokenizer, target_tokenizer or tokenizer, opset)
+    _check_arguments(model, tokenizer, target_tokenizer or tokenizer)
+    form = _Form.choose(model, target, quantize, opset)
     _check_place(final, overwrite)
     final.parent.mkdir(parents=True, exist_ok=True)
     with _temporary_sibling(final) as temporary:
-        _write(_in_float32(model), tokenizer, target_tokenizer, temporary, opset)
+        _write(_in_float32(model), tokenizer, target_tokenizer, temporary, form)
         _put_in_place(temporary, final)
     return Path(directory)
 
 
-def _check_arguments(model: Transformer, source: Tokenizer, target: Tokenizer, opset: int) -> None:
+@dataclass(frozen=True)
+class _Form:
+    """What the graphs are written as."""
+
+    target: str
+    precision: str
+    opset: int
+    fallback: str | None
+
+    @classmethod
+    def choose(cls, model: Transformer, target: str, quantize: str | None, opset: int) -> "_Form":
+        if target not in TARGETS:
+            raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {target!r}.")
+        if opset < _LOWEST_OPSET:
+            raise ValueError(f"opset must be at least {_LOWEST_OPSET}, got {opset}.")
+        reason = fused.why_not(model.config) if target == "onnxruntime" else None
+        return cls("portable" if reason else target, quantize or "float32", opset, reason)
+
+    @property
+    def module(self) -> ModuleType:
+        return fused if self.target == "onnxruntime" else portable
+
+
+def _check_arguments(model: Transformer, source: Tokenizer, target: Tokenizer) -> None:
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
             f"export_onnx needs Keras on TensorFlow, got the backend {keras.backend.backend()!r}: "
@@ -101,8 +142,6 @@ def _check_arguments(model: Transformer, source: Tokenizer, target: Tokenizer, o
                 f"the {side} tokenizer has {tokenizer.vocab_size} ids, but the model's "
                 f"{side}_vocab_size is {size}: give the tokenizer it was trained with."
             )
-    if opset < _LOWEST_OPSET:
-        raise ValueError(f"opset must be at least {_LOWEST_OPSET}, got {opset}.")
 
 
 def _check_place(final: Path, overwrite: bool) -> None:
@@ -137,10 +176,15 @@ def _write(
     tokenizer: Tokenizer,
     target_tokenizer: Tokenizer | None,
     directory: Path,
-    opset: int,
+    form: _Form,
 ) -> None:
-    onnx.save(encoder_graph(model, opset), str(directory / ENCODER_FILE))
-    onnx.save(decoder_graph(model, opset), str(directory / DECODER_FILE))
+    graphs = {
+        ENCODER_FILE: encoder_graph(model, form.module, form.opset),
+        DECODER_FILE: decoder_graph(model, form.module, form.opset),
+        SCORER_FILE: scorer_graph(model, form.opset),
+    }
+    for file, graph in graphs.items():
+        onnx.save(graph, str(directory / file))
     if target_tokenizer is None:
         names = {"source": TOKENIZER_FILE, "target": TOKENIZER_FILE}
         tokenizer.save(directory / TOKENIZER_FILE)
@@ -148,21 +192,22 @@ def _write(
         names = {"source": SOURCE_TOKENIZER_FILE, "target": TARGET_TOKENIZER_FILE}
         tokenizer.save(directory / SOURCE_TOKENIZER_FILE)
         target_tokenizer.save(directory / TARGET_TOKENIZER_FILE)
-    manifest = _describe(model, directory, names, opset)
+    manifest = _describe(model, directory, names, form)
     for graph in manifest.graphs.values():
-        check_operators(directory / graph.file)
+        check_operators(directory / graph.file, portable=form.target == "portable")
     difference = check_numbers(model, manifest, directory)
     replace(manifest, max_difference=difference).write(directory)
     Manifest.read(directory).verify(directory)
 
 
 def _describe(
-    model: Transformer, directory: Path, tokenizer_files: dict[str, str], opset: int
+    model: Transformer, directory: Path, tokenizer_files: dict[str, str], form: _Form
 ) -> Manifest:
     graphs = {}
     for name, file, (inputs, outputs) in (
         ("encoder", ENCODER_FILE, encoder_specs(model.config)),
         ("decoder", DECODER_FILE, decoder_specs(model.config)),
+        ("scorer", SCORER_FILE, scorer_specs(model.config)),
     ):
         graphs[name] = Graph(
             file=file,
@@ -174,13 +219,16 @@ def _describe(
     return Manifest(
         config=model.config.to_dict(),
         special_ids={"pad": PAD_ID, "unk": UNK_ID, "bos": BOS_ID, "eos": EOS_ID},
-        opset=opset,
+        target=form.target,
+        precision=form.precision,
+        opset=form.opset,
         graphs=graphs,
         tokenizers={
             side: StoredFile(file=file, sha256=sha256_of(directory / file))
             for side, file in tokenizer_files.items()
         },
         max_difference=0.0,
+        fallback=form.fallback,
         producer={name: version(name) for name in packages},
     )
 

@@ -1,5 +1,6 @@
-"""Traces a Keras Transformer into two ONNX graphs through tf2onnx: the encoder with the projections
-of every decoder layer, and one decoder step with a cache. A model comes in, ONNX models leave.
+"""Traces a Keras Transformer into ONNX graphs through tf2onnx: the encoder with the projections of
+every decoder layer, one decoder step with a cache, and a scorer of given translations. A model
+comes in, ONNX models leave.
 """
 
 import itertools
@@ -7,6 +8,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,31 +17,68 @@ import tensorflow as tf
 import tf2onnx
 from onnx.numpy_helper import to_array
 
-from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.transformer import Transformer
 
 from ..manifest import TensorSpec
+from . import portable
+from .candidates import best_candidates
+from .operators import MARKER_HANDLERS
 
 _OUR_PRODUCER = "keras-transformer"
+_DTYPES = {
+    "bool": onnx.TensorProto.BOOL,
+    "int32": onnx.TensorProto.INT32,
+    "int64": onnx.TensorProto.INT64,
+    "float32": onnx.TensorProto.FLOAT,
+}
+
+Specs = tuple[list[TensorSpec], list[TensorSpec]]
 
 
-def encoder_specs(config: Any) -> tuple[list[TensorSpec], list[TensorSpec]]:
+def encoder_specs(config: Any) -> Specs:
     """Returns the encoder graph's inputs and outputs for a `TransformerConfig`."""
     inputs = [TensorSpec(name="source_ids", dtype="int32", shape=("batch", "source_length"))]
     return inputs, _layer_specs(config, "cross", "batch", "source_length")
 
 
-def decoder_specs(config: Any) -> tuple[list[TensorSpec], list[TensorSpec]]:
-    """Returns the decoder graph's inputs and outputs; rows = batch × beams."""
+def decoder_specs(config: Any) -> Specs:
+    """Returns the decoder graph's inputs and outputs; rows = batch × beam_size."""
     inputs = [
         TensorSpec(name="target_ids", dtype="int32", shape=("rows",)),
-        TensorSpec(name="step", dtype="int32", shape=()),
-        TensorSpec(name="source_ids", dtype="int32", shape=("batch", "source_length")),
+        TensorSpec(name="step", dtype="int32", shape=(1,)),
+        TensorSpec(name="beam_size", dtype="int32", shape=(1,)),
+        TensorSpec(name="num_candidates", dtype="int64", shape=(1,)),
+        TensorSpec(name="rank_beams", dtype="bool", shape=()),
+        TensorSpec(name="totals", dtype="float32", shape=("batch", "beams")),
+        TensorSpec(name="source_mask", dtype="int32", shape=("batch", "source_length")),
+        TensorSpec(name="cache_beams", dtype="int32", shape=("batch", "beams", "cache_length")),
         *_layer_specs(config, "cross", "batch", "source_length"),
         *_layer_specs(config, "cache", "rows", "cache_length"),
     ]
-    logits = TensorSpec(name="logits", dtype="float32", shape=("rows", config.target_vocab_size))
-    return inputs, [logits, *_layer_specs(config, "new_cache", "rows", "cache_length")]
+    outputs = [
+        TensorSpec(name="candidate_ids", dtype="int32", shape=("batch", "candidates")),
+        TensorSpec(name="candidate_values", dtype="float32", shape=("batch", "candidates")),
+        TensorSpec(name="candidate_beams", dtype="int32", shape=("batch", "candidates")),
+        TensorSpec(name="logits", dtype="float32", shape=("rows", config.target_vocab_size)),
+        *_layer_specs(config, "new_cache", "rows", "cache_length"),
+    ]
+    return inputs, outputs
+
+
+def scorer_specs(config: Any) -> Specs:
+    """Returns the scorer graph's inputs and outputs."""
+    target = ("batch", "target_length")
+    inputs = [
+        TensorSpec(name="target_ids", dtype="int32", shape=target),
+        TensorSpec(name="labels", dtype="int32", shape=target),
+        TensorSpec(name="source_mask", dtype="int32", shape=("batch", "source_length")),
+        *_layer_specs(config, "cross", "batch", "source_length"),
+    ]
+    outputs = [
+        TensorSpec(name="log_probabilities", dtype="float32", shape=target),
+        TensorSpec(name="attention", dtype="float32", shape=(*target, "source_length")),
+    ]
+    return inputs, outputs
 
 
 def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[TensorSpec]:
@@ -55,46 +94,85 @@ def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[Tenso
     ]
 
 
-def encoder_graph(model: Transformer, opset: int) -> onnx.ModelProto:
+def encoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
     """Traces source ids → cross-attention keys and values of every decoder layer.
 
     Args:
         model: A float32 model.
+        target: The module whose `encode` is traced: `fused` or `portable`.
         opset: ONNX operator set, 18 or newer.
     """
 
     def encode(source_ids: tf.Tensor) -> dict[str, tf.Tensor]:
-        return _named("cross", model.encode(source_ids))
+        return _named("cross", target.encode(model, source_ids))
 
-    return _convert(encode, *encoder_specs(model.config), opset)
+    return _convert(encode, encoder_specs(model.config), opset, target.DOMAINS)
 
 
-def decoder_graph(model: Transformer, opset: int) -> onnx.ModelProto:
-    """Traces one decoder step: last tokens and caches → logits and caches with one more place.
+def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
+    """Traces one decoder step: last tokens and caches → candidates and caches with one more place.
+
+    Args:
+        model: A float32 model.
+        target: The module whose `decode_step` is traced: `fused` or `portable`.
+        opset: ONNX operator set, 18 or newer.
+    """
+    specs = decoder_specs(model.config)
+
+    def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
+        logits, new_caches = target.decode_step(
+            model,
+            *(
+                given[name]
+                for name in ("target_ids", "step", "beam_size", "source_mask", "cache_beams")
+            ),
+            _pairs(given, "cross"),
+            _pairs(given, "cache"),
+        )
+        ids, values, beams = best_candidates(
+            logits,
+            model.config.target_vocab_size,
+            given["num_candidates"],
+            given["totals"],
+            given["rank_beams"],
+        )
+        return {
+            "candidate_ids": ids,
+            "candidate_values": values,
+            "candidate_beams": beams,
+            "logits": logits,
+            **_named("new_cache", new_caches),
+        }
+
+    return _convert(step, specs, opset, target.DOMAINS)
+
+
+def scorer_graph(model: Transformer, opset: int) -> onnx.ModelProto:
+    """Traces given translations → their tokens' log-probabilities and attention to the source.
 
     Args:
         model: A float32 model.
         opset: ONNX operator set, 18 or newer.
     """
-    inputs, outputs = decoder_specs(model.config)
-    names = [spec.name for spec in inputs]
+    specs = scorer_specs(model.config)
 
-    def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
-        given = dict(zip(names, tensors, strict=True))
-        layers = range(model.config.num_decoder_layers)
-        cross, caches = (
-            [(given[f"{prefix}_key_{i}"], given[f"{prefix}_value_{i}"]) for i in layers]
-            for prefix in ("cross", "cache")
+    def score(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
+        keep_mask = tf.cast(given["source_mask"], tf.bool)
+        log_probabilities, attention = model.align(
+            given["target_ids"], given["labels"], keep_mask, _pairs(given, "cross")
         )
-        keep_mask = padding_mask(given["source_ids"])
-        # One element broadcasts as a scalar does; tf2onnx cannot index a scalar.
-        position = tf.reshape(given["step"], (1,))
-        logits, new_caches = model.decode_step(
-            given["target_ids"], position, keep_mask, cross, caches
-        )
-        return {"logits": logits, **_named("new_cache", new_caches)}
+        return {"log_probabilities": log_probabilities, "attention": attention}
 
-    return _convert(step, inputs, outputs, opset)
+    return _convert(score, specs, opset, portable.DOMAINS)
+
+
+def _pairs(given: dict[str, tf.Tensor], prefix: str) -> list[tuple[tf.Tensor, tf.Tensor]]:
+    """The inverse of `_named`."""
+    keys = [tensor for name, tensor in given.items() if name.startswith(f"{prefix}_key_")]
+    values = [tensor for name, tensor in given.items() if name.startswith(f"{prefix}_value_")]
+    return list(zip(keys, values, strict=True))
 
 
 def _named(prefix: str, keys_values: Sequence[tuple[Any, Any]]) -> dict[str, tf.Tensor]:
@@ -106,10 +184,11 @@ def _named(prefix: str, keys_values: Sequence[tuple[Any, Any]]) -> dict[str, tf.
 
 def _convert(
     function: Callable[..., dict[str, tf.Tensor]],
-    inputs: list[TensorSpec],
-    outputs: list[TensorSpec],
+    specs: Specs,
     opset: int,
+    domains: Sequence[str],
 ) -> onnx.ModelProto:
+    inputs, outputs = specs
     signature = [
         tf.TensorSpec(
             [size if isinstance(size, int) else None for size in spec.shape],
@@ -125,7 +204,8 @@ def _convert(
             traced,
             input_signature=signature,
             opset=opset,
-            custom_op_handlers={"Erfc": (_erfc, [])},
+            custom_op_handlers={"Erfc": (_erfc, []), **MARKER_HANDLERS},
+            extra_opset=[onnx.helper.make_opsetid(domain, 1) for domain in domains],
         )
     _declare(proto.graph.input, inputs)
     _declare(proto.graph.output, outputs)
@@ -183,9 +263,8 @@ def _declare(values: Any, specs: list[TensorSpec]) -> None:
             f"tf2onnx made the values {', '.join(sorted(found))} where {', '.join(sorted(names))} "
             "were expected: this version of tf2onnx is not supported."
         )
-    kinds = {"int32": onnx.TensorProto.INT32, "float32": onnx.TensorProto.FLOAT}
     ordered = [
-        onnx.helper.make_tensor_value_info(spec.name, kinds[spec.dtype], list(spec.shape))
+        onnx.helper.make_tensor_value_info(spec.name, _DTYPES[spec.dtype], list(spec.shape))
         for spec in specs
     ]
     del values[:]

@@ -1,5 +1,5 @@
-"""The decoder's key and value buffers between two steps: what the last step wrote comes in, grown
-and reordered buffers for the next step leave.
+"""The decoder's keys and values of the tokens generated so far: buffers that the graph writes in
+place, grown by blocks, and the table that says which row holds what a hypothesis continues.
 """
 
 from collections.abc import Sequence
@@ -8,69 +8,105 @@ import numpy as np
 import numpy.typing as npt
 
 from ..manifest import TensorSpec
+from .requests import Ids, Rows
 
-Buffers = list[npt.NDArray[np.float32]]
-Rows = npt.NDArray[np.int64]
 BLOCK_TOKENS = 16
+_BYTES = np.dtype(np.float32).itemsize
 
 
 class KeyValueCache:
-    """Two sets of buffers, one that the step reads and one that it writes, swapped every step.
+    """Buffers `(rows, heads, capacity, width)`, float32, finite everywhere.
 
-    Buffers are `(rows, heads, cache_length, width)`, float32, zero where nothing was written yet:
-    the graph multiplies those places by a weight of 0, which only finite numbers survive.
+    Hypotheses never move: where one continues another, `beams` remembers whose row holds each of
+    its earlier tokens.
 
     Args:
         inputs: The decoder's cache inputs, of shape `(rows, heads, cache_length, width)`.
-        rows: Rows of the first step.
+        sentences: Sentences in the batch, with one row each at first.
+        capacity: Tokens to make room for; more room is made when they are used up.
+
+    Attributes:
+        buffers: One array for each of `inputs`.
+        beams: int32 `(sentences, beams, capacity)`.
     """
 
-    def __init__(self, inputs: Sequence[TensorSpec], rows: int) -> None:
+    def __init__(self, inputs: Sequence[TensorSpec], sentences: int, capacity: int) -> None:
         self._sizes = [(int(spec.shape[1]), int(spec.shape[3])) for spec in inputs]
-        self._rows = rows
-        self._front = self._zeros(rows, BLOCK_TOKENS)
-        self._back = self._zeros(rows, BLOCK_TOKENS)
+        capacity = _whole_blocks(capacity)
+        self.buffers = self._zeros(sentences, capacity)
+        self.beams = np.zeros((sentences, 1, capacity), np.int32)
 
     @property
-    def read(self) -> Buffers:
-        """What the step reads."""
-        return [buffer[: self._rows] for buffer in self._front]
+    def capacity(self) -> int:
+        """Tokens that the buffers have room for."""
+        return self.beams.shape[2]
 
     @property
-    def write(self) -> Buffers:
-        """What the step writes: as `read` with one more place filled."""
-        return [buffer[: self._rows] for buffer in self._back]
+    def bytes(self) -> int:
+        """Bytes that the buffers take."""
+        return sum(buffer.nbytes for buffer in self.buffers)
 
-    def swap(self) -> None:
-        """Makes what the step wrote the next step's input."""
-        self._front, self._back = self._back, self._front
+    def make_room(self, step: int) -> bool:
+        """Grows the buffers where there is no place for the token `step`; tells whether it did."""
+        if step < self.capacity:
+            return False
+        capacity = _whole_blocks(step + max(BLOCK_TOKENS, step // 2))
+        grown = self._zeros(len(self.buffers[0]), capacity)
+        for old, new in zip(self.buffers, grown, strict=True):
+            new[:, :, :step] = old
+        self.buffers = grown
+        self.beams = np.pad(self.beams, ((0, 0), (0, 0), (0, capacity - self.capacity)))
+        return True
 
-    def prepare(self, step: int, parents: Rows | None) -> None:
-        """Makes `read` hold what the next step continues, with a free place at `step`.
+    def follow(self, parents: Ids, step: int) -> bool:
+        """Makes beam w of sentence s continue its beam `parents[s, w]`.
 
         Args:
-            step: Tokens already held, the place that the next step writes.
-            parents: Row of the last step that each row continues; None where nothing moves.
+            parents: `(sentences, beams)`; the number of beams may grow from 1.
+            step: Tokens held, the newest of which each row wrote in its own buffer.
+
+        Returns:
+            Whether the number of rows, and with it the buffers, changed.
         """
-        rows = self._rows if parents is None else len(parents)
-        allocated_rows, _, capacity, _ = self._front[0].shape
-        if step == capacity or rows > allocated_rows:
-            self._grow(step, parents, rows, capacity + BLOCK_TOKENS * (step == capacity))
-        elif parents is not None:
-            for old, new in zip(self._front, self._back, strict=True):
-                # Unlike "raise", "clip" writes straight into `out`; the rows are in range.
-                np.take(old, parents, axis=0, out=new[:rows], mode="clip")
-            self.swap()
-        self._rows = rows
+        sentences, beams = parents.shape
+        widened = beams != self.beams.shape[1]
+        if widened:
+            self._widen(beams, step)
+        elif step:
+            held = self.beams[:, :, : step - 1]
+            held[:] = held[np.arange(sentences)[:, None], parents]
+        if step:
+            self.beams[:, :, step - 1] = np.arange(beams) if widened else parents
+        return widened
 
-    def _grow(self, step: int, parents: Rows | None, rows: int, capacity: int) -> None:
-        source = slice(self._rows) if parents is None else parents
-        grown = self._zeros(rows, capacity)
-        for old, new in zip(self._front, grown, strict=True):
-            new[:, :, :step] = old[source, :, :step]
-        self._front, self._back = grown, self._zeros(rows, capacity)
+    def keep(self, sentences: Rows, step: int) -> None:
+        """Drops all sentences but these, given in ascending order; their buffers move up."""
+        beams = self.beams.shape[1]
+        rows = (sentences[:, None] * beams + np.arange(beams)).ravel()
+        for index, buffer in enumerate(self.buffers):
+            buffer[: len(rows), :, :step] = buffer[rows, :, :step]
+            self.buffers[index] = buffer[: len(rows)]
+        self.beams = self.beams[sentences]
 
-    def _zeros(self, rows: int, capacity: int) -> Buffers:
+    def _widen(self, beams: int, step: int) -> None:
+        """Gives each sentence more rows, all of which continue its only one."""
+        wide = self._zeros(len(self.beams) * beams, self.capacity)
+        for old, new in zip(self.buffers, wide, strict=True):
+            new[:, :, :step] = np.repeat(old[:, :, :step], beams, axis=0)
+        self.buffers = wide
+        own = np.arange(beams, dtype=np.int32)[None, :, None]
+        self.beams = np.broadcast_to(own, (len(self.beams), beams, self.capacity)).copy()
+
+    def _zeros(self, rows: int, capacity: int) -> list[npt.NDArray[np.float32]]:
         return [
             np.zeros((rows, heads, capacity, width), np.float32) for heads, width in self._sizes
         ]
+
+
+def bytes_per_token(inputs: Sequence[TensorSpec]) -> int:
+    """Returns the bytes that one token of one row takes in all buffers together."""
+    return _BYTES * sum(int(spec.shape[1]) * int(spec.shape[3]) for spec in inputs)
+
+
+def _whole_blocks(tokens: int) -> int:
+    return -(-tokens // BLOCK_TOKENS) * BLOCK_TOKENS

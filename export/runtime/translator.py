@@ -6,50 +6,41 @@ import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import sentencepiece
 
+from keras_transformer.decoding.inputs import check_texts
+from keras_transformer.decoding.options import Hypothesis, SearchOptions, length_penalty
+
 from ..manifest import SPECIAL_IDS, Manifest
-from .decoder_step import DecoderStep
-from .search import Candidate, SearchOptions, beam_search
-from .sessions import open_sessions
+from .alignment import replace_unknown
+from .engine import Engine
+from .requests import Candidate
+from .streaming import stream_text
 
-_BATCH_TOKENS = 4096
-
-
-@dataclasses.dataclass(frozen=True)
-class Hypothesis:
-    """One candidate translation.
-
-    Args:
-        text: The translation.
-        ids: Its token ids, without bos and eos.
-        score: `log_probability` divided by ((5 + length) / 6) ** length_penalty, length counting
-            eos.
-        log_probability: Sum over the generated tokens, eos included, in nats.
-    """
-
-    text: str
-    ids: list[int]
-    score: float
-    log_probability: float
+BATCH_TOKENS = 8192
 
 
 class OnnxTranslator:
     """Translates with an artefact that `export_onnx` wrote; needs no TensorFlow.
 
+    Any number of threads may share one translator. It is a context manager that closes itself.
+
     Args:
         directory: The artefact. Its files are checked against the manifest's hashes.
         threads: Threads for the graphs; as many as the process may use cores where None.
+        batch_tokens: Most padded source tokens decoded at once, counted for every beam or sample.
+        max_cache_bytes: Most memory for the keys and values of what is decoded at once; no limit
+            where None. `peak_cache_bytes` tells what they have taken.
 
     Attributes:
         manifest: The artefact's contract.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
-        ValueError: The manifest or a file is damaged, or of an unknown version.
+        ValueError: The manifest or a file is damaged, foreign, or of an unknown version.
 
     Example:
         >>> translator = OnnxTranslator("exported/demo")  # doctest: +SKIP
@@ -57,194 +48,250 @@ class OnnxTranslator:
         ['Hola, ¿cómo estás?']
     """
 
-    def __init__(self, directory: str | os.PathLike[str], threads: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        threads: int | None = None,
+        *,
+        batch_tokens: int = BATCH_TOKENS,
+        max_cache_bytes: int | None = None,
+    ) -> None:
         path = Path(directory)
         self.manifest = Manifest.read(path)
         self.manifest.verify(path)
-        self._encoder, self._decoder = open_sessions(self.manifest, path, threads)
         self._source, self._target = (
-            _load_tokenizer(path / self.manifest.tokenizers[side].file, self.manifest)
-            for side in ("source", "target")
+            _load_tokenizer(path, self.manifest, side) for side in ("source", "target")
         )
+        self._engine = Engine(self.manifest, path, threads, batch_tokens, max_cache_bytes)
+
+    @property
+    def peak_cache_bytes(self) -> int:
+        """Most memory that the keys and values of a batch have taken so far, in bytes."""
+        return self._engine.peak_cache_bytes
+
+    def close(self) -> None:
+        """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""
+        self._engine.close()
+
+    def __enter__(self) -> "OnnxTranslator":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def translate(
         self,
         texts: Sequence[str],
         *,
-        beam_size: int = 1,
-        length_penalty: float = 0.6,
-        max_length: int = 256,
+        target_prefixes: Sequence[str] | None = None,
+        replace_unk: bool = False,
+        **options: Any,
     ) -> list[str]:
         """Returns the best translation of each text, in order.
 
         Args:
             texts: The source texts; one that holds no token gives an empty translation.
-            beam_size: Hypotheses kept per text; 1 is greedy search.
-            length_penalty: Exponent of the length penalty, at least 0.
-            max_length: Most tokens generated for a text, eos included, and no more than the model's
-                learned positions where it has them.
+            target_prefixes: What each translation begins with, whole words; "" for none.
+            replace_unk: Put the source word that it looks at most in place of an unknown token.
+            **options: Fields of `SearchOptions`.
 
         Raises:
-            TypeError: `texts` is one string, or holds something else than strings.
+            TypeError: `texts` is one string, or holds something else than strings; an option is
+                unknown or of the wrong type.
             ValueError: An option is out of range, or a text is longer than the model's positions.
+            RuntimeError: The translator is closed.
         """
-        found = self.translate_n_best(
-            texts, beam_size=beam_size, length_penalty=length_penalty, max_length=max_length
+        sources = self._source.encode(check_texts(texts), out_type=int)
+        found = self._engine.search(
+            sources,
+            SearchOptions(**options),
+            self._encode_prefixes(target_prefixes),
+            with_scores=False,
         )
-        return [hypotheses[0].text for hypotheses in found]
+        best = [candidates[0].ids for candidates in found]
+        if not replace_unk:
+            return self._decode(best)
+        alignments = self._engine.align(sources, best)
+        return [
+            replace_unknown(
+                ids, alignment.attention[:-1], text, source=self._source, target=self._target
+            )
+            for text, ids, alignment in zip(texts, best, alignments, strict=True)
+        ]
 
     def translate_n_best(
         self,
         texts: Sequence[str],
         *,
-        beam_size: int = 1,
-        length_penalty: float = 0.6,
-        num_hypotheses: int = 1,
-        max_length: int = 256,
+        target_prefixes: Sequence[str] | None = None,
+        return_attention: bool = False,
+        **options: Any,
     ) -> list[list[Hypothesis]]:
-        """Returns the best hypotheses of each text, in order, best first.
+        """Returns the best hypotheses of each text, in order, best first; samples in their order.
 
         Args:
             texts: As for `translate`; a text without a token has one empty hypothesis of score 0.
-            beam_size: As for `translate`.
-            length_penalty: As for `translate`.
-            num_hypotheses: Hypotheses returned per text, at most `beam_size`.
-            max_length: As for `translate`.
+            target_prefixes: As for `translate`; part of every hypothesis.
+            return_attention: Give each hypothesis its `attention` to the source.
+            **options: Fields of `SearchOptions`.
 
         Raises:
             TypeError: As for `translate`.
             ValueError: As for `translate`.
+            RuntimeError: As for `translate`.
         """
-        options = SearchOptions(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            num_hypotheses=num_hypotheses,
-            max_length=max_length,
+        sources = self._source.encode(check_texts(texts), out_type=int)
+        found = self._engine.search(
+            sources, SearchOptions(**options), self._encode_prefixes(target_prefixes)
         )
-        candidates = self._search(self._source.encode(_checked(texts), out_type=int), options)
-        return [self._to_text(found) for found in candidates]
+        results = [self._to_text(candidates) for candidates in found]
+        return self._with_attention(sources, results) if return_attention else results
 
     def translate_ids(
         self,
         source_ids: Sequence[Sequence[int]],
         *,
-        beam_size: int = 1,
-        length_penalty: float = 0.6,
-        num_hypotheses: int = 1,
-        max_length: int = 256,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        **options: Any,
     ) -> list[list[Candidate]]:
         """Does what `translate_n_best` does from token ids to token ids.
 
         Args:
             source_ids: Ids of each text, without bos and eos.
-            beam_size: As for `translate_n_best`.
-            length_penalty: As for `translate_n_best`.
-            num_hypotheses: As for `translate_n_best`.
-            max_length: As for `translate_n_best`.
+            prefixes: Ids that each translation begins with; [] for none.
+            **options: Fields of `SearchOptions`.
 
         Returns:
             For each row its best hypotheses as tuples (ids, score, log_probability).
 
         Raises:
-            ValueError: As for `translate_n_best`, or an id is outside the source vocabulary.
+            ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
         """
-        options = SearchOptions(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            num_hypotheses=num_hypotheses,
-            max_length=max_length,
-        )
         rows = [[int(token) for token in row] for row in source_ids]
-        size = self._source.get_piece_size()
-        for number, row in enumerate(rows):
-            wrong = [token for token in row if not 0 <= token < size]
-            if wrong:
-                raise ValueError(
-                    f"source_ids must lie in 0 to {size - 1}, got {wrong[0]} in row {number}."
-                )
-        return self._search(rows, options)
+        return self._engine.search(rows, SearchOptions(**options), prefixes)
 
-    def _search(self, rows: list[list[int]], options: SearchOptions) -> list[list[Candidate]]:
-        options = self._fit_positions(rows, options)
-        found = [[Candidate([], 0.0, 0.0)] for _ in rows]
-        graph, special_ids = self.manifest.graphs["decoder"], self.manifest.special_ids
-        for batch in _batches(rows, _BATCH_TOKENS // options.beam_size):
-            source_ids = self._pad([rows[index] for index in batch])
-            step = DecoderStep(self._encoder, self._decoder, graph, source_ids)
-            results = beam_search(step, len(batch), options, special_ids)
-            for index, candidates in zip(batch, results, strict=True):
-                found[index] = candidates
-        return found
+    def translate_stream(
+        self, text: str, *, target_prefix: str = "", **options: Any
+    ) -> Iterator[str]:
+        """Yields one translation piece by piece, each as soon as it is certain.
 
-    def _fit_positions(self, rows: list[list[int]], options: SearchOptions) -> SearchOptions:
-        """Checks the sources against learned positions and limits the output to them."""
-        limit = self.manifest.config.get("max_positions")
-        if limit is None:
-            return options
-        for number, row in enumerate(rows):
-            if len(row) + 1 > limit:
-                raise ValueError(
-                    f"text {number} has {len(row) + 1} tokens with eos, more than the model's "
-                    f"max_positions ({limit}): split it."
-                )
-        return dataclasses.replace(options, max_length=min(options.max_length, limit))
+        The pieces joined are what `translate` returns.
 
-    def _pad(self, rows: list[list[int]]) -> npt.NDArray[np.int32]:
-        """Adds eos and pads on the right: int32 `(batch, source_length)`."""
-        ids = self.manifest.special_ids
-        padded = np.full((len(rows), max(map(len, rows)) + 1), ids["pad"], np.int32)
-        for target, row in zip(padded, rows, strict=True):
-            target[: len(row)] = row
-            target[len(row)] = ids["eos"]
-        return padded
+        Args:
+            text: The source text.
+            target_prefix: What the translation begins with; its pieces are yielded too.
+            **options: Fields of `SearchOptions`, for greedy search or one sample.
+
+        Raises:
+            ValueError: More than one hypothesis is asked for, or as for `translate`; at once, not
+                at the first piece.
+            TypeError: As for `translate`.
+        """
+        chosen = SearchOptions(**options)
+        if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
+            raise ValueError(
+                "translate_stream yields one translation as it comes, so it needs beam_size 1 and "
+                f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
+            )
+        [source] = self._source.encode(check_texts([text]), out_type=int)
+        [prefix] = self._encode_prefixes([target_prefix]) or [[]]
+        tokens = self._engine.stream(source, chosen, prefix)
+        return stream_text(self._target, tokens, set(self.manifest.special_ids.values()))
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        return_attention: bool = False,
+        **options: Any,
+    ) -> list[Hypothesis]:
+        """Scores given translations as a search would; nothing is forbidden here.
+
+        Args:
+            sources: Source texts.
+            targets: A translation of each.
+            return_attention: Give each its `attention` to the source.
+            **options: `length_penalty` and `length_penalty_type` of `SearchOptions`.
+
+        Returns:
+            For each pair the target with its ids, score and log-probability, eos included.
+
+        Raises:
+            TypeError: As for `translate`.
+            ValueError: There are not as many targets as sources, or one is too long for the model.
+        """
+        chosen = SearchOptions(**options)
+        targets = check_texts(targets, "targets")
+        source_ids = self._source.encode(check_texts(sources, "sources"), out_type=int)
+        target_ids = self._target.encode(targets, out_type=int)
+        results = []
+        for text, ids, alignment in zip(
+            targets, target_ids, self._engine.align(source_ids, target_ids), strict=True
+        ):
+            total = float(alignment.log_probabilities.sum(dtype="float64"))
+            score = total / length_penalty(len(ids) + 1, chosen)
+            attention = alignment.attention if return_attention else None
+            results.append(Hypothesis(text, ids, score, total, attention))
+        return results
+
+    def _encode_prefixes(self, prefixes: Sequence[str] | None) -> list[list[int]] | None:
+        if prefixes is None:
+            return None
+        return self._target.encode(check_texts(prefixes, "target_prefixes"), out_type=int)
+
+    def _with_attention(
+        self, sources: list[list[int]], results: list[list[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        flat = [
+            (source, hypothesis.ids)
+            for source, found in zip(sources, results, strict=True)
+            for hypothesis in found
+        ]
+        alignments = iter(self._engine.align([s for s, _ in flat], [ids for _, ids in flat]))
+        return [
+            [dataclasses.replace(one, attention=next(alignments).attention) for one in found]
+            for found in results
+        ]
+
+    def _decode(self, rows: list[list[int]]) -> list[str]:
+        special = set(self.manifest.special_ids.values())
+        return self._target.decode(
+            [[token for token in row if token not in special] for row in rows]
+        )
 
     def _to_text(self, candidates: list[Candidate]) -> list[Hypothesis]:
-        special = set(self.manifest.special_ids.values())
-        texts = self._target.decode(
-            [[token for token in found.ids if token not in special] for found in candidates]
-        )
+        texts = self._decode([found.ids for found in candidates])
         return [
             Hypothesis(text, found.ids, found.score, found.log_probability)
             for text, found in zip(texts, candidates, strict=True)
         ]
 
 
-def _checked(texts: Sequence[str]) -> list[str]:
-    if isinstance(texts, str | bytes):
-        raise TypeError(
-            f"texts must be a list of strings, got one {type(texts).__name__}: write [text]."
-        )
-    texts = list(texts)
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts must be strings, got {type(text).__name__} at index {number}.")
-    return texts
-
-
-def _batches(rows: list[list[int]], budget: int) -> Iterator[list[int]]:
-    """Yields the numbers of non-empty rows, of similar length together.
-
-    A batch holds at most `budget` padded tokens, eos included, or a single row.
-    """
-    order = sorted((n for n, row in enumerate(rows) if row), key=lambda n: -len(rows[n]))
-    batch: list[int] = []
-    for number in order:
-        # Longest first: the first row's length is the batch's.
-        if batch and (len(batch) + 1) * (len(rows[batch[0]]) + 1) > budget:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
-
-
-def _load_tokenizer(path: Path, manifest: Manifest) -> sentencepiece.SentencePieceProcessor:
+def _load_tokenizer(
+    directory: Path, manifest: Manifest, side: str
+) -> sentencepiece.SentencePieceProcessor:
+    path = directory / manifest.tokenizers[side].file
     processor = sentencepiece.SentencePieceProcessor()
-    processor.LoadFromSerializedProto(path.read_bytes())
+    try:
+        processor.LoadFromSerializedProto(path.read_bytes())
+    except RuntimeError as error:
+        raise ValueError(f"{path} is no SentencePiece model: export the model again.") from error
     found = {name: getattr(processor, f"{name}_id")() for name in SPECIAL_IDS}
     if found != manifest.special_ids:
         raise ValueError(
             f"{path} has the special ids {found}, but the manifest says "
             f"{dict(manifest.special_ids)}: export the model again."
+        )
+    size = manifest.config[f"{side}_vocab_size"]
+    if processor.get_piece_size() != size:
+        raise ValueError(
+            f"{path} has {processor.get_piece_size()} ids, but the model's {side}_vocab_size is "
+            f"{size}: it is another model's tokenizer; export the model again."
         )
     return processor

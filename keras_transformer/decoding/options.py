@@ -1,47 +1,161 @@
-"""What a caller may ask of a search and what it gets back; needs neither Keras nor TensorFlow."""
+"""What a caller may ask of a search and what it gets back, and the length penalty: the same for the
+Keras side and the onnxruntime loop, so nothing here needs Keras, TensorFlow or numpy.
+"""
 
 import dataclasses
 import math
+from typing import Any, Literal, get_args
+
+LengthPenaltyType = Literal["gnmt", "exponent"]
+EarlyStopping = Literal["first", "likely", "exact"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Options of greedy and beam search.
+    """Options of greedy search, beam search and sampling.
+
+    A hypothesis's length counts its generated tokens, the end token included. What is forbidden
+    (padding, the start token, and whatever an option forbids) has log-probability minus infinity;
+    the other tokens keep theirs, so that options choose among translations but never rescore them.
+    Only `repetition_penalty` and `temperature` change the distribution itself.
 
     Args:
         beam_size: Hypotheses kept at each step; 1 is greedy search.
-        length_penalty: Exponent α of the length penalty (Wu et al. 2016, equation 14), at
-            least 0; 0 compares plain log-probabilities.
-        num_hypotheses: Translations returned for each sentence, at most `beam_size`.
+        length_penalty: Exponent α of the length penalty, at least 0; 0 compares plain
+            log-probabilities.
+        length_penalty_type: What a log-probability is divided by: "gnmt" ((5 + length) / 6)^α
+            (Wu et al. 2016, equation 14), "exponent" length^α, as CTranslate2 does.
+        num_hypotheses: Translations returned for each sentence: at most `beam_size`, or any number
+            of independent samples.
         max_length: Longest translation in tokens, the end token included.
+        max_length_ratio: Longest translation in tokens for each source token (both counted with
+            their end token), rounded up; `max_length` holds beside it. No such limit where None.
+        min_length: Tokens generated before the end token is allowed.
+        early_stopping: When a sentence's beam search ends. "first": as soon as `beam_size`
+            hypotheses have finished. "likely": when no open hypothesis, ended now, would beat the
+            worst of them. "exact": when none can at any length up to the limit.
+        no_repeat_ngram_size: No sequence of this many tokens occurs twice in a hypothesis; 0 allows
+            all.
+        repetition_penalty: Divides the positive logits of tokens already generated and multiplies
+            the negative ones (Keskar et al. 2019, section 4.1); 1 changes nothing.
+        banned_sequences: Token id sequences that are never generated; a sequence of one id bans a
+            token.
+        forced_tokens: Pairs (position, token id): what is generated at a position, counted from 0.
+        sample: Draw each token at random instead of searching; needs `beam_size` 1.
+        temperature: Divides the logits before a draw; above 0.
+        top_k: Draw among this many most probable tokens; 0 means all.
+        top_p: Draw among the fewest most probable tokens that reach this probability together.
+        seed: Start of the random numbers. A sentence's samples depend on this number, its place
+            among the inputs and the rank of the sample, on nothing else. Drawn anew where None.
 
     Raises:
-        ValueError: A value is out of range.
-        TypeError: A count is no integer.
+        ValueError: A value is out of range, or two do not fit; the message names them.
+        TypeError: A value is of the wrong type.
     """
 
     beam_size: int = 1
     length_penalty: float = 0.6
+    length_penalty_type: LengthPenaltyType = "gnmt"
     num_hypotheses: int = 1
     max_length: int = 256
+    max_length_ratio: float | None = None
+    min_length: int = 0
+    early_stopping: EarlyStopping = "likely"
+    no_repeat_ngram_size: int = 0
+    repetition_penalty: float = 1.0
+    banned_sequences: tuple[tuple[int, ...], ...] = ()
+    forced_tokens: tuple[tuple[int, int], ...] = ()
+    sample: bool = False
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "num_hypotheses", "max_length"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} must be an integer, got {value!r}.")
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
-        if self.num_hypotheses > self.beam_size:
+            self._check_integer(name, least=1)
+        for name in ("min_length", "no_repeat_ngram_size", "top_k"):
+            self._check_integer(name, least=0)
+        if self.seed is not None:
+            self._check_integer("seed", least=0)
+        self._check_number("length_penalty", zero=True)
+        for name in ("repetition_penalty", "temperature", "top_p"):
+            self._check_number(name)
+        if self.max_length_ratio is not None:
+            self._check_number("max_length_ratio")
+        if self.top_p > 1:
+            raise ValueError(f"top_p is a probability in (0, 1], got {self.top_p}.")
+        for name, kind in (
+            ("length_penalty_type", LengthPenaltyType),
+            ("early_stopping", EarlyStopping),
+        ):
+            if getattr(self, name) not in get_args(kind):
+                raise ValueError(
+                    f"{name} must be one of {', '.join(get_args(kind))}, "
+                    f"got {getattr(self, name)!r}."
+                )
+        if self.min_length > self.max_length:
+            raise ValueError(
+                f"min_length ({self.min_length}) is more than max_length ({self.max_length})."
+            )
+        self._normalize_tokens()
+        self._check_sampling()
+
+    def _check_integer(self, name: str, least: int) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name} must be an integer, got {value!r}.")
+        object.__setattr__(self, name, int(value))
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}.")
+
+    def _check_number(self, name: str, *, zero: bool = False) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+            raise TypeError(f"{name} must be a number, got {value!r}.")
+        object.__setattr__(self, name, float(value))
+        if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
+            limit = "at least 0" if zero else "above 0"
+            raise ValueError(f"{name} must be finite and {limit}, got {value}.")
+
+    def _normalize_tokens(self) -> None:
+        """Makes tuples of what may have come as lists, so that options can be hashed."""
+        for name, width in (("banned_sequences", None), ("forced_tokens", 2)):
+            try:
+                rows = tuple(tuple(int(token) for token in row) for row in getattr(self, name))
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"{name} must be a list of lists of integers, got {getattr(self, name)!r}."
+                ) from error
+            for row in rows:
+                if not row or (width and len(row) != width) or min(row) < 0:
+                    expected = "a position and a token id" if width else "one or more token ids"
+                    raise ValueError(f"each of {name} must hold {expected}, got {list(row)}.")
+            object.__setattr__(self, name, rows)
+        positions = [position for position, _ in self.forced_tokens]
+        if len(set(positions)) < len(positions):
+            raise ValueError(f"forced_tokens names a position twice: {list(self.forced_tokens)}.")
+
+    def _check_sampling(self) -> None:
+        if not isinstance(self.sample, bool):
+            raise TypeError(f"sample must be True or False, got {self.sample!r}.")
+        if self.sample and self.beam_size > 1:
+            raise ValueError(f"sample=True needs beam_size 1, got {self.beam_size}.")
+        if not self.sample and self.num_hypotheses > self.beam_size:
             raise ValueError(
                 f"num_hypotheses ({self.num_hypotheses}) is more than beam_size "
                 f"({self.beam_size}): raise beam_size or ask for fewer."
             )
-        penalty = self.length_penalty
-        if isinstance(penalty, bool) or not isinstance(penalty, int | float):
-            raise TypeError(f"length_penalty must be a number, got {penalty!r}.")
-        if not (math.isfinite(penalty) and penalty >= 0):
-            raise ValueError(f"length_penalty must be finite and at least 0, got {penalty}.")
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for name in ("temperature", "top_k", "top_p", "seed"):
+            if not self.sample and getattr(self, name) != defaults[name]:
+                raise ValueError(f"{name} is meant for sampling: give sample=True as well.")
+
+    def limit(self, source_length: int) -> int:
+        """Returns the longest translation of a source of this many tokens, end token included."""
+        if self.max_length_ratio is None:
+            return self.max_length
+        return max(1, min(self.max_length, math.ceil(self.max_length_ratio * source_length)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +167,24 @@ class Hypothesis:
         ids: Its token ids, without begin and end tokens.
         score: `log_probability` over the length penalty; higher is better.
         log_probability: Sum of the tokens' log-probabilities in nats, the end token's included.
+        attention: Where each token looks in the source, where it was asked for: float32
+            `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
     """
 
     text: str
     ids: list[int]
     score: float
     log_probability: float
+    attention: Any = dataclasses.field(default=None, compare=False)
+
+
+def length_penalty(length: Any, options: SearchOptions) -> Any:
+    """Returns what the log-probability of a hypothesis is divided by.
+
+    Args:
+        length: Generated tokens, the end token included: a number or a floating array or tensor.
+        options: Their `length_penalty` and `length_penalty_type`.
+    """
+    if options.length_penalty_type == "exponent":
+        return length**options.length_penalty
+    return ((5.0 + length) / 6.0) ** options.length_penalty

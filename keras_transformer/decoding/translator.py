@@ -3,61 +3,40 @@ decoded once with a key/value cache.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from keras import ops
 
-from keras_transformer.decoding.options import Hypothesis, SearchOptions
-from keras_transformer.decoding.search import IMPOSSIBLE, SearchResult, search
+from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.decoding.cached_steps import CachedSteps
+from keras_transformer.decoding.constraints import IMPOSSIBLE
+from keras_transformer.decoding.hypotheses import Sentences, rows_per_sentence
+from keras_transformer.decoding.inputs import check_prefixes, check_texts, check_token_ids
+from keras_transformer.decoding.options import Hypothesis, LengthPenaltyType, SearchOptions
+from keras_transformer.decoding.options import length_penalty as penalty_of
+from keras_transformer.decoding.sampling import fresh_seed, uniforms
+from keras_transformer.decoding.scoring import TeacherForcing
+from keras_transformer.decoding.search import search
 from keras_transformer.models import Transformer
 from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
 
 Tensor = Any
-
-
-class CachedSteps:
-    """A model's decode step as the search wants it, for one batch of encoded sources.
-
-    Args:
-        model: The model.
-        source_ids: int32 `(batch, source_length)`.
-    """
-
-    def __init__(self, model: Transformer, source_ids: Tensor) -> None:
-        self.model = model
-        self.keep_mask = ops.not_equal(source_ids, PAD_ID)
-        self.cross = model.encode(source_ids)
-
-    def start(self, rows: Tensor, length: int) -> Any:
-        """Returns empty caches."""
-        return self.model.empty_caches(rows, length)
-
-    def grow(self, state: Any, length: int) -> Any:
-        """Returns the caches with room for `length` positions."""
-
-        def pad(cache: Tensor) -> Tensor:
-            more = length - cache.shape[2]
-            return ops.pad(cache, [[0, 0], [0, 0], [0, more], [0, 0]])
-
-        return [(pad(keys), pad(values)) for keys, values in state]
-
-    def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Runs the decoder on the newest tokens."""
-        return self.model.decode_step(ids, step, self.keep_mask, self.cross, state)
+Found = tuple[list[int], float, float]
 
 
 class Translator:
-    """Greedy and beam-search translation with a live model.
+    """Greedy search, beam search and sampling with a live model.
 
     Args:
         model: A trained model.
         source_tokenizer: Tokenizer of the source language.
         target_tokenizer: Tokenizer of the target language; the source's where None.
-        batch_tokens: Most padded source tokens translated at once, times the beam size.
+        batch_tokens: Most padded source tokens translated at once, times the hypotheses that are
+            followed for each sentence.
 
     Example:
         `Translator(model, tokenizer).translate(["Hello!"], beam_size=4)`
@@ -74,24 +53,43 @@ class Translator:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.batch_tokens = batch_tokens
-        self._searches: dict[SearchOptions, Any] = {}
+        self._searches: dict[tuple[Any, ...], Any] = {}
+        self._teacher_forcing = TeacherForcing(model, batch_tokens)
 
-    def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
+    def translate(
+        self, texts: Sequence[str], *, target_prefixes: Sequence[str] | None = None, **options: Any
+    ) -> list[str]:
         """Translates sentences.
 
         Args:
             texts: Source sentences; an empty one gives an empty translation.
+            target_prefixes: What each translation begins with, whole words; "" for none.
             **options: Fields of `SearchOptions`.
 
         Returns:
             The best translation of each, in the order given.
         """
-        return [best[0].text for best in self.translate_n_best(texts, **options)]
+        found = self.translate_n_best(texts, target_prefixes=target_prefixes, **options)
+        return [best[0].text for best in found]
 
-    def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
-        """Translates sentences and returns the `num_hypotheses` best of each, best first."""
-        sources = self.source_tokenizer.encode(_checked(texts))
-        results = self.translate_ids(sources, **options)
+    def translate_n_best(
+        self, texts: Sequence[str], *, target_prefixes: Sequence[str] | None = None, **options: Any
+    ) -> list[list[Hypothesis]]:
+        """Translates sentences and returns the `num_hypotheses` best of each, best first.
+
+        Args:
+            texts: As for `translate`.
+            target_prefixes: As for `translate`; part of every translation's text and ids.
+            **options: Fields of `SearchOptions`.
+
+        Returns:
+            As `translate_ids`, with texts. Samples come in the order of their ranks.
+        """
+        sources = self.source_tokenizer.encode(check_texts(texts))
+        prefixes = None
+        if target_prefixes is not None:
+            prefixes = self.target_tokenizer.encode(check_texts(target_prefixes, "target_prefixes"))
+        results = self.translate_ids(sources, prefixes=prefixes, **options)
         flat = [ids for sentence in results for ids, _, _ in sentence]
         decoded = iter(self.target_tokenizer.decode(flat))
         return [
@@ -100,96 +98,189 @@ class Translator:
         ]
 
     def translate_ids(
-        self, sources: Sequence[Sequence[int]], **options: Any
-    ) -> list[list[tuple[list[int], float, float]]]:
+        self,
+        sources: Sequence[Sequence[int]],
+        *,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        **options: Any,
+    ) -> list[list[Found]]:
         """Translates token ids.
 
         Args:
-            sources: Ids of each sentence, without begin and end tokens.
+            sources: Ids of each sentence, without begin and end tokens. One without any gives an
+                empty translation, whatever its prefix.
+            prefixes: Ids that each translation begins with; [] for none.
             **options: Fields of `SearchOptions`.
 
         Returns:
-            For each sentence its best hypotheses as (ids, score, log-probability).
+            For each sentence its best hypotheses as (ids, score, log-probability): fewer than
+            `num_hypotheses` where fewer are possible, one empty one with score -inf where none is.
+
+        Raises:
+            ValueError: An option, an id or a prefix is out of range, or a source too long.
+            TypeError: An option is of the wrong type or unknown.
         """
         chosen = self._fit_positions(sources, SearchOptions(**options))
-        results: list[list[tuple[list[int], float, float]]] = [[([], 0.0, 0.0)] for _ in sources]
-        for places in self._batches(sources, chosen):
-            batch = _pad([[*sources[place], EOS_ID] for place in places])
-            found = self._search(chosen)(batch)
-            for place, ids, scores, totals in zip(
-                places, *(np.array(part) for part in found), strict=True
-            ):
-                results[place] = [
-                    (_strip(row), float(score), float(total))
-                    for row, score, total in zip(ids, scores, totals, strict=True)
-                    if score > IMPOSSIBLE / 2  # Fewer only where fewer are possible at all.
-                ]
+        vocab_size = self.model.config.target_vocab_size
+        check_token_ids(chosen, vocab_size)
+        limits = [chosen.limit(len(source) + 1) for source in sources]
+        none: list[list[int]] = [[] for _ in sources]
+        prefixes = check_prefixes(none if prefixes is None else prefixes, limits, vocab_size)
+        if chosen.sample and chosen.seed is None:
+            chosen = dataclasses.replace(chosen, seed=fresh_seed())
+        results: list[list[Found]] = [[([], 0.0, 0.0)] for _ in sources]
+        lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
+        for places in batches(lengths, self.batch_tokens, rows_per_sentence(chosen)):
+            source_ids = pad([[*sources[place], EOS_ID] for place in places], PAD_ID)
+            given = _given(places, chosen, limits, prefixes)
+            found = self._search(chosen, given)({"source_ids": source_ids, **given})
+            for place, row in zip(places, _rows(found), strict=True):
+                results[place] = row or [([], -math.inf, -math.inf)]
         return results
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        length_penalty: float = SearchOptions.length_penalty,
+        length_penalty_type: LengthPenaltyType = SearchOptions.length_penalty_type,
+    ) -> list[Hypothesis]:
+        """Scores given translations as a search would; nothing is forbidden here.
+
+        Args:
+            sources: Source sentences.
+            targets: A translation of each.
+            length_penalty: As in `SearchOptions`.
+            length_penalty_type: As in `SearchOptions`.
+
+        Returns:
+            For each pair the target with its ids, score and log-probability, end token included.
+
+        Raises:
+            ValueError: There are not as many targets as sources, or one is longer than learned
+                positions allow.
+        """
+        sources, targets = check_texts(sources, "sources"), check_texts(targets, "targets")
+        found = self.score_ids(
+            self.source_tokenizer.encode(sources),
+            self.target_tokenizer.encode(targets),
+            length_penalty=length_penalty,
+            length_penalty_type=length_penalty_type,
+        )
+        return [
+            Hypothesis(text, ids, score, total)
+            for text, (ids, score, total) in zip(targets, found, strict=True)
+        ]
+
+    def score_ids(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        *,
+        length_penalty: float = SearchOptions.length_penalty,
+        length_penalty_type: LengthPenaltyType = SearchOptions.length_penalty_type,
+    ) -> list[Found]:
+        """Scores given translations as `score` does, from ids without begin and end tokens.
+
+        Returns:
+            (ids, score, log-probability) of each target.
+        """
+        options = SearchOptions(
+            length_penalty=length_penalty, length_penalty_type=length_penalty_type
+        )
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"got {len(targets)} targets for {len(sources)} sources: give one for each."
+            )
+        self._check_positions(sources, "sentence")
+        self._check_positions(targets, "target")
+        totals = self._teacher_forcing.log_probabilities(sources, targets)
+        return [
+            (list(target), total / penalty_of(len(target) + 1, options), total)
+            for target, total in zip(targets, totals, strict=True)
+        ]
+
+    def _check_positions(self, rows: Sequence[Sequence[int]], name: str) -> None:
+        """Checks rows of ids, to which an end token comes, against learned positions."""
+        limit = self.model.config.max_positions
+        for number, row in enumerate(rows):
+            if limit is not None and len(row) + 1 > limit:
+                raise ValueError(
+                    f"{name} {number} has {len(row) + 1} tokens, more than the model's "
+                    f"max_positions ({limit}): split it."
+                )
 
     def _fit_positions(
         self, sources: Sequence[Sequence[int]], options: SearchOptions
     ) -> SearchOptions:
         """Checks the sources against learned positions and limits the output to them."""
+        self._check_positions(sources, "sentence")
         limit = self.model.config.max_positions
-        if limit is None:
+        if limit is None or limit >= options.max_length:
             return options
-        for number, source in enumerate(sources):
-            if len(source) + 1 > limit:
-                raise ValueError(
-                    f"sentence {number} has {len(source) + 1} tokens, more than the model's "
-                    f"max_positions ({limit}): split it."
-                )
-        return dataclasses.replace(options, max_length=min(options.max_length, limit))
+        return dataclasses.replace(options, max_length=limit)
 
-    def _batches(
-        self, sources: Sequence[Sequence[int]], options: SearchOptions
-    ) -> Iterator[list[int]]:
-        """Yields places of sentences of like length, within the budget of tokens."""
-        order = sorted(
-            (place for place, ids in enumerate(sources) if len(ids)),
-            key=lambda place: (len(sources[place]), place),
-        )
-        batch: list[int] = []
-        for place in order:
-            rows = (len(batch) + 1) * options.beam_size
-            if batch and rows * (len(sources[place]) + 1) > self.batch_tokens:
-                yield batch
-                batch = []
-            batch.append(place)
-        if batch:
-            yield batch
+    def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
+        """Returns the search as a graph, traced once for each set of options and inputs."""
+        # Only the random numbers, an input, depend on the seed.
+        options = dataclasses.replace(options, seed=None)
+        key = (options, *names)
+        if key not in self._searches:
 
-    def _search(self, options: SearchOptions) -> Any:
-        """Returns the search as a graph, traced once for each set of options."""
-        if options not in self._searches:
-
-            def run(source_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-                steps = CachedSteps(self.model, source_ids)
-                found: SearchResult = search(steps, tf.shape(source_ids)[0], options)
+            def run(inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+                steps = CachedSteps(self.model, inputs["source_ids"])
+                batch = tf.shape(inputs["source_ids"])[0]
+                given = {name: part for name, part in inputs.items() if name != "source_ids"}
+                found = search(steps, batch, options, Sentences(**given))
                 return found.ids, found.scores, found.log_probabilities
 
-            signature = [tf.TensorSpec((None, None), tf.int32)]
-            self._searches[options] = tf.function(run, input_signature=signature)
-        return self._searches[options]
+            samples = (options.num_hypotheses, options.max_length)
+            inputs = {
+                "source_ids": tf.TensorSpec((None, None), tf.int32),
+                "limits": tf.TensorSpec((None,), tf.int32),
+                "prefixes": tf.TensorSpec((None, None), tf.int32),
+                "uniforms": tf.TensorSpec((None, *samples), tf.float64),
+            }
+            signature = {name: inputs[name] for name in ("source_ids", *names)}
+            self._searches[key] = tf.function(run, input_signature=[signature])
+        return self._searches[key]
 
 
-def _checked(texts: Sequence[str]) -> list[str]:
-    if isinstance(texts, str | bytes):
-        raise TypeError(
-            f"texts must be a list of strings, got one {type(texts).__name__}: write [text]."
+def _given(
+    places: list[int],
+    options: SearchOptions,
+    limits: list[int],
+    prefixes: list[list[int]],
+) -> dict[str, np.ndarray]:
+    """What the search of a batch takes beside its source: only what the options ask for."""
+    given: dict[str, np.ndarray] = {}
+    if options.max_length_ratio is not None:
+        given["limits"] = np.array([limits[place] for place in places], np.int32)
+    if any(prefixes):
+        # A column of -1 at the end, so that there is one where no sentence here has a prefix.
+        given["prefixes"] = pad([[*prefixes[place], -1] for place in places], -1)
+    if options.sample and options.seed is not None:
+        given["uniforms"] = np.array(
+            [
+                [
+                    uniforms(options.seed, place, rank, options.max_length)
+                    for rank in range(options.num_hypotheses)
+                ]
+                for place in places
+            ]
         )
-    texts = list(texts)
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts must be strings, got {type(text).__name__} at index {number}.")
-    return texts
+    return given
 
 
-def _pad(rows: list[list[int]]) -> np.ndarray:
-    padded = np.full((len(rows), max(map(len, rows))), PAD_ID, np.int32)
-    for row, ids in zip(padded, rows, strict=True):
-        row[: len(ids)] = ids
-    return padded
+def _rows(found: tuple[Tensor, Tensor, Tensor]) -> Iterator[list[Found]]:
+    """Yields the possible hypotheses of each sentence of a batch."""
+    for sentence in zip(*(np.array(part) for part in found), strict=True):
+        yield [
+            (_strip(ids), float(score), float(total))
+            for ids, score, total in zip(*sentence, strict=True)
+            if score > IMPOSSIBLE / 2
+        ]
 
 
 def _strip(ids: np.ndarray) -> list[int]:

@@ -75,7 +75,27 @@ class DecoderBlock(Block):
         inputs = self.self_attention_residual.enter(states)
         own = self.self_attention.project(inputs)
         cross = self.cross_attention.project(encoder_states)
-        return self._run(states, inputs, own, keep_mask, cross, source_keep_mask, training)
+        states, _ = self._run(states, inputs, own, keep_mask, cross, source_keep_mask, training)
+        return states
+
+    def align(
+        self, states: Tensor, keep_mask: Tensor, source_keep_mask: Tensor, cross: KeysValues
+    ) -> tuple[Tensor, Tensor]:
+        """Runs the block over whole sequences and tells where they look in the source.
+
+        Args:
+            states: `(batch, target_length, model_dim)`.
+            keep_mask: As for the call.
+            source_keep_mask: As for the call.
+            cross: Projected encoder keys and values `(batch, heads, source_length, width)`.
+
+        Returns:
+            States, and the cross-attention's weights `(batch, heads, target_length,
+            source_length)`.
+        """
+        inputs = self.self_attention_residual.enter(states)
+        own = self.self_attention.project(inputs)
+        return self._run(states, inputs, own, keep_mask, cross, source_keep_mask, False)
 
     def step(
         self,
@@ -102,7 +122,7 @@ class DecoderBlock(Block):
         keys, values = self.self_attention.project(inputs)
         cache = (write_cache(cache[0], keys, step), write_cache(cache[1], values, step))
         past = ops.arange(ops.shape(cache[0])[2], dtype="int32") <= step
-        states = self._run(
+        states, _ = self._run(
             states, inputs, cache, past[None, None, None, :], cross, source_keep_mask, False
         )
         return states, cache
@@ -116,15 +136,16 @@ class DecoderBlock(Block):
         cross: KeysValues,
         source_keep_mask: Tensor | None,
         training: bool | None,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         attended = self.self_attention.attend(inputs, own, keep_mask, training=training)
         states = self.self_attention_residual(states, attended, training=training)
-        attended = self._attend_source(
+        attended, weights = self._attend_source(
             self.cross_attention_residual.enter(states), cross, source_keep_mask, training
         )
         states = self.cross_attention_residual(states, attended, training=training)
         transformed = self.feed_forward(self.feed_forward_residual.enter(states))
-        return self.feed_forward_residual(states, transformed, training=training)
+        states = self.feed_forward_residual(states, transformed, training=training)
+        return states, weights
 
     def _attend_source(
         self,
@@ -132,12 +153,14 @@ class DecoderBlock(Block):
         cross: KeysValues,
         source_keep_mask: Tensor | None,
         training: bool | None,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         # The beams of a sentence become queries of one row, so that its keys are not copied.
         width = states.shape[-1]
         queries = ops.reshape(states, (ops.shape(cross[0])[0], -1, width))
-        attended = self.cross_attention.attend(queries, cross, source_keep_mask, training=training)
-        return ops.reshape(attended, (-1, ops.shape(states)[1], width))
+        attended, weights = self.cross_attention.attend(
+            queries, cross, source_keep_mask, return_weights=True, training=training
+        )
+        return ops.reshape(attended, (-1, ops.shape(states)[1], width)), weights
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -180,6 +203,32 @@ class Decoder(Stack):
             `(batch, heads, source_length, value_dim)`.
         """
         return [block.cross_attention.project(encoder_states) for block in self.blocks]
+
+    def align(
+        self,
+        states: Tensor,
+        keep_mask: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+    ) -> tuple[Tensor, Tensor]:
+        """Runs the blocks over whole sequences and tells where they look in the source.
+
+        Args:
+            states: `(batch, target_length, model_dim)`.
+            keep_mask: Boolean `(batch, target_length)`, True at real target tokens.
+            source_keep_mask: Boolean `(batch, source_length)`, True at real source tokens.
+            cross: `project`'s result.
+
+        Returns:
+            States, and the mean of all blocks' and heads' cross-attention `(batch, target_length,
+            source_length)`.
+        """
+        mask, source_mask = attention_mask(keep_mask, causal=True), attention_mask(source_keep_mask)
+        weights = []
+        for block, keys_values in zip(self.blocks, cross, strict=True):
+            states, attention = block.align(states, mask, source_mask, keys_values)
+            weights.append(ops.mean(attention, axis=1))
+        return self._finish(states), sum(weights) / len(weights)
 
     def step(
         self,

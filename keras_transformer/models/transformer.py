@@ -135,6 +135,35 @@ class Transformer(keras.Model):
         logits = _to_logits(self._parts, states)[:, 0]
         return ops.cast(logits, "float32"), caches
 
+    def align(
+        self,
+        target_ids: Tensor,
+        labels: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+    ) -> tuple[Tensor, Tensor]:
+        """Scores given translations and tells where each of their tokens looks in the source.
+
+        Args:
+            target_ids: int32 `(batch, target_length)`, from the start token, padded on the right.
+            labels: int32 `(batch, target_length)`, the token that follows each of them.
+            source_keep_mask: Boolean `(batch, source_length)`.
+            cross: `encode`'s result.
+
+        Returns:
+            The labels' log-probabilities float32 `(batch, target_length)`, and the attention to
+            the source at each place, the mean of all blocks and heads, `(batch, target_length,
+            source_length)`.
+        """
+        keep = padding_mask(target_ids)
+        states = self._parts["target_tokens"](target_ids) + self._parts["target_positions"](keep)
+        states, attention = self._parts["decoder"].align(states, keep, source_keep_mask, cross)
+        logits = ops.cast(_to_logits(self._parts, states), "float32")
+        chosen = ops.take_along_axis(logits, labels[:, :, None], axis=-1)[:, :, 0]
+        largest = ops.max(logits, axis=-1, keepdims=True)
+        total = ops.sum(ops.exp(logits - largest), axis=-1)
+        return chosen - largest[:, :, 0] - ops.log(total), ops.cast(attention, "float32")
+
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
         """Returns zeros `(rows, heads, cache_length, width)` for keys and values of each block."""
         shape = (rows, self.config.num_heads, cache_length)

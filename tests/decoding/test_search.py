@@ -1,5 +1,6 @@
 """The Keras-side search: the table of cases, a naive search, brute force, and its stages."""
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -11,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
+from keras_transformer.decoding.constraints import IMPOSSIBLE
+from keras_transformer.decoding.hypotheses import Sentences, rows_per_sentence
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.search import FIRST_STAGE, length_penalty, search
+from keras_transformer.decoding.sampling import uniforms
+from keras_transformer.decoding.search import FIRST_STAGE, search
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 
@@ -46,18 +50,36 @@ class TableSteps:
         return logits, {**state, "fed": ops.where(here, ids[:, None], state["fed"])}
 
 
-def run(log_probs: np.ndarray, **options: Any) -> list[list[tuple[list[int], float, float]]]:
-    """Searches in a graph; per sentence the hypotheses as (ids, score, log-probability)."""
+Found = list[list[tuple[list[int], float, float]]]
+
+
+def run(
+    log_probs: np.ndarray,
+    prefixes: list[list[int]] | None = None,
+    source_lengths: list[int] | None = None,
+    **options: Any,
+) -> Found:
+    """Searches in a graph; per sentence the possible ones as (ids, score, log-probability)."""
     chosen = SearchOptions(**options)
     batch = len(log_probs)
-    found = tf.function(
-        lambda: vars(search(TableSteps(log_probs, chosen.beam_size), batch, chosen))
-    )()
+    samples = [
+        [uniforms(chosen.seed, row, rank, chosen.max_length) for rank in range(rows)]
+        for row in range(batch if chosen.sample else 0)
+        for rows in [chosen.num_hypotheses]
+    ]
+    given = Sentences(
+        limits=source_lengths and tf.constant([chosen.limit(length) for length in source_lengths]),
+        prefixes=prefixes and tf.constant([[*row, -1, -1, -1][:3] for row in prefixes]),
+        uniforms=tf.constant(np.array(samples)) if samples else None,
+    )
+    steps = TableSteps(log_probs, rows_per_sentence(chosen))
+    found = tf.function(lambda: vars(search(steps, batch, chosen, given)))()
     assert found["ids"].shape[:2] == (batch, chosen.num_hypotheses)
     return [
         [
             (strip(ids), float(score), float(total))
             for ids, score, total in zip(*sentence, strict=True)
+            if score > IMPOSSIBLE / 2
         ]
         for sentence in zip(
             *(np.asarray(found[name]) for name in ("ids", "scores", "log_probabilities")),
@@ -67,12 +89,12 @@ def run(log_probs: np.ndarray, **options: Any) -> list[list[tuple[list[int], flo
 
 
 def strip(ids: np.ndarray) -> list[int]:
-    """Cuts at the end token; behind it only padding may stand."""
+    """Cuts at the end token or at padding; behind it only padding may stand."""
     row = ids.tolist()
-    if EOS_ID in row:
-        end = row.index(EOS_ID)
-        assert set(row[end + 1 :]) <= {PAD_ID}
-        return row[:end]
+    ends = [place for place, token in enumerate(row) if token in (EOS_ID, PAD_ID)]
+    if ends:
+        assert set(row[ends[0] + 1 :]) <= {PAD_ID}
+        return row[: ends[0]]
     return row
 
 
@@ -83,33 +105,112 @@ def random_table(seed: int, sentences: int, length: int, vocabulary: int) -> np.
     return np.asarray(keras.ops.log_softmax(logits.astype("float32")))
 
 
-def test_the_table_of_cases(search_case) -> None:
-    found = run(search_case.log_probs, **search_case.options)
+def agree(found: Found, expected: Found) -> None:
+    """The same ids, the same numbers up to rounding."""
+    assert [[ids for ids, _, _ in row] for row in found] == [
+        [ids for ids, _, _ in row] for row in expected
+    ]
+    for row, others in zip(found, expected, strict=True):
+        numbers = [numbers for _, *numbers in row], [numbers for _, *numbers in others]
+        np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-5)
+
+
+def test_the_table_of_cases(search_case, naive_search) -> None:
+    lengths = search_case.source_lengths if "max_length_ratio" in search_case.options else None
+    found = run(search_case.logits, search_case.prefixes, lengths, **search_case.options)
     assert [[ids for ids, _, _ in sentence] for sentence in found] == search_case.expected
+    agree(
+        found,
+        [
+            naive_search(table, **search_case.options, **search_case.sentence(place))
+            for place, table in enumerate(search_case.log_probs)
+        ],
+    )
 
 
-@settings(max_examples=30)
-@given(
-    seed=st.integers(0, 10_000),
-    sentences=st.integers(1, 3),
-    beam_size=st.integers(1, 4),
-    max_length=st.integers(1, 6),
-    penalty=st.sampled_from([0.0, 0.6, 1.0, 2.0]),
-)
-def test_equals_the_naive_search(naive_search, seed, sentences, beam_size, max_length, penalty):
-    table = random_table(seed, sentences, max_length, vocabulary=9)
-    options = {
-        "beam_size": beam_size,
-        "num_hypotheses": beam_size,
-        "max_length": max_length,
-        "length_penalty": penalty,
+WORDS = st.integers(3, 8)  # With the end token; 9 ids in all.
+CONSTRAINTS = {
+    "length_penalty": st.sampled_from([0.0, 0.6, 1.0, 2.0]),
+    "length_penalty_type": st.sampled_from(["gnmt", "exponent"]),
+    "max_length_ratio": st.sampled_from([None, 0.5, 1.0, 1.7]),
+    "min_length": st.integers(0, 3),
+    "no_repeat_ngram_size": st.integers(0, 3),
+    "repetition_penalty": st.sampled_from([1.0, 0.7, 1.3, 5.0]),
+    "banned_sequences": st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=3),
+    "forced_tokens": st.dictionaries(st.integers(0, 7), WORDS, max_size=2).map(
+        lambda forced: list(forced.items())
+    ),
+}
+BEAMS = {
+    "beam_size": st.integers(1, 4),
+    "early_stopping": st.sampled_from(["first", "likely", "exact"]),
+}
+SAMPLES = {
+    "num_hypotheses": st.integers(1, 4),
+    "temperature": st.sampled_from([0.3, 1.0, 2.0]),
+    "top_k": st.sampled_from([0, 1, 2, 5, 100]),
+    "top_p": st.sampled_from([1.0, 0.3, 0.8]),
+    "seed": st.integers(0, 1000),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A search of a few sentences."""
+
+    logits: np.ndarray = dataclasses.field(repr=False)
+    prefixes: list[list[int]]
+    lengths: list[int]
+    options: dict[str, Any]
+
+
+@st.composite
+def searches(draw: st.DrawFn, kind: dict[str, Any]) -> Given:
+    """Random logits, prefixes and source lengths, and some of the options set."""
+    sentences, length = draw(st.integers(1, 3)), draw(st.integers(3, 6))
+    fields = {**CONSTRAINTS, **kind}
+    options = {name: draw(strategy) for name, strategy in fields.items() if draw(st.booleans())} | {
+        "max_length": length
     }
-    for found, log_probs in zip(run(table, **options), table, strict=True):
-        expected = naive_search(log_probs, **options)
-        assert [ids for ids, _, _ in found] == [ids for ids, _, _ in expected]
-        np.testing.assert_allclose(
-            [numbers for _, *numbers in found], [numbers for _, *numbers in expected], rtol=1e-5
+    if "seed" in kind:
+        options = {"seed": 0, "sample": True, **options}
+    else:
+        options["num_hypotheses"] = options.get("beam_size", 1)
+    random = np.random.default_rng(draw(st.integers(0, 10_000)))
+    logits = random.standard_normal((sentences, length, 9, 9)) * 2
+    logits[..., EOS_ID] += random.uniform(-2, 3)
+    prefix = st.lists(st.integers(4, 8), max_size=2)
+    prefixes = draw(st.lists(prefix, min_size=sentences, max_size=sentences))
+    lengths = [draw(st.integers(1, 5)) for _ in range(sentences)]
+    return Given(logits.astype(np.float32), prefixes, lengths, options)
+
+
+def compare_with_naive(naive_search: Any, given: Given) -> None:
+    logits, prefixes, lengths, options = dataclasses.astuple(given)
+    log_probs = np.asarray(ops.log_softmax(logits))
+    limits = lengths if options.get("max_length_ratio") else None
+    expected = [
+        naive_search(
+            log_probs[place],
+            logits=logits[place],
+            prefix=prefixes[place],
+            source_length=lengths[place],
+            sentence=place,
+            **options,
         )
+        for place in range(len(logits))
+    ]
+    agree(run(logits, prefixes if any(prefixes) else None, limits, **options), expected)
+
+
+@given(searches(BEAMS))
+def test_any_options_find_what_the_naive_search_finds(naive_search, given) -> None:
+    compare_with_naive(naive_search, given)
+
+
+@given(searches(SAMPLES))
+def test_any_options_sample_what_the_naive_search_samples(naive_search, given) -> None:
+    compare_with_naive(naive_search, given)
 
 
 @given(seed=st.integers(0, 10_000), max_length=st.integers(1, 8))
@@ -133,10 +234,13 @@ def test_one_beam_is_an_argmax_loop(seed: int, max_length: int) -> None:
         assert score == pytest.approx(sum_ / ((5 + len(expected)) / 6) ** 0.6, rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("penalty", [0.0, 1.0])
-def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(seed: int, penalty: float) -> None:
-    length, words = 3, (1, EOS_ID, 4, 5)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("kind", ["gnmt", "exponent"])
+def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(
+    seed: int, alpha: float, kind: str
+) -> None:
+    length, words = 4, (1, EOS_ID, 4, 5)
     [log_probs] = random_table(seed, 1, length, vocabulary=6)
 
     def score(ids: tuple[int, ...]) -> float:
@@ -144,7 +248,8 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(seed: int, penalty: f
             float(log_probs[step, last, token])
             for step, (last, token) in enumerate(itertools.pairwise((BOS_ID, *ids)))
         )
-        return total / ((5 + len(ids)) / 6) ** penalty
+        base = len(ids) if kind == "exponent" else (5 + len(ids)) / 6
+        return total / base**alpha
 
     complete = [
         ids
@@ -153,8 +258,10 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(seed: int, penalty: f
         if EOS_ID not in ids[:-1] and (ids[-1] == EOS_ID or size == length)
     ]
     best = sorted(complete, key=score, reverse=True)
-    options = {"beam_size": 40, "num_hypotheses": 5, "max_length": length}
-    [found] = run(log_probs[None], length_penalty=penalty, **options)
+    # As many as are open at most: 3 words in each of 4 places.
+    options = {"beam_size": 3**length, "num_hypotheses": 5, "max_length": length}
+    options |= {"length_penalty_type": kind, "early_stopping": "exact"}
+    [found] = run(log_probs[None], length_penalty=alpha, **options)
     expected = [[token for token in ids if token != EOS_ID] for ids in best[:5]]
     assert [ids for ids, _, _ in found] == expected
     np.testing.assert_allclose(
@@ -217,12 +324,68 @@ def test_a_hypothesis_that_cannot_be_has_no_score() -> None:
     """Only the end is possible: one hypothesis exists, the second is marked impossible."""
     table = np.full((1, 3, 6, 6), -np.inf, np.float32)
     table[..., EOS_ID] = 0
-    [[first, second]] = run(table, beam_size=2, num_hypotheses=2, max_length=3)
-    assert first == ([], 0.0, 0.0)
-    assert second[1] < -1e29
+    options = SearchOptions(beam_size=2, num_hypotheses=2, max_length=3)
+    found = search(TableSteps(table, 2), 1, options)
+    assert np.array(found.ids).tolist() == [[[EOS_ID, PAD_ID, PAD_ID], [PAD_ID] * 3]]
+    [[first, second]] = np.array(found.scores)
+    assert first == 0
+    assert second == np.float32(IMPOSSIBLE)
 
 
-def test_length_penalty_is_equation_14() -> None:
-    assert float(length_penalty(1, 0.6)) == pytest.approx(1.0)
-    assert float(length_penalty(7, 0.6)) == pytest.approx(2**0.6)
-    assert float(length_penalty(7, 0.0)) == 1.0
+def test_a_search_where_nothing_can_go_on_stops() -> None:
+    """No step is made for hypotheses that are impossible already."""
+    fed: list[int] = []
+
+    class Counted(TableSteps):
+        def step(self, ids: Any, step: Any, state: Any) -> tuple[Any, Any]:
+            fed.append(int(step))
+            return super().step(ids, step, state)
+
+    table = random_table(0, 2, 9, vocabulary=6)
+    options = SearchOptions(beam_size=2, banned_sequences=((1,), (EOS_ID,), (4,), (5,)))
+    found = search(Counted(table, 2), 2, options)
+    assert fed == [0]
+    assert np.array(found.scores).tolist() == [[np.float32(IMPOSSIBLE)]] * 2
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_batch_equals_its_rows(sample: bool) -> None:
+    logits = random_table(5, 4, 6, vocabulary=9)
+    options = {"max_length": 6, "no_repeat_ngram_size": 2, "max_length_ratio": 1.0}
+    options |= {"sample": True, "seed": 3} if sample else {"beam_size": 3}
+    prefixes, lengths = [[4], [], [5, 6], [7]], [6, 2, 4, 5]
+    together = run(logits, prefixes, lengths, **options)
+    # Alone each is sentence 0, so that of the samples only the first can be the same.
+    for place in range(1 if sample else 4):
+        row = slice(place, place + 1)
+        agree([together[place]], run(logits[row], prefixes[row], lengths[row], **options))
+
+
+def test_samples_without_random_numbers_are_refused() -> None:
+    steps = TableSteps(random_table(0, 1, 3, 7), 1)
+    with pytest.raises(ValueError, match="sample=True needs random numbers: give Sentences"):
+        search(steps, 1, SearchOptions(sample=True, max_length=3))
+
+
+def test_options_that_are_not_used_leave_nothing_in_the_graph() -> None:
+    table = random_table(0, 1, 4, 7)
+
+    def operators(**options: Any) -> list[str]:
+        chosen = SearchOptions(max_length=4, **options)
+        graph = tf.function(lambda: vars(search(TableSteps(table, 1), 1, chosen)))
+        definition = graph.get_concrete_function().graph.as_graph_def()
+        inner = [node for function in definition.library.function for node in function.node_def]
+        return [node.op for node in (*definition.node, *inner)]
+
+    plain = operators()
+    assert "TensorScatterUpdate" not in plain
+    for option in (
+        {"repetition_penalty": 2.0},
+        {"no_repeat_ngram_size": 2},
+        {"banned_sequences": [[4, 5]]},
+        {"min_length": 1},
+        {"forced_tokens": [[1, 4]]},
+    ):
+        assert len(operators(**option)) > len(plain)
+    # A banned token is one more place in a mask that is there anyway.
+    assert len(operators(banned_sequences=[[4]])) == len(plain)

@@ -110,6 +110,161 @@ def test_the_n_best_are_sorted_and_decoded(translator: Translator, tokenizer: To
         assert not {PAD_ID, BOS_ID, EOS_ID} & set(best.ids)
 
 
+def starts_with(ids: list[int], prefix: list[int]) -> bool:
+    return ids[: len(prefix)] == prefix
+
+
+@pytest.mark.parametrize("search", [{}, {"beam_size": 3}, {"sample": True, "seed": 1}])
+def test_every_translation_begins_with_its_prefix(
+    translator: Translator, tokenizer: Tokenizer, search: dict[str, Any]
+) -> None:
+    prefixes = ["the red", "", "a", "the dog sees the", "cat", "a small", ""]
+    search = {"max_length": 20, **search}
+    found = translator.translate_n_best(TEXTS, target_prefixes=prefixes, **search)
+    plain = translator.translate_n_best(TEXTS, **search)
+    encoded = tokenizer.encode(prefixes)
+    for place, ([best, *_], [without, *_]) in enumerate(zip(found, plain, strict=True)):
+        if not TEXTS[place].strip():
+            assert best.ids == []  # An empty sentence stays empty.
+        elif prefixes[place]:
+            assert starts_with(best.ids, encoded[place])
+            assert best.text.startswith(prefixes[place])
+        else:
+            assert best.ids == without.ids
+    assert not all(starts_with(best[0].ids, ids) for best, ids in zip(plain, encoded, strict=True))
+
+
+def test_the_best_translation_is_found_again_from_its_beginning(translator: Translator) -> None:
+    sources = translator.source_tokenizer.encode(TEXTS[:2])
+    plain = translator.translate_ids(sources, **OPTIONS)
+    prefixes = [ids[:3] for [(ids, _, _)] in plain]
+    again = translator.translate_ids(sources, prefixes=prefixes, **OPTIONS)
+    assert [row[0][0] for row in again] == [row[0][0] for row in plain]
+    np.testing.assert_allclose([row[0][1:] for row in again], [row[0][1:] for row in plain])
+
+
+def test_prefixes_that_do_not_fit_are_refused(translator: Translator) -> None:
+    with pytest.raises(ValueError, match="got 1 prefixes for 2 sentences"):
+        translator.translate(["a", "dog"], target_prefixes=["the"])
+    with pytest.raises(ValueError, match="got 0 prefixes for 1 sentences"):
+        translator.translate_ids([[4]], prefixes=[])
+    with pytest.raises(TypeError, match="target_prefixes must be a list of strings, got one str"):
+        translator.translate(["a"], target_prefixes="the")
+    with pytest.raises(ValueError, match="prefix of sentence 0 has 3 tokens, but .* at most 2"):
+        translator.translate_ids([[4, 5]], prefixes=[[4, 5, 6]], max_length_ratio=0.5)
+
+
+def test_each_sentence_has_the_limit_of_its_own_length(translator: Translator) -> None:
+    sources = translator.source_tokenizer.encode(TEXTS)
+    found = translator.translate_ids(sources, max_length_ratio=0.5, min_length=20, max_length=20)
+    for source, [(ids, _, _)] in zip(sources, found, strict=True):
+        assert len(ids) == (len(source) + 2) // 2 * bool(source)
+
+
+def test_samples_do_not_depend_on_batches(translator: Translator, tokenizer: Tokenizer) -> None:
+    options = {"sample": True, "num_hypotheses": 3, "seed": 11, **OPTIONS}
+    together = translator.translate_n_best(TEXTS, **options)
+    split = Translator(translator.model, tokenizer, batch_tokens=20)
+    for found, expected in zip(split.translate_n_best(TEXTS, **options), together, strict=True):
+        assert [sample.ids for sample in found] == [sample.ids for sample in expected]
+    # More samples begin with the same ones.
+    more = translator.translate_n_best(TEXTS, **{**options, "num_hypotheses": 5})
+    for found, expected in zip(more, together, strict=True):
+        assert [sample.ids for sample in found[:3]] == [sample.ids for sample in expected]
+    assert len({tuple(sample.ids) for sample in more[3]}) > 1
+    other = translator.translate_n_best(TEXTS, **{**options, "seed": 12})
+    assert other != together
+
+
+def test_without_a_seed_samples_differ_from_call_to_call(translator: Translator) -> None:
+    options = {"sample": True, "num_hypotheses": 4, **OPTIONS}
+    first, second = (translator.translate_n_best(["a dog"], **options) for _ in range(2))
+    assert first != second
+
+
+def test_a_new_seed_needs_no_new_graph(translator: Translator, tokenizer: Tokenizer) -> None:
+    fresh = Translator(translator.model, tokenizer)
+    for seed in (1, 2, None):
+        fresh.translate(["a dog"], sample=True, seed=seed, **OPTIONS)
+    [graph] = fresh._searches.values()
+    assert graph.experimental_get_tracing_count() == 1
+
+
+def test_where_nothing_is_possible_the_translation_is_empty(translator: Translator) -> None:
+    everything = [[token] for token in range(24)]
+    [found, empty] = translator.translate_n_best(
+        ["a dog", ""], banned_sequences=everything, **OPTIONS
+    )
+    assert [(best.ids, best.score, best.log_probability) for best in found] == [
+        ([], -np.inf, -np.inf)
+    ]
+    assert empty[0].score == 0.0
+
+
+def test_ids_of_options_are_checked_against_the_target_vocabulary(translator: Translator) -> None:
+    with pytest.raises(ValueError, match="banned_sequences names token 24, .* 0 to 23"):
+        translator.translate(TEXTS, banned_sequences=[[24]])
+    with pytest.raises(ValueError, match="forced_tokens names token 0: padding"):
+        translator.translate(TEXTS, forced_tokens=[[0, PAD_ID]])
+
+
+@pytest.mark.parametrize("kind", ["gnmt", "exponent"])
+def test_what_a_search_finds_scores_the_same(translator: Translator, kind: str) -> None:
+    """Teacher forcing agrees with the cached search about hypotheses that ended."""
+    penalty = {"length_penalty": 0.8, "length_penalty_type": kind}
+    sources = translator.source_tokenizer.encode([text for text in TEXTS if text.strip()])
+    # A random model hardly ever ends by itself.
+    found = [
+        translator.translate_ids(
+            sources,
+            beam_size=3,
+            num_hypotheses=3,
+            forced_tokens=[[end, EOS_ID]],
+            max_length=8,
+            **penalty,
+        )
+        for end in (2, 7)
+    ]
+    pairs = [
+        (source, *hypothesis)
+        for rows in found
+        for source, hypotheses in zip(sources, rows, strict=True)
+        for hypothesis in hypotheses
+    ]
+    assert {len(ids) for _, ids, _, _ in pairs} >= {2, 7}
+    given = [source for source, *_ in pairs], [ids for _, ids, _, _ in pairs]
+    for batch_tokens in (4096, 30):
+        other = Translator(translator.model, translator.source_tokenizer, batch_tokens=batch_tokens)
+        scored = other.score_ids(*given, **penalty)
+        assert [ids for ids, _, _ in scored] == given[1]
+        np.testing.assert_allclose(
+            [numbers for _, *numbers in scored], [numbers for _, _, *numbers in pairs], atol=1e-4
+        )
+
+
+def test_texts_are_scored_as_their_ids(translator: Translator, tokenizer: Tokenizer) -> None:
+    sources, targets = ["a dog", "", "the red house"], ["the dog", "a", ""]
+    scored = translator.score(sources, targets, length_penalty=0)
+    for source, target, found in zip(sources, targets, scored, strict=True):
+        [source_ids], [target_ids] = tokenizer.encode([source]), tokenizer.encode([target])
+        table = log_probs_after(translator.model, source_ids, target_ids)
+        total = sum(table[range(len(target_ids) + 1), [*target_ids, EOS_ID]])
+        assert (found.text, found.ids) == (target, target_ids)
+        assert found.log_probability == pytest.approx(total, abs=1e-4)
+        assert found.score == found.log_probability
+    assert translator.score([], []) == []
+
+
+def test_pairs_that_cannot_be_scored_are_refused(random_model, tokenizer: Tokenizer) -> None:
+    translator = Translator(random_model(positions="learned", max_positions=9), tokenizer)
+    with pytest.raises(ValueError, match="got 1 targets for 2 sources: give one for each"):
+        translator.score(["a", "dog"], ["a"])
+    with pytest.raises(TypeError, match="targets must be a list of strings"):
+        translator.score(["a"], "a")
+    with pytest.raises(ValueError, match=r"target 0 has \d+ tokens, more than .* \(9\): split"):
+        translator.score(["a"], [TEXTS[3] * 3])
+
+
 @pytest.mark.parametrize("texts", ["a dog", b"a dog", [b"a dog"], ["a dog", None]])
 def test_anything_but_a_list_of_strings_is_refused(translator: Translator, texts: Any) -> None:
     with pytest.raises(TypeError, match="texts must be"):

@@ -1,4 +1,8 @@
-from collections.abc import Callable
+"""The searches of the runtime on scripted probabilities: the shared table of cases, the naive
+search, brute force, and what they ask of the decoder."""
+
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -6,138 +10,253 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.export.runtime.search import SearchOptions, beam_search
-from keras_transformer.export.runtime.top_k import log_softmax
+from keras_transformer.decoding.options import SearchOptions, length_penalty
+from keras_transformer.export.runtime.requests import Best, Request
+from keras_transformer.export.runtime.search import search
+from keras_transformer.export.runtime.top_k import log_softmax, top_candidates
 
 SPECIAL_IDS = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
 
+Found = list[list[tuple[list[int], float, float]]]
 
-class ScriptedStep:
-    """Looks log-probabilities up in `log_probs[sentence, tokens so far, last token]`."""
 
-    def __init__(self, log_probs: np.ndarray) -> None:
-        self.log_probs = log_probs
-        self.sentences = np.arange(len(log_probs))
-        self.step = -1
+class ScriptedSteps:
+    """A decoder that looks its answers up: `logits[sentence, tokens so far, last token]`.
+
+    It remembers what each row was fed, which must be the row's own tokens.
+    """
+
+    def __init__(self, logits: np.ndarray) -> None:
+        self.table = logits
+        self.sentences = np.arange(len(logits))
+        self.fed = np.zeros((len(logits), 1, 0), np.int32)
         self.rows: list[int] = []
 
-    def __call__(self, ids: np.ndarray, parents: np.ndarray | None) -> np.ndarray:
-        self.step += 1
-        if parents is not None:
-            self.sentences = self.sentences[parents]
-        assert len(ids) == len(self.sentences)
+    def logits(self, ids: np.ndarray) -> np.ndarray:
+        sentences, beams, step = self.fed.shape
+        assert ids.shape == (sentences * beams,)
         self.rows.append(len(ids))
-        return self.log_probs[self.sentences, self.step, ids]
+        newest = ids.reshape(sentences, beams, 1)
+        self.fed = np.concatenate([self.fed, newest], axis=2)
+        return self.table[np.repeat(self.sentences, beams), step, ids].copy()
+
+    def logits_again(self) -> np.ndarray:
+        ids = self.fed[:, :, -1].ravel()
+        self.fed = self.fed[:, :, :-1]
+        self.rows.pop()
+        return self.logits(ids)
+
+    def best(self, ids: np.ndarray, count: int, totals: np.ndarray | None) -> Best:
+        logits = self.logits(ids)
+        in_row = min(count, logits.shape[1])
+        if totals is None:
+            assert self.fed.shape[1] == 1
+            values, places = top_candidates(logits, in_row)
+            return Best(places.astype(np.int32), values, np.zeros_like(places, np.int32))
+        # Ranked by beam first, as the graph does it.
+        values, ids = top_candidates(log_softmax(logits), in_row)
+        sentences, beams = totals.shape
+        extended = (values + totals.reshape(-1, 1)).reshape(sentences, beams * in_row)
+        best, places = top_candidates(extended, min(count, beams * in_row))
+        chosen = np.take_along_axis(ids.reshape(sentences, -1), places, 1)
+        return Best(chosen.astype(np.int32), best, (places // in_row).astype(np.int32))
+
+    def follow(self, parents: np.ndarray) -> None:
+        rows = np.arange(len(self.fed))[:, None]
+        self.fed = self.fed[rows, parents]
+
+    def keep(self, sentences: np.ndarray) -> None:
+        self.sentences, self.fed = self.sentences[sentences], self.fed[sentences]
 
 
-def search(log_probs: np.ndarray, **options: Any) -> list[list[tuple[list[int], float, float]]]:
-    step = ScriptedStep(log_probs)
-    found = beam_search(step, len(log_probs), SearchOptions(**options), SPECIAL_IDS)
+def run(
+    logits: np.ndarray,
+    prefixes: Sequence[Sequence[int]] | None = None,
+    source_lengths: Sequence[int] | None = None,
+    **options: Any,
+) -> Found:
+    """Searches; per sentence (ids, score, log-probability)."""
+    chosen = SearchOptions(**options)
+    lengths = source_lengths or [1] * len(logits)
+    request = Request(
+        options=chosen,
+        special_ids=SPECIAL_IDS,
+        limits=[chosen.limit(length) for length in lengths],
+        prefixes=prefixes or (),
+        seed=chosen.seed or 0,
+    )
+    found = search(ScriptedSteps(logits), request)
     return [[tuple(candidate) for candidate in sentence] for sentence in found]
 
 
-def test_scripted_case_gives_the_expected_ids(search_case: Any) -> None:
-    found = search(search_case.log_probs, **search_case.options)
-    assert [[ids for ids, _, _ in sentence] for sentence in found] == search_case.expected
+def agree(found: Found, expected: Found) -> None:
+    """The same ids, the same numbers up to rounding."""
+    assert [[ids for ids, _, _ in row] for row in found] == [
+        [ids for ids, _, _ in row] for row in expected
+    ]
+    for row, others in zip(found, expected, strict=True):
+        numbers = [numbers for _, *numbers in row], [numbers for _, *numbers in others]
+        np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-5)
 
 
-def test_scripted_case_agrees_with_the_naive_search(
-    search_case: Any, naive_search: Callable[..., Any]
-) -> None:
-    expected = [naive_search(table, **search_case.options) for table in search_case.log_probs]
-    assert search(search_case.log_probs, **search_case.options) == expected
+def test_the_table_of_cases(search_case: Any, naive_search: Callable[..., Any]) -> None:
+    case = search_case
+    found = run(case.logits, case.prefixes, case.source_lengths, **case.options)
+    assert [[ids for ids, _, _ in sentence] for sentence in found] == case.expected
+    agree(
+        found,
+        [
+            naive_search(table, **case.options, **case.sentence(place))
+            for place, table in enumerate(case.log_probs)
+        ],
+    )
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> np.ndarray:
-    """Log-probabilities of a few random sentences; small whole logits, so that ties are common."""
+    """Logits of a few random sentences; real numbers, so that sums are never quite equal."""
     sentences, length = draw(st.integers(1, 4)), draw(st.integers(1, 6))
-    vocabulary = draw(st.integers(4, 9))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    highest = draw(st.sampled_from([1, 3, 30]))
-    logits = random.integers(0, highest + 1, (sentences, length, vocabulary, vocabulary))
+    spread = draw(st.sampled_from([0.5, 2, 8]))
+    logits = spread * random.standard_normal((sentences, length, 9, 9))
     logits[..., 3] += draw(st.sampled_from([-2, 0, 2]))
-    return log_softmax(logits.astype(np.float32))
+    return logits.astype(np.float32)
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    log_probs=tables(),
-    beam_size=st.integers(1, 4),
-    length_penalty=st.sampled_from([0.0, 0.6, 1.0, 2.0]),
-)
-def test_random_tables_agree_with_the_naive_search(
-    naive_search: Callable[..., Any], log_probs: np.ndarray, beam_size: int, length_penalty: float
+WORDS = st.integers(3, 8)  # With eos.
+CONSTRAINTS = {
+    "length_penalty": st.sampled_from([0.0, 0.6, 1.0, 2.0]),
+    "length_penalty_type": st.sampled_from(["gnmt", "exponent"]),
+    "max_length_ratio": st.sampled_from([None, 0.5, 1.0, 1.7]),
+    "no_repeat_ngram_size": st.integers(0, 3),
+    "repetition_penalty": st.sampled_from([1.0, 0.7, 1.3, 5.0]),
+    "banned_sequences": st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2),
+    "forced_tokens": st.dictionaries(st.integers(0, 5), WORDS, max_size=2).map(
+        lambda tokens: list(tokens.items())
+    ),
+}
+OPTIONS = {
+    "beam": st.fixed_dictionaries(
+        {
+            "beam_size": st.integers(1, 4),
+            "early_stopping": st.sampled_from(["first", "likely", "exact"]),
+        }
+    ),
+    "sample": st.fixed_dictionaries(
+        {
+            "num_hypotheses": st.integers(1, 3),
+            "temperature": st.sampled_from([0.5, 1.0, 2.0]),
+            "top_k": st.integers(0, 4),
+            "top_p": st.sampled_from([0.3, 0.9, 1.0]),
+            "seed": st.integers(0, 1000),
+        }
+    ).map(lambda options: {**options, "sample": True}),
+}
+
+
+@pytest.mark.parametrize("kind", ["beam", "sample"])
+@settings(max_examples=150)
+@given(data=st.data(), logits=tables())
+def test_random_requests_agree_with_the_naive_search(
+    naive_search: Callable[..., Any], kind: str, data: st.DataObject, logits: np.ndarray
 ) -> None:
-    options = {
-        "beam_size": beam_size,
-        "length_penalty": length_penalty,
-        "num_hypotheses": beam_size,
-        "max_length": log_probs.shape[1],
-    }
-    expected = [naive_search(table, **options) for table in log_probs]
-    assert search(log_probs, **options) == expected
+    sentences, length = logits.shape[:2]
+    options = data.draw(OPTIONS[kind])
+    constraints = data.draw(st.sets(st.sampled_from(sorted(CONSTRAINTS)), max_size=4))
+    options |= {name: data.draw(CONSTRAINTS[name], label=name) for name in sorted(constraints)}
+    options |= {"max_length": length, "min_length": data.draw(st.integers(0, length))}
+    options.setdefault("num_hypotheses", options.get("beam_size"))
+    words = st.lists(st.integers(4, 8), max_size=2)
+    prefixes = data.draw(st.none() | st.lists(words, min_size=sentences, max_size=sentences))
+    lengths = data.draw(st.lists(st.integers(1, 8), min_size=sentences, max_size=sentences))
+    expected = [
+        naive_search(
+            log_softmax(table),
+            logits=table,
+            prefix=prefixes[place] if prefixes else [],
+            source_length=lengths[place],
+            sentence=place,
+            **options,
+        )
+        for place, table in enumerate(logits)
+    ]
+    agree(run(logits, prefixes, lengths, **options), expected)
 
 
-@settings(max_examples=50, deadline=None)
-@given(log_probs=tables())
-def test_one_beam_is_the_argmax_at_every_step(log_probs: np.ndarray) -> None:
-    found = search(log_probs, max_length=log_probs.shape[1])
-    for table, [(ids, _, total)] in zip(log_probs, found, strict=True):
-        allowed, last, tokens, expected = table.copy(), 2, [], np.float32(0)
-        allowed[..., [0, 2]] = -np.inf
-        for step in allowed:
-            token = int(step[last].argmax())
-            expected += step[last, token]
-            if token == 3:
-                break
-            tokens.append(token)
-            last = token
-        assert (ids, total) == (tokens, float(expected))
+@pytest.mark.parametrize("penalty", ["gnmt", "exponent"])
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), alpha=st.sampled_from([0.0, 0.6, 1.5]))
+def test_a_wide_exact_beam_finds_the_best_of_all_sequences(
+    penalty: str, seed: int, alpha: float
+) -> None:
+    random = np.random.default_rng(seed)
+    length, words = 4, (1, 4, 5)
+    logits = random.standard_normal((1, length, 6, 6)).astype(np.float32)
+    options = {"length_penalty": alpha, "length_penalty_type": penalty, "max_length": length}
+    # As wide as there are sequences that have not ended.
+    [[(ids, score, _), *_]] = run(
+        logits, beam_size=len(words) ** length, early_stopping="exact", **options
+    )
+    log_probs = log_softmax(logits[0])
+    every = [
+        (*sequence, 3)
+        for count in range(length)
+        for sequence in itertools.product(words, repeat=count)
+    ] + list(itertools.product(words, repeat=length))
+
+    def score_of(sequence: tuple[int, ...]) -> float:
+        steps = zip(itertools.count(), (2, *sequence), sequence, strict=False)
+        total = sum(float(log_probs[step, last, token]) for step, last, token in steps)
+        return total / length_penalty(len(sequence), SearchOptions(**options))
+
+    best = max(every, key=score_of)
+    assert ids == [token for token in best if token != 3]
+    assert score == pytest.approx(score_of(best), abs=1e-5)
 
 
-def test_finished_sentences_leave_the_batch() -> None:
-    # Sentence i ends after i + 1 tokens: end everywhere, word 4 before.
-    log_probs = np.full((3, 4, 5, 5), -20, np.float32)
-    for sentence in range(3):
-        log_probs[sentence, : sentence + 1, :, 4] = 0
-        log_probs[sentence, sentence + 1 :, :, 3] = 0
-    step = ScriptedStep(log_probs)
-    beam_search(step, 3, SearchOptions(max_length=4), SPECIAL_IDS)
-    assert step.rows == [3, 3, 2, 1]
+@settings(max_examples=25)
+@given(logits=tables(), beam_size=st.integers(1, 3))
+def test_a_batch_equals_its_sentences(logits: np.ndarray, beam_size: int) -> None:
+    options = {"beam_size": beam_size, "max_length": logits.shape[1]}
+    alone = [run(table[None], **options)[0] for table in logits]
+    agree(run(logits, **options), alone)
+
+
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_finished_sentences_leave_the_batch(beam_size: int) -> None:
+    # Sentence i ends after i + 1 tokens: eos everywhere, word 4 before.
+    logits = np.full((8, 9, 6, 6), -20, np.float32)
+    for sentence in range(8):
+        logits[sentence, : sentence + 1, :, 4] = 0
+        logits[sentence, sentence + 1 :, :, 3] = 0
+    request = Request(
+        options=SearchOptions(max_length=9, beam_size=beam_size, early_stopping="first"),
+        special_ids=SPECIAL_IDS,
+        limits=[9] * 8,
+    )
+    steps = ScriptedSteps(logits)
+    found = search(steps, request)
+    assert [len(candidates[0].ids) for candidates in found] == list(range(1, 9))
+    assert steps.rows[0] == 8
+    assert steps.rows[-1] <= 2 * beam_size
+    assert sum(steps.rows) < 0.8 * 8 * 9 * beam_size
 
 
 def test_no_sentence_needs_no_step() -> None:
-    assert search(np.zeros((0, 3, 5, 5), np.float32)) == []
+    assert run(np.zeros((0, 3, 5, 5), np.float32)) == []
 
 
-def test_the_score_is_the_log_probability_over_the_penalty() -> None:
-    log_probs = np.full((1, 3, 5, 5), -20, np.float32)
-    log_probs[0, :2, :, 4], log_probs[0, 2, :, 3] = -0.5, -0.25
-    [[(ids, score, total)]] = search(log_probs, length_penalty=0.6, max_length=3)
-    assert (ids, total) == ([4, 4], -1.25)
-    assert score == pytest.approx(-1.25 / ((5 + 3) / 6) ** 0.6, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"beam_size": 0}, ValueError, "beam_size must be at least 1, got 0"),
-        ({"beam_size": 2.0}, TypeError, "beam_size must be an integer, got 2.0"),
-        ({"beam_size": True}, TypeError, "beam_size must be an integer, got True"),
-        ({"max_length": -1}, ValueError, "max_length must be at least 1, got -1"),
-        (
-            {"num_hypotheses": 2},
-            ValueError,
-            r"num_hypotheses \(2\) must be at most beam_size \(1\)",
-        ),
-        ({"length_penalty": -0.1}, ValueError, "length_penalty must be finite and at least 0"),
-        ({"length_penalty": float("nan")}, ValueError, "length_penalty must be finite"),
-        ({"length_penalty": "1"}, TypeError, "length_penalty must be a number, got '1'"),
-    ],
-)
-def test_options_out_of_range_are_refused(
-    options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        SearchOptions(**options)
+def test_greedy_search_without_scores_takes_the_same_tokens() -> None:
+    logits = np.random.default_rng(0).standard_normal((5, 6, 9, 9)).astype(np.float32)
+    options = SearchOptions(max_length=6)
+    found = [
+        search(
+            ScriptedSteps(logits),
+            Request(
+                options=options, special_ids=SPECIAL_IDS, limits=[6] * 5, with_scores=with_scores
+            ),
+        )
+        for with_scores in (True, False)
+    ]
+    ids = [[candidate.ids for [candidate] in sentences] for sentences in found]
+    assert ids[0] == ids[1]

@@ -1,0 +1,123 @@
+"""The end of a decode step: logits come in, the most probable tokens of each row leave, so that no
+row of the vocabulary's width has to. Standard ONNX operators only, for every target.
+"""
+
+import math
+
+import tensorflow as tf
+
+from .operators import onnx_operator
+
+# Below this a plain TopK is as fast.
+_SMALLEST_DIVIDED = 512
+
+
+def best_candidates(
+    logits: tf.Tensor, vocabulary: int, count: tf.Tensor, totals: tf.Tensor, rank_beams: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Selects the best continuations of each sentence, exactly.
+
+    Of equal ones of a beam the lowest id comes first, of equal ones of several the lowest beam.
+
+    Args:
+        logits: float32 `(rows, vocabulary)`.
+        vocabulary: Their width.
+        count: int64 `(1,)`, how many; fewer leave where there are fewer.
+        totals: float32 `(batch, beams)`, log-probability of each row so far.
+        rank_beams: Boolean scalar. False where there is one beam and logits will do as values:
+            it saves the softmax.
+
+    Returns:
+        int32 ids, float32 values and int32 beams, all `(batch, count)`, best first: the value is
+        the log-probability of the beam continued by the id, or the id's logit.
+    """
+    in_row = tf.minimum(count, vocabulary)
+    width = block_width(vocabulary)
+    if width == vocabulary:
+        values, ids = _top_k(logits, in_row)
+    else:
+        values, ids = _top_k_by_blocks(logits, vocabulary, width, in_row)
+    ids = tf.cast(ids, tf.int32)
+    return tf.cond(
+        rank_beams,
+        lambda: _rank_beams(values - _log_sum_exp(logits, values), ids, totals, count),
+        lambda: (ids, values, tf.zeros_like(ids)),
+    )
+
+
+def _rank_beams(
+    log_probs: tf.Tensor, ids: tf.Tensor, totals: tf.Tensor, count: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Ranks the continuations of all beams of a sentence together."""
+    flat = tf.stack([tf.shape(totals)[0], -1])
+    extended = tf.reshape(log_probs + tf.reshape(totals, (-1, 1)), flat)
+    in_sentence = tf.shape(extended, tf.int64)[1]
+    values, places = _top_k(extended, tf.minimum(count, in_sentence))
+    [best] = onnx_operator(
+        "GatherElements", [tf.reshape(ids, flat), places], [(tf.int32, (None, None))], axis=1
+    )
+    return best, values, tf.cast(places // tf.shape(log_probs, tf.int64)[1], tf.int32)
+
+
+def block_width(vocabulary: int) -> int:
+    """Returns the width of the blocks that a row is searched by; `vocabulary` where undivided.
+
+    The nearest to the root among those that leave the smallest remainder.
+    """
+    if vocabulary < _SMALLEST_DIVIDED:
+        return vocabulary
+    root = math.isqrt(vocabulary)
+    return min(
+        range(root // 2, 2 * root), key=lambda width: (vocabulary % width, abs(width - root))
+    )
+
+
+def _top_k_by_blocks(
+    logits: tf.Tensor, vocabulary: int, width: int, count: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Looks for the best only in the `count` blocks of largest maximum, which must hold them.
+
+    The chosen blocks keep their order, so that ties are settled by id.
+    """
+    number = vocabulary // width
+    whole = logits[:, : number * width] if vocabulary % width else logits
+    blocks = tf.reshape(whole, (-1, number, width))
+    [maxima] = onnx_operator(
+        "ReduceMax",
+        [blocks, tf.constant([2], tf.int64)],
+        [(tf.float32, (None, number))],
+        keepdims=0,
+    )
+    taken = tf.minimum(count, number)
+    _, best = _top_k(maxima, taken)
+    best, _ = onnx_operator(
+        "TopK", [best, taken], [(tf.int64, (None, None)), (tf.int64, (None, None))], largest=0
+    )
+    [chosen] = onnx_operator(
+        "GatherND", [blocks, best[:, :, None]], [(tf.float32, (None, None, width))], batch_dims=1
+    )
+    chosen = tf.reshape(chosen, tf.stack([tf.shape(logits)[0], -1]))
+    if vocabulary % width:
+        chosen = tf.concat([chosen, logits[:, number * width :]], axis=1)
+        best = tf.concat(
+            [best, tf.fill(tf.stack([tf.shape(best)[0], 1]), tf.cast(number, tf.int64))], 1
+        )
+    values, places = _top_k(chosen, count)
+    [block] = onnx_operator(
+        "GatherElements", [best, places // width], [(tf.int64, (None, None))], axis=1
+    )
+    return values, block * width + places % width
+
+
+def _top_k(values: tf.Tensor, count: tf.Tensor) -> list[tf.Tensor]:
+    outputs = [(tf.float32, (None, None)), (tf.int64, (None, None))]
+    return onnx_operator("TopK", [values, count], outputs)
+
+
+def _log_sum_exp(logits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Returns log Σ exp(logit) `(rows, 1)`; `values` holds each row's largest logit first.
+
+    Written out, as ReduceLogSumExp is many times slower in onnxruntime.
+    """
+    largest = values[:, :1]
+    return largest + tf.math.log(tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True))

@@ -1,0 +1,70 @@
+"""ONNX operators inside a TensorFlow trace: a marker node carries the operator's description, and
+tf2onnx, given `MARKER_HANDLERS`, puts the operator in its place. The trace itself cannot be run.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+MICROSOFT = "com.microsoft"
+_MARKER = "PyFunc"
+
+Output = tuple[tf.DType, Sequence[int | None]]
+
+
+def onnx_operator(
+    name: str,
+    inputs: Sequence[tf.Tensor | None],
+    outputs: Sequence[Output],
+    *,
+    domain: str = "",
+    **attributes: Any,
+) -> list[tf.Tensor]:
+    """Puts an ONNX operator into the TensorFlow graph being traced.
+
+    Args:
+        name: The operator, such as "Gemm".
+        inputs: Its inputs in order; None leaves an optional one out.
+        outputs: Type and shape of each output, None for a size that is not known.
+        domain: Its operator domain; empty for standard ONNX.
+        **attributes: Its attributes.
+
+    Returns:
+        Its outputs.
+    """
+    given = [tensor for tensor in inputs if tensor is not None]
+    places = iter(range(len(given)))
+    description = {
+        "operator": name,
+        "domain": domain,
+        "inputs": [None if tensor is None else next(places) for tensor in inputs],
+        "attributes": attributes,
+    }
+    results = tf.raw_ops.PyFunc(
+        input=given, token=json.dumps(description), Tout=[dtype for dtype, _ in outputs]
+    )
+    for tensor, (_, shape) in zip(results, outputs, strict=True):
+        tensor.set_shape(shape)
+    return list(results)
+
+
+def _place(context: Any, node: Any, name: str, _: Any) -> None:
+    description = json.loads(node.get_attr("token").s.decode())
+    inputs = ["" if place is None else node.input[place] for place in description["inputs"]]
+    shapes, dtypes, outputs = node.output_shapes, node.output_dtypes, list(node.output)
+    context.remove_node(node.name)
+    context.make_node(
+        description["operator"],
+        inputs,
+        attr=description["attributes"],
+        domain=description["domain"],
+        name=name,
+        outputs=outputs,
+        shapes=shapes,
+        dtypes=dtypes,
+    )
+
+
+MARKER_HANDLERS = {_MARKER: (_place, [])}

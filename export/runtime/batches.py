@@ -1,0 +1,122 @@
+"""Groups sentences of like length into batches that fit a budget, and pads their ids: lengths come
+in, lists of sentence numbers leave; rows of ids come in, an array for the encoder leaves.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int32]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MemoryBound:
+    """How much memory the rows of one batch may take together.
+
+    Args:
+        limit: Bytes, at least 1.
+        bytes_per_row: Bytes that one row needs, given the batch's source length and target length
+            in tokens; it must not shrink when a length grows.
+        target_lengths: Most tokens generated for each sentence, eos included.
+
+    Raises:
+        ValueError: `limit` is below 1.
+    """
+
+    limit: int
+    bytes_per_row: Callable[[int, int], int]
+    target_lengths: Sequence[int]
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise ValueError(f"limit must be at least 1 byte, got {self.limit}.")
+
+
+def plan_batches(
+    source_lengths: Sequence[int],
+    *,
+    batch_tokens: int,
+    rows_per_sentence: int = 1,
+    memory: MemoryBound | None = None,
+) -> list[list[int]]:
+    """Groups sentences of like length; the same lengths always give the same batches.
+
+    Sentences are taken longest first, equal ones in their order, and each batch takes as many as
+    fit. All batches together hold at most `batch_tokens / rows_per_sentence * log(longest /
+    shortest)` tokens of padding, however many sentences there are.
+
+    Args:
+        source_lengths: Tokens of each sentence, eos included. One that holds eos only is empty and
+            comes into no batch.
+        batch_tokens: Most source tokens of a batch, padding included, counted once for every row.
+        rows_per_sentence: Rows that the decoder keeps of each sentence: beams or samples.
+        memory: A second budget beside `batch_tokens`; none where None.
+
+    Returns:
+        Numbers of sentences, the longest first in each batch and over all batches. A batch is over
+        its budget only where it is a single sentence.
+
+    Raises:
+        ValueError: `batch_tokens` or `rows_per_sentence` is below 1, a length is below 1, or
+            `memory` has another number of sentences.
+    """
+    _check(source_lengths, batch_tokens, rows_per_sentence, memory)
+
+    def fits(batch: list[int]) -> bool:
+        # Longest first: the first sentence's length is the batch's.
+        source_length, rows = source_lengths[batch[0]], len(batch) * rows_per_sentence
+        if rows * source_length > batch_tokens:
+            return False
+        if memory is None:
+            return True
+        target_length = max(memory.target_lengths[number] for number in batch)
+        return rows * memory.bytes_per_row(source_length, target_length) <= memory.limit
+
+    filled = (number for number, length in enumerate(source_lengths) if length > 1)
+    batches: list[list[int]] = []
+    for number in sorted(filled, key=lambda number: -source_lengths[number]):
+        if batches and fits([*batches[-1], number]):
+            batches[-1].append(number)
+        else:
+            batches.append([number])
+    return batches
+
+
+def pad_sources(rows: Sequence[Sequence[int]], *, pad_id: int, eos_id: int) -> Ids:
+    """Ends each row with eos and pads it on the right.
+
+    Args:
+        rows: Ids of each sentence of a batch, without bos and eos.
+        pad_id: What fills a row up.
+        eos_id: What ends a row.
+
+    Returns:
+        int32 `(batch, source_length)`, as long as the longest row and its eos.
+    """
+    source_length = max(map(len, rows), default=0) + 1
+    padded = np.full((len(rows), source_length), pad_id, np.int32)
+    for target, row in zip(padded, rows, strict=True):
+        target[: len(row)] = row
+        target[len(row)] = eos_id
+    return padded
+
+
+def _check(
+    source_lengths: Sequence[int],
+    batch_tokens: int,
+    rows_per_sentence: int,
+    memory: MemoryBound | None,
+) -> None:
+    for name, value in (("batch_tokens", batch_tokens), ("rows_per_sentence", rows_per_sentence)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    shortest = min(source_lengths, default=1)
+    if shortest < 1:
+        raise ValueError(f"source_lengths count eos, so they must be at least 1, got {shortest}.")
+    if memory is not None and len(memory.target_lengths) != len(source_lengths):
+        raise ValueError(
+            f"memory has {len(memory.target_lengths)} target_lengths for {len(source_lengths)} "
+            "sentences: give one for each."
+        )

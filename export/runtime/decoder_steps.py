@@ -1,0 +1,154 @@
+"""The decoder of an artefact as the searches see it (`Steps`): newest tokens come in, candidates
+leave, and everything else stays bound to memory that the graph reads and writes in place.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from onnxruntime import IOBinding
+
+from ..manifest import Graph
+from .cache import KeyValueCache
+from .requests import Best, Ids, Rows, Values
+from .sessions import Session
+
+Arrays = dict[str, npt.NDArray]
+
+
+class DecoderSteps:
+    """A batch of sentences being decoded; follows `Steps`.
+
+    Args:
+        decoder: Session of the decoder graph.
+        graph: The decoder's manifest entry.
+        source_mask: int32 `(batch, source_length)`, 1 where there is a token.
+        cross: The encoder's outputs.
+        capacity: Tokens to make room for at first.
+    """
+
+    def __init__(
+        self,
+        decoder: Session,
+        graph: Graph,
+        source_mask: npt.NDArray[np.int32],
+        cross: Arrays,
+        capacity: int,
+    ) -> None:
+        self._decoder = decoder
+        specs = [spec for spec in graph.inputs if spec.name.startswith("cache_key_")]
+        specs += [spec for spec in graph.inputs if spec.name.startswith("cache_value_")]
+        self._cache_names = [spec.name for spec in specs]
+        self._cache = KeyValueCache(specs, len(source_mask), capacity)
+        self._per_sentence: Arrays = {"source_mask": source_mask, **cross}
+        self._vocabulary = next(
+            int(spec.shape[1]) for spec in graph.outputs if spec.name == "logits"
+        )
+        self._step = 0
+        self._step_number = np.zeros(1, np.int32)
+        self._beam_size = np.ones(1, np.int32)
+        self._num_candidates = np.ones(1, np.int64)
+        self._rank_beams = np.zeros((), bool)
+        self._asked = 1
+        self._rebind()
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the keys and values held."""
+        return self._cache.bytes
+
+    def best(self, ids: Ids, count: int, totals: Values | None) -> Best:
+        """See `Steps.best`."""
+        if self._cache.make_room(self._step):
+            self._rebind()
+        if count != self._asked:
+            self._bind_best(count)
+        self._rank_beams[...] = totals is not None
+        if totals is not None:
+            self._totals[:] = totals
+        self._ids[:] = ids
+        self._run(self._binding)
+        return self._best
+
+    def logits(self, ids: Ids) -> Values:
+        """See `Steps.logits`."""
+        if self._cache.make_room(self._step):
+            self._rebind()
+        self._ids[:] = ids
+        return self._run_for_logits()
+
+    def logits_again(self) -> Values:
+        """See `Steps.logits_again`."""
+        # A step writes the same keys and values to the same places when it is run twice.
+        self._step -= 1
+        return self._run_for_logits()
+
+    def follow(self, parents: Ids) -> None:
+        """See `Steps.follow`."""
+        if self._cache.follow(parents, self._step):
+            self._rebind()
+
+    def keep(self, sentences: Rows) -> None:
+        """See `Steps.keep`."""
+        self._cache.keep(sentences, self._step)
+        self._per_sentence = {name: value[sentences] for name, value in self._per_sentence.items()}
+        self._rebind()
+
+    def _run_for_logits(self) -> Values:
+        logits = np.empty((len(self._ids), self._vocabulary), np.float32)
+        binding = self._bind_memory()
+        _bind_output(binding, "logits", logits)
+        self._rank_beams[...] = False
+        self._run(binding)
+        return logits
+
+    def _run(self, binding: IOBinding) -> None:
+        self._step_number[0] = self._step
+        self._decoder.run_with_iobinding(binding)
+        self._step += 1
+
+    def _rebind(self) -> None:
+        """Binds all memory anew: the number of rows or the room for tokens has changed."""
+        sentences, beams, _ = self._cache.beams.shape
+        self._ids = np.zeros(sentences * beams, np.int32)
+        self._totals = np.zeros((sentences, beams), np.float32)
+        self._beam_size[0] = beams
+        self._binding = self._bind_memory()
+        self._bind_best(self._asked)
+
+    def _bind_memory(self) -> IOBinding:
+        """Returns a binding of all inputs and of the caches that are written in place."""
+        binding = self._decoder.io_binding()
+        inputs = {
+            "target_ids": self._ids,
+            "step": self._step_number,
+            "beam_size": self._beam_size,
+            "num_candidates": self._num_candidates,
+            "rank_beams": self._rank_beams,
+            "totals": self._totals,
+            "cache_beams": self._cache.beams,
+            **self._per_sentence,
+        }
+        for name, value in inputs.items():
+            _bind_input(binding, name, value)
+        for name, buffer in zip(self._cache_names, self._cache.buffers, strict=True):
+            _bind_input(binding, name, buffer)
+            _bind_output(binding, f"new_{name}", buffer)
+        return binding
+
+    def _bind_best(self, count: int) -> None:
+        self._asked = count
+        self._num_candidates[0] = count
+        sentences, beams = self._totals.shape
+        shape = (sentences, min(count, beams * self._vocabulary))
+        self._best = Best(
+            np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.int32)
+        )
+        for name, value in zip(Best._fields, self._best, strict=True):
+            _bind_output(self._binding, f"candidate_{name}", value)
+
+
+def _bind_input(binding: IOBinding, name: str, value: npt.NDArray) -> None:
+    binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
+
+
+def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:
+    binding.bind_output(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)

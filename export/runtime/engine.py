@@ -1,0 +1,277 @@
+"""Decodes ids with an artefact's graphs: rows of source ids come in, in any number and order, and
+their candidates leave. Batches, memory and sessions are its business, text is not.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.decoding.inputs import check_prefixes, check_token_ids
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.sampling import fresh_seed
+
+from ..manifest import Manifest
+from .batches import MemoryBound, pad_sources, plan_batches
+from .cache import bytes_per_token
+from .decoder_steps import DecoderSteps
+from .one_by_one import OneByOne
+from .requests import NOTHING_FOUND, Candidate, Request
+from .search import search
+from .sessions import Session, open_session
+
+IdRows = Sequence[Sequence[int]]
+_EMPTY = Candidate([], 0.0, 0.0)
+# Room for tokens at first: translations are seldom this much longer than their source.
+_ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Alignment:
+    """A given translation as the model sees it.
+
+    Attributes:
+        log_probabilities: float32 `(target_length,)` in nats, of each token and of eos.
+        attention: float32 `(target_length, source_length)`, where each of them looks in the source,
+            its eos included: the mean of all layers and heads.
+    """
+
+    log_probabilities: npt.NDArray[np.float32]
+    attention: npt.NDArray[np.float32]
+
+
+class Engine:
+    """An opened artefact; any number of threads may use it at once.
+
+    Args:
+        manifest: The artefact's contract.
+        directory: Where its files are.
+        threads: Threads of the graphs; as many as the process may use cores where None.
+        batch_tokens: Most padded source tokens in a batch, counted once for every beam or sample.
+        max_cache_bytes: Most memory for the keys and values of a batch, or no limit where None; a
+            single sentence is translated however much it takes.
+
+    Attributes:
+        peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int | None,
+        batch_tokens: int,
+        max_cache_bytes: int | None,
+    ) -> None:
+        self.manifest = manifest
+        self.peak_cache_bytes = 0
+        self._directory, self._threads = directory, threads
+        self._batch_tokens, self._max_cache_bytes = batch_tokens, max_cache_bytes
+        self._lock = threading.Lock()
+        self._closed = False
+        self._sessions: dict[str, Session] = {}
+        self._vocabulary = int(manifest.config["target_vocab_size"])
+        for name in ("encoder", "decoder"):
+            self._session(name)
+
+    def close(self) -> None:
+        """Lets go of the graphs; calls that are running finish, later ones raise RuntimeError."""
+        with self._lock:
+            self._closed = True
+            self._sessions = {}
+
+    def search(
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None = None,
+        *,
+        with_scores: bool = True,
+    ) -> list[list[Candidate]]:
+        """Returns each source's candidates, best first, or its samples in order.
+
+        Args:
+            sources: Ids of each text, without bos and eos; one without any has one empty candidate.
+            options: The search's options.
+            prefixes: Ids that each translation begins with.
+            with_scores: Whether the candidates' scores are needed; greedy search is faster without.
+
+        Raises:
+            ValueError: A source, a prefix or an option does not fit the model.
+            RuntimeError: The engine is closed.
+        """
+        options, limits, prefixes = self._check(sources, options, prefixes)
+        found = [[_EMPTY] for _ in sources]
+        rows = options.num_hypotheses if options.sample else options.beam_size
+        for places in self._plan(sources, limits, rows):
+            request = self._request(places, options, limits, prefixes, with_scores)
+            steps = self._start([sources[place] for place in places], request, rows)
+            for place, candidates in zip(places, search(steps, request), strict=True):
+                found[place] = candidates or [NOTHING_FOUND]
+            self.peak_cache_bytes = max(self.peak_cache_bytes, steps.cache_bytes)
+        return found
+
+    def stream(
+        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
+    ) -> Iterator[int]:
+        """Yields the tokens of one translation as they come, without eos; no beam search.
+
+        Args:
+            source: Ids of the text, without bos and eos.
+            options: As for `search`.
+            prefix: Ids that the translation begins with; they are yielded too.
+        """
+        options, limits, prefixes = self._check([source], options, [prefix])
+        if not len(source):
+            return
+        request = self._request([0], options, limits, prefixes, with_scores=False)
+        for tokens in OneByOne(self._start([source], request, 1), request):
+            token = int(tokens[0])
+            if token in (self.manifest.special_ids["eos"], self.manifest.special_ids["pad"]):
+                return
+            yield token
+
+    def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
+        """Returns how the model sees each given translation.
+
+        Args:
+            sources: Ids of each text, without bos and eos.
+            targets: Ids of its translation, likewise.
+
+        Raises:
+            ValueError: There are not as many of both, or an id is outside its vocabulary.
+            RuntimeError: The engine is closed.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"got {len(targets)} translations for {len(sources)} sources: give one for each."
+            )
+        self._check_rows("source", sources)
+        self._check_rows("target", targets)
+        found: list[Alignment | None] = [None] * len(sources)
+        lengths = [max(2, len(s) + 1, len(t) + 1) for s, t in zip(sources, targets, strict=True)]
+        for places in plan_batches(lengths, batch_tokens=self._batch_tokens):
+            batch = [(sources[place], targets[place]) for place in places]
+            for place, alignment in zip(places, self._align_batch(batch), strict=True):
+                found[place] = alignment
+        return [alignment for alignment in found if alignment is not None]
+
+    def _align_batch(
+        self, batch: Sequence[tuple[Sequence[int], Sequence[int]]]
+    ) -> Iterator[Alignment]:
+        ids = self.manifest.special_ids
+        mask, cross = self._encode([source for source, _ in batch])
+        labels = pad_sources([target for _, target in batch], pad_id=ids["pad"], eos_id=ids["eos"])
+        target_ids = np.roll(labels, 1, axis=1)
+        target_ids[:, 0] = ids["bos"]
+        inputs = {"target_ids": target_ids, "labels": labels, "source_mask": mask, **cross}
+        outputs = ["log_probabilities", "attention"]
+        log_probabilities, attention = self._session("scorer").run(outputs, inputs)
+        for row, (source, target) in enumerate(batch):
+            length = len(target) + 1
+            yield Alignment(
+                log_probabilities[row, :length], attention[row, :length, : len(source) + 1]
+            )
+
+    def _check(
+        self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
+    ) -> tuple[SearchOptions, list[int], IdRows]:
+        """Returns options that fit the model, each text's limit in tokens, and plain prefixes."""
+        self._check_rows("source", sources)
+        check_token_ids(options, self._vocabulary)
+        longest = self.manifest.config.get("max_positions")
+        if longest is not None and longest < options.max_length:
+            options = dataclasses.replace(
+                options, max_length=longest, min_length=min(options.min_length, longest)
+            )
+        limits = [options.limit(len(source) + 1) for source in sources]
+        if prefixes is not None:
+            prefixes = check_prefixes(prefixes, limits, self._vocabulary)
+        return options, limits, prefixes or [[] for _ in sources]
+
+    def _check_rows(self, side: str, rows: IdRows) -> None:
+        size = self.manifest.config[f"{side}_vocab_size"]
+        longest = self.manifest.config.get("max_positions")
+        for number, row in enumerate(rows):
+            if len(row) and not 0 <= min(row) <= max(row) < size:
+                wrong = next(token for token in row if not 0 <= token < size)
+                raise ValueError(
+                    f"{side}_ids must lie in 0 to {size - 1}, got {wrong} in row {number}."
+                )
+            if longest is not None and len(row) + 1 > longest:
+                raise ValueError(
+                    f"text {number} has {len(row) + 1} {side} tokens with eos, more than the "
+                    f"model's max_positions ({longest}): split it."
+                )
+
+    def _plan(self, sources: IdRows, limits: list[int], rows: int) -> list[list[int]]:
+        memory = None
+        if self._max_cache_bytes is not None:
+            token = bytes_per_token(
+                [s for s in self.manifest.graphs["decoder"].inputs if s.name.startswith("cache_")][
+                    1:
+                ]
+            )
+            memory = MemoryBound(
+                limit=self._max_cache_bytes,
+                bytes_per_row=lambda source, target: token * (source + target),
+                target_lengths=limits,
+            )
+        return plan_batches(
+            [len(source) + 1 for source in sources],
+            batch_tokens=self._batch_tokens,
+            rows_per_sentence=rows,
+            memory=memory,
+        )
+
+    def _request(
+        self,
+        places: list[int],
+        options: SearchOptions,
+        limits: list[int],
+        prefixes: IdRows,
+        with_scores: bool,
+    ) -> Request:
+        seed = options.seed if options.seed is not None else fresh_seed()
+        return Request(
+            options=options,
+            special_ids=self.manifest.special_ids,
+            limits=[limits[place] for place in places],
+            prefixes=[prefixes[place] for place in places],
+            places=places,
+            seed=seed,
+            with_scores=with_scores,
+        )
+
+    def _start(self, sources: IdRows, request: Request, rows: int) -> DecoderSteps:
+        mask, cross = self._encode(sources)
+        room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
+        room = max(room, *map(len, request.prefixes))
+        capacity = min(int(room), max(request.limits))
+        graph = self.manifest.graphs["decoder"]
+        return DecoderSteps(self._session("decoder"), graph, mask, cross, capacity)
+
+    def _encode(
+        self, sources: IdRows
+    ) -> tuple[npt.NDArray[np.int32], dict[str, npt.NDArray[np.float32]]]:
+        """Returns the source's mask `(batch, source_length)` and the encoder's outputs by name."""
+        ids = self.manifest.special_ids
+        source_ids = pad_sources(sources, pad_id=ids["pad"], eos_id=ids["eos"])
+        names = [spec.name for spec in self.manifest.graphs["encoder"].outputs]
+        cross = self._session("encoder").run(names, {"source_ids": source_ids})
+        mask = (source_ids != ids["pad"]).astype(np.int32)
+        return mask, dict(zip(names, cross, strict=True))
+
+    def _session(self, name: str) -> Session:
+        """Returns an open graph; the scorer is opened when it is needed first."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the translator is closed: open another one.")
+            if name not in self._sessions:
+                self._sessions[name] = open_session(
+                    self.manifest, self._directory, name, self._threads
+                )
+            return self._sessions[name]

@@ -1,0 +1,107 @@
+"""What the searches share: one batch's request comes in, candidates leave; between them the decoder
+is seen through `Steps`, so that no search knows of models, graphs or caches.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.decoding.options import SearchOptions
+
+Ids = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float32]
+
+
+class Best(NamedTuple):
+    """The best continuations of each sentence, best first; valid until the decoder's next step.
+
+    Attributes:
+        ids: `(sentences, count)`.
+        values: Log-probability of the whole hypothesis, or the token's logit where that will do.
+        beams: Beam of the sentence that each continues.
+    """
+
+    ids: Ids
+    values: Values
+    beams: Ids
+
+
+class Steps(Protocol):
+    """A batch of sentences being decoded, one step a call, with the rows of a sentence side by side.
+
+    It starts with one row a sentence. `best` and `logits` each take the newest token of every row
+    and make one step.
+    """
+
+    def best(self, ids: Ids, count: int, totals: Values | None) -> Best:
+        """Returns the `count` best continuations of each sentence, or as many as there are.
+
+        Of equal ones of a beam the lowest id comes first, of equal ones of several the lowest beam.
+
+        Args:
+            ids: The newest token of each row, `(rows,)`.
+            count: How many.
+            totals: Log-probability of each beam `(sentences, beams)`; None with one beam where
+                logits will do as values.
+        """
+        ...
+
+    def logits(self, ids: Ids) -> Values:
+        """Returns all logits `(rows, vocabulary)`, writable until the next call."""
+        ...
+
+    def logits_again(self) -> Values:
+        """Returns all logits of the step that `best` just made."""
+        ...
+
+    def follow(self, parents: Ids) -> None:
+        """Makes beam w of sentence s continue its beam `parents[s, w]`; may change their number."""
+        ...
+
+    def keep(self, sentences: Rows) -> None:
+        """Drops all sentences but these, numbered as they stand, in ascending order."""
+        ...
+
+
+class Candidate(NamedTuple):
+    """One finished token sequence.
+
+    Attributes:
+        ids: Generated ids without bos and eos.
+        score: `log_probability` divided by the length penalty; higher is better.
+        log_probability: Sum over the generated tokens, eos included, in nats.
+    """
+
+    ids: list[int]
+    score: float
+    log_probability: float
+
+
+NOTHING_FOUND = Candidate([], -np.inf, -np.inf)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Request:
+    """A batch of sentences and what is asked of them.
+
+    Args:
+        options: The search's options.
+        special_ids: Ids of "pad", "bos" and "eos".
+        limits: Most tokens of each sentence's translation, eos included.
+        prefixes: Ids that each translation begins with; none where empty.
+        places: Place of each sentence among the caller's inputs, for its random numbers.
+        seed: Start of the random numbers; used in sampling only.
+        with_scores: Whether scores are wanted; greedy search is faster without.
+    """
+
+    options: SearchOptions
+    special_ids: Mapping[str, int]
+    limits: Sequence[int]
+    prefixes: Sequence[Sequence[int]] = ()
+    places: Sequence[int] = ()
+    seed: int = 0
+    with_scores: bool = True

@@ -1,0 +1,115 @@
+"""Text of a translation while its tokens still arrive: ids come in one at a time, pieces of text
+leave as soon as no later token can change them.
+"""
+
+import codecs
+from collections.abc import Collection, Iterable, Iterator
+
+import sentencepiece
+
+# UTF-8 spells a character in at most 4 bytes, so 3 may wait for the next one.
+_MOST_WAITING_BYTES = 3
+
+
+class TextStream:
+    """Decodes ids one by one; what it returned, joined, is what decoding all ids at once gives.
+
+    Held back are only bytes (`<0xE2>`) that a further byte may complete to a character. A space
+    that opens a sentence is dropped and a broken byte becomes U+FFFD, as SentencePiece does it.
+    Models with denormalization rules, which `train_tokenizer` never sets, rewrite text afterwards
+    and cannot be streamed.
+
+    Args:
+        processor: SentencePiece model of the target side.
+        skipped: Ids that have no text, such as pad and eos. One that stays is spelled as
+            SentencePiece spells it: unk as " ⁇ ".
+
+    Example:
+        >>> stream = TextStream(processor, skipped={0, 1, 2, 3})  # doctest: +SKIP
+        >>> [stream.add(token) for token in (57, 12, 3)], stream.finish()  # doctest: +SKIP
+        (['a', ' house', ''], '')
+    """
+
+    def __init__(
+        self, processor: sentencepiece.SentencePieceProcessor, skipped: Collection[int] = ()
+    ) -> None:
+        self._processor = processor
+        self._skipped = frozenset(skipped)
+        # The ids that later text still depends on, and how much of their text has been returned.
+        self._window: list[int] = []
+        self._returned = 0
+
+    def add(self, token: int) -> str:
+        """Takes the next id; returns the text that is certain now, often one piece, maybe "".
+
+        Raises:
+            IndexError: The id is outside the vocabulary.
+        """
+        if token in self._skipped:
+            return ""
+        is_byte = self._processor.is_byte(token)  # Refuses an id that the vocabulary lacks.
+        self._window.append(token)
+        text = self._release(len(self._window) - self._waiting_bytes())
+        if not is_byte:
+            self._shorten()
+        return text
+
+    def finish(self) -> str:
+        """Returns what was still held back; the stream then starts anew."""
+        text = self._release(len(self._window))
+        self._window, self._returned = [], 0
+        return text
+
+    def _release(self, count: int) -> str:
+        text = self._processor.decode(self._window[:count])
+        released = text[self._returned :]
+        self._returned = len(text)
+        return released
+
+    def _shorten(self) -> None:
+        """Forgets all but the last id, so that a token's cost does not grow with the text.
+
+        With some text before it, a piece keeps its leading space; one id with text is enough.
+        """
+        last = self._window[-1:]
+        text = self._processor.decode(last)
+        if text:
+            self._window, self._returned = last, len(text)
+
+    def _waiting_bytes(self) -> int:
+        """How many of the last ids are bytes that begin a character and do not end it."""
+        tail = b""
+        for token in reversed(self._window[-_MOST_WAITING_BYTES:]):
+            if not self._processor.is_byte(token):
+                break
+            # A byte's piece reads "<0xE2>".
+            tail = bytes([int(self._processor.id_to_piece(token)[3:5], 16)]) + tail
+            try:
+                _, used = codecs.utf_8_decode(tail, "strict", False)
+            except UnicodeDecodeError:
+                continue
+            return len(tail) - used
+        return 0
+
+
+def stream_text(
+    processor: sentencepiece.SentencePieceProcessor,
+    ids: Iterable[int],
+    skipped: Collection[int] = (),
+) -> Iterator[str]:
+    """Yields the text of ids as they arrive, in pieces that are never empty; see `TextStream`.
+
+    Args:
+        processor: As for `TextStream`.
+        ids: Token ids, consumed one at a time.
+        skipped: As for `TextStream`.
+
+    Raises:
+        IndexError: An id is outside the vocabulary.
+    """
+    stream = TextStream(processor, skipped)
+    for token in ids:
+        if text := stream.add(token):
+            yield text
+    if text := stream.finish():
+        yield text

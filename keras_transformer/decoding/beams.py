@@ -1,0 +1,98 @@
+"""One step of beam search: extends every hypothesis, sorts out what ended, and keeps the best open
+and the best finished. With one beam this is greedy search.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.decoding.constraints import IMPOSSIBLE, next_log_probs
+from keras_transformer.decoding.hypotheses import (
+    SearchState,
+    Sentences,
+    Stepper,
+    is_possible,
+    newest_ids,
+    write_tokens,
+)
+from keras_transformer.decoding.options import SearchOptions, length_penalty
+from keras_transformer.special_ids import EOS_ID
+
+Tensor = Any
+
+
+def advance_beams(
+    stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
+) -> SearchState:
+    """Returns the state one token later."""
+    beams = options.beam_size
+    logits, model = stepper.step(newest_ids(state), state.step, state.model)
+    log_probs = next_log_probs(logits, state.ids, state.step, options, sentences.prefixes)
+    totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
+    length = state.step + 1
+    penalty = length_penalty(ops.cast(length, "float32"), options)
+    parent_ids = ops.take_along_axis(state.ids, parents[:, :, None], axis=1)
+    hypotheses = write_tokens(parent_ids, tokens, state.step)
+    ended = tokens == EOS_ID
+
+    may_finish = ended & (ops.arange(2 * beams) < beams) & ~state.done[:, None]
+    state = _finish(state, hypotheses, totals, may_finish, penalty)
+
+    totals, kept = ops.top_k(ops.where(ended, IMPOSSIBLE, totals), beams)
+    open_ids = ops.take_along_axis(hypotheses, kept[:, :, None], axis=1)
+    parents = ops.take_along_axis(parents, kept, axis=1)
+    limits = options.max_length if sentences.limits is None else sentences.limits
+    cut_off = ops.logical_and(length == limits, ~state.done)[:, None]
+    cut_off = ops.broadcast_to(cut_off, ops.shape(totals))
+    state = _finish(state, open_ids, totals, cut_off, penalty)
+    rows = ops.reshape(ops.arange(ops.shape(parents)[0])[:, None] * beams + parents, (-1,))
+    return state._replace(
+        step=length,
+        ids=open_ids,
+        log_probabilities=totals,
+        done=_find_done(state, totals[:, 0], length, limits, options),
+        model=keras.tree.map_structure(lambda part: ops.take(part, rows, axis=0), model),
+    )
+
+
+def _best_continuations(
+    state: SearchState, log_probs: Tensor, count: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best extensions by a token: totals, parent beams, tokens, each `(batch, count)`."""
+    beams, vocabulary = log_probs.shape[1:]
+    totals = ops.reshape(state.log_probabilities[:, :, None] + log_probs, (-1, beams * vocabulary))
+    totals, places = ops.top_k(totals, count)
+    return totals, places // vocabulary, places % vocabulary
+
+
+def _finish(
+    state: SearchState, ids: Tensor, totals: Tensor, ends: Tensor, penalty: Tensor
+) -> SearchState:
+    """Merges the hypotheses that end here into the finished ones and keeps the best."""
+    scores = ops.where(ends & is_possible(totals), totals / penalty, IMPOSSIBLE)
+    beams = state.finished_scores.shape[1]
+    best, kept = ops.top_k(ops.concatenate([state.finished_scores, scores], axis=1), beams)
+    all_ids = ops.concatenate([state.finished_ids, ids], axis=1)
+    all_totals = ops.concatenate([state.finished_log_probabilities, totals], axis=1)
+    return state._replace(
+        finished_ids=ops.take_along_axis(all_ids, kept[:, :, None], axis=1),
+        finished_log_probabilities=ops.take_along_axis(all_totals, kept, axis=1),
+        finished_scores=best,
+    )
+
+
+def _find_done(
+    state: SearchState, best: Tensor, length: Tensor, limits: Tensor | int, options: SearchOptions
+) -> Tensor:
+    """Tells which sentences have ended: `(batch,)`; `best` is the log-probability of the best."""
+    worst = state.finished_scores[:, -1]
+    enough = is_possible(worst)
+    if options.early_stopping != "first":
+        # Log-probabilities only fall, so no score can exceed that of ending now for the largest
+        # divisor; "likely" takes the divisor of now.
+        longest = limits if options.early_stopping == "exact" else length
+        bound = best / length_penalty(ops.cast(longest, "float32"), options)
+        enough = enough & (worst >= bound)
+    done = state.done | enough | ~is_possible(best)
+    return done if isinstance(limits, int) else done | (length >= limits)

@@ -1,0 +1,126 @@
+"""What may come next: logits and the tokens generated so far come in, log-probabilities leave, in
+which everything that the options forbid is impossible. In `keras.ops`; an option that is not used
+leaves nothing in the graph.
+"""
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+Tensor = Any
+# Finite, so that neither sums nor products of it make NaN; below half of it nothing is possible.
+IMPOSSIBLE = -1e30
+
+
+def next_log_probs(
+    logits: Tensor, ids: Tensor, step: Tensor, options: SearchOptions, prefixes: Tensor | None
+) -> Tensor:
+    """Returns the log-probability of every token as the next one of every hypothesis.
+
+    Args:
+        logits: float32 `(batch * K, vocabulary)`, K hypotheses a sentence.
+        ids: int32 `(batch, K, length)`, what they generated; meaningless from `step` on.
+        step: int32 scalar, the number of tokens generated.
+        options: Says what is forbidden and what is forced.
+        prefixes: int32 `(batch, prefix_length)`, what each sentence begins with, then -1.
+
+    Returns:
+        float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` where forbidden. What is forced is
+        the only possible token there, and keeps its own log-probability even if it is forbidden.
+    """
+    beams, length = ids.shape[1:]
+    generated = ops.reshape(ids, (-1, length))
+    if options.repetition_penalty != 1:
+        logits = _penalize(logits, generated, step, options.repetition_penalty)
+    log_probs = ops.log_softmax(logits, axis=-1)
+    allowed = _forbid(log_probs, generated, step, options)
+    forced = _forced(step, options, prefixes, beams)
+    if forced is not None:
+        only = ops.where(ops.arange(logits.shape[-1]) == forced, log_probs, IMPOSSIBLE)
+        allowed = ops.where(forced < 0, allowed, only)
+    return ops.reshape(allowed, (-1, beams, logits.shape[-1]))
+
+
+def _penalize(logits: Tensor, generated: Tensor, step: Tensor, penalty: float) -> Tensor:
+    """Divides the positive logits of generated tokens, multiplies the negative ones: once each."""
+    old = ops.arange(generated.shape[1], dtype="int32") < step
+    # The places not generated yet repeat the first token; before there is one, nothing changes.
+    tokens = ops.where(old, generated, generated[:, :1])
+    values = ops.take_along_axis(logits, tokens, axis=1)
+    penalized = ops.where(values > 0, values / penalty, values * penalty)
+    return _write(logits, tokens, ops.where(step > 0, penalized, values))
+
+
+def _forbid(log_probs: Tensor, generated: Tensor, step: Tensor, options: SearchOptions) -> Tensor:
+    """Makes impossible what the options forbid, padding and the start token."""
+    vocabulary = np.arange(log_probs.shape[-1])
+    alone = [row[0] for row in options.banned_sequences if len(row) == 1]
+    log_probs = ops.where(np.isin(vocabulary, [PAD_ID, BOS_ID, *alone]), IMPOSSIBLE, log_probs)
+    if options.min_length > 0:
+        too_early = ops.logical_and(vocabulary == EOS_ID, step < options.min_length)
+        log_probs = ops.where(too_early, IMPOSSIBLE, log_probs)
+    size = options.no_repeat_ngram_size
+    if 0 < size <= generated.shape[1]:
+        tokens = _repeating(generated, step, size)
+        log_probs = _write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
+    longer = sorted((row for row in options.banned_sequences if len(row) > 1), key=len)
+    for _, rows in groupby(longer, key=len):
+        tokens = _completing(generated, step, np.array(list(rows), np.int32))
+        log_probs = _write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
+    return log_probs
+
+
+def _repeating(generated: Tensor, step: Tensor, size: int) -> Tensor:
+    """Tokens that would repeat an n-gram: `(rows, n-grams)`, padding where there is none."""
+    count = generated.shape[1] - size + 1
+    last = _newest(generated, step, size - 1)
+    repeats = ops.arange(count, dtype="int32") + size <= step
+    for place in range(size - 1):
+        same = generated[:, place : place + count] == last[:, place : place + 1]
+        repeats = ops.logical_and(repeats, same)
+    return ops.where(repeats, generated[:, size - 1 :], PAD_ID)
+
+
+def _completing(generated: Tensor, step: Tensor, banned: np.ndarray) -> Tensor:
+    """Last tokens of the `banned` (sequences, width) that stand there but for it: `(rows, S)`."""
+    width = banned.shape[1] - 1
+    last = _newest(generated, step, width)
+    there = ops.all(last[:, None, :] == banned[None, :, :-1], axis=-1)
+    return ops.where(ops.logical_and(there, step >= width), banned[:, -1], PAD_ID)
+
+
+def _newest(generated: Tensor, step: Tensor, count: int) -> Tensor:
+    """The last `count` tokens generated: `(rows, count)`, meaningless where they are fewer."""
+    places = ops.arange(count, dtype="int32") + (step - count)
+    return ops.take(generated, ops.maximum(places, 0), axis=1)
+
+
+def _write(rows: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
+    """Sets `rows[i, tokens[i, j]]` to `values[i, j]`."""
+    numbers = ops.broadcast_to(ops.arange(ops.shape(tokens)[0])[:, None], ops.shape(tokens))
+    places = ops.reshape(ops.stack([numbers, tokens], axis=-1), (-1, 2))
+    return ops.scatter_update(rows, places, ops.reshape(values, (-1,)))
+
+
+def _forced(
+    step: Tensor, options: SearchOptions, prefixes: Tensor | None, beams: int
+) -> Tensor | None:
+    """The token forced at `step`, -1 for none: a scalar or `(rows, 1)`; None if none ever is."""
+    forced = None
+    if options.forced_tokens:
+        table = np.full(max(place for place, _ in options.forced_tokens) + 2, -1, np.int32)
+        for place, token in options.forced_tokens:
+            table[place] = token
+        forced = ops.take(ops.convert_to_tensor(table), ops.minimum(step, len(table) - 1))
+    if prefixes is not None:
+        length = ops.shape(prefixes)[1]
+        token = ops.take(prefixes, ops.minimum(step, length - 1), axis=1)
+        token = ops.where(step < length, token, -1)
+        token = ops.where(token < 0, -1 if forced is None else forced, token)
+        forced = ops.repeat(token, beams)[:, None]
+    return forced

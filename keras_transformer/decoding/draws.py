@@ -1,0 +1,81 @@
+"""One step of sampling: draws every hypothesis's next token at random; each row is a sample of its
+own. The random numbers come from outside, so that a draw can be repeated anywhere.
+"""
+
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.decoding.constraints import IMPOSSIBLE, next_log_probs
+from keras_transformer.decoding.hypotheses import (
+    SearchState,
+    Sentences,
+    Stepper,
+    is_possible,
+    newest_ids,
+    write_tokens,
+)
+from keras_transformer.decoding.options import SearchOptions, length_penalty
+from keras_transformer.special_ids import EOS_ID
+
+Tensor = Any
+
+
+def advance_samples(
+    stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
+) -> SearchState:
+    """Returns the state one token later; a sample that has ended is no longer possible."""
+    logits, model = stepper.step(newest_ids(state), state.step, state.model)
+    log_probs = next_log_probs(logits, state.ids, state.step, options, sentences.prefixes)
+    tokens = draw(log_probs, ops.take(sentences.uniforms, state.step, axis=2), options)
+    own = ops.take_along_axis(log_probs, tokens[:, :, None], axis=2)[:, :, 0]
+    totals = state.log_probabilities + own
+    ids = write_tokens(state.ids, tokens, state.step)
+    length = state.step + 1
+    limits = options.max_length if sentences.limits is None else sentences.limits[:, None]
+    ended = ops.logical_or(tokens == EOS_ID, length >= limits)
+    ends = ended & is_possible(totals)
+    scores = totals / length_penalty(ops.cast(length, "float32"), options)
+    totals_left = ops.where(ended, IMPOSSIBLE, totals)
+    return SearchState(
+        step=length,
+        ids=ids,
+        log_probabilities=totals_left,
+        finished_ids=ops.where(ends[:, :, None], ids, state.finished_ids),
+        finished_log_probabilities=ops.where(ends, totals, state.finished_log_probabilities),
+        finished_scores=ops.where(ends, scores, state.finished_scores),
+        done=~ops.any(is_possible(totals_left), axis=1),
+        model=model,
+    )
+
+
+def draw(log_probs: Tensor, uniforms: Tensor, options: SearchOptions) -> Tensor:
+    """Draws tokens by the inverse of the cumulative distribution, the most probable token first.
+
+    Sums are in float64, as in numpy on the other side: two float32 sums over a vocabulary would
+    differ often enough to give other samples.
+
+    Args:
+        log_probs: float32 `(batch, K, vocabulary)`, the distribution, not necessarily normalised.
+        uniforms: Floating `(batch, K)` in [0, 1).
+        options: Temperature, top_k and top_p.
+
+    Returns:
+        int32 `(batch, K)`.
+    """
+    vocabulary = log_probs.shape[-1]
+    count = min(options.top_k or vocabulary, vocabulary)
+    values, tokens = ops.top_k(log_probs, count)
+    values = ops.cast(values, "float64")
+    weights = ops.exp((values - values[:, :, :1]) / options.temperature)
+    sums = ops.cumsum(weights, axis=-1)
+    kept = weights > 0
+    if options.top_p < 1:
+        before = ops.pad(sums[:, :, :-1], [[0, 0], [0, 0], [1, 0]])
+        kept = kept & (before < options.top_p * sums[:, :, -1:])
+    whole = ops.max(ops.where(kept, sums, ops.zeros_like(sums)), axis=-1)
+    drawn = ops.cast(uniforms, "float64") * whole
+    rank = ops.sum(ops.cast(sums <= drawn[:, :, None], "int32"), axis=-1)
+    # Rounding may reach the sum of all: then it is the last of them.
+    rank = ops.minimum(rank, ops.sum(ops.cast(kept, "int32"), axis=-1) - 1)
+    return ops.take_along_axis(tokens, rank[:, :, None], axis=2)[:, :, 0]

@@ -1,0 +1,103 @@
+"""The state of a search: what every hypothesis has generated, what has finished, and the few steps
+that beam search and sampling share.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+from keras import ops
+
+from keras_transformer.decoding.constraints import IMPOSSIBLE
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.special_ids import BOS_ID, PAD_ID
+
+Tensor = Any
+
+
+class Stepper(Protocol):
+    """What the search knows of a model. Every tensor of its state has the rows as first axis."""
+
+    def start(self, rows: Tensor, length: int) -> Any:
+        """Returns the state of `rows` hypotheses, with room for `length` tokens."""
+
+    def grow(self, state: Any, length: int) -> Any:
+        """Returns the state with room for `length` tokens."""
+
+    def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Takes each row's newest token `(rows,)`; returns logits `(rows, vocabulary)`, state."""
+
+
+class Sentences(NamedTuple):
+    """What differs from sentence to sentence.
+
+    Attributes:
+        limits: int32 `(batch,)`, the longest translation of each; `max_length` for all where None.
+        prefixes: int32 `(batch, prefix_length)`, what each begins with, then -1.
+        uniforms: Floating `(batch, num_hypotheses, max_length)` in [0, 1), for sampling.
+    """
+
+    limits: Tensor | None = None
+    prefixes: Tensor | None = None
+    uniforms: Tensor | None = None
+
+
+class SearchState(NamedTuple):
+    """Everything that changes from step to step; K hypotheses a sentence."""
+
+    step: Tensor  # () tokens generated so far
+    ids: Tensor  # (batch, K, length) open hypotheses
+    log_probabilities: Tensor  # (batch, K), best first in a beam
+    finished_ids: Tensor  # (batch, K, length)
+    finished_log_probabilities: Tensor  # (batch, K)
+    finished_scores: Tensor  # (batch, K), best first in a beam
+    done: Tensor  # (batch,)
+    model: Any
+
+
+def rows_per_sentence(options: SearchOptions) -> int:
+    """Returns K, the hypotheses that are extended side by side for each sentence."""
+    return options.num_hypotheses if options.sample else options.beam_size
+
+
+def start(stepper: Stepper, batch: Tensor, length: int, options: SearchOptions) -> SearchState:
+    """Returns the state before the first token; of a beam only the first hypothesis is possible."""
+    rows = rows_per_sentence(options)
+    ids = ops.full((batch, rows, length), PAD_ID, dtype="int32")
+    impossible = ops.full((batch, rows), IMPOSSIBLE, dtype="float32")
+    first = ops.cast(ops.arange(rows) < (rows if options.sample else 1), "float32")
+    return SearchState(
+        step=ops.zeros((), "int32"),
+        ids=ids,
+        log_probabilities=impossible * (1 - first),
+        finished_ids=ids,
+        finished_log_probabilities=impossible,
+        finished_scores=impossible,
+        done=ops.zeros((batch,), "bool"),
+        model=stepper.start(batch * rows, length),
+    )
+
+
+def grow(stepper: Stepper, state: SearchState, length: int) -> SearchState:
+    """Returns the state with room for `length` tokens."""
+    more = [[0, 0], [0, 0], [0, length - state.ids.shape[2]]]
+    return state._replace(
+        ids=ops.pad(state.ids, more, constant_values=PAD_ID),
+        finished_ids=ops.pad(state.finished_ids, more, constant_values=PAD_ID),
+        model=stepper.grow(state.model, length),
+    )
+
+
+def newest_ids(state: SearchState) -> Tensor:
+    """The token that each row was last extended by, `(rows,)`; begin-of-sentence at first."""
+    last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)
+    return ops.reshape(ops.where(state.step == 0, BOS_ID, last), (-1,))
+
+
+def write_tokens(ids: Tensor, tokens: Tensor, step: Tensor) -> Tensor:
+    """Writes tokens `(batch, K)` at `step` into ids `(batch, K, length)`."""
+    here = ops.arange(ids.shape[2], dtype="int32") == step
+    return ops.where(here, tokens[:, :, None], ids)
+
+
+def is_possible(totals: Tensor) -> Tensor:
+    """Tells which sums of log-probabilities hold nothing forbidden."""
+    return totals > IMPOSSIBLE / 2

@@ -1,0 +1,34 @@
+"""Where the randomness of samples comes from: the same numbers for the Keras side and the
+onnxruntime loop, however sentences are put into batches. Needs numpy only.
+"""
+
+import secrets
+
+import numpy as np
+import numpy.typing as npt
+
+
+def fresh_seed() -> int:
+    """Returns a seed nobody chose, for options that name none."""
+    return secrets.randbits(63)
+
+
+def uniforms(seed: int, sentence: int, rank: int, length: int) -> npt.NDArray[np.float64]:
+    """Returns the random numbers of one sample, one for each position.
+
+    A shorter row of them begins a longer one, so a sample does not depend on `length` either.
+
+    Args:
+        seed: `SearchOptions.seed`.
+        sentence: The sentence's place among the inputs, from 0.
+        rank: The sample's place among those of its sentence, from 0.
+        length: Positions.
+
+    Returns:
+        float64 `(length,)` in [0, 1).
+
+    Example:
+        >>> bool((uniforms(7, 0, 1, 3) == uniforms(7, 0, 1, 5)[:3]).all())
+        True
+    """
+    return np.random.default_rng([seed, sentence, rank]).random(length)

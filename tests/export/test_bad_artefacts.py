@@ -1,0 +1,278 @@
+"""Whatever is wrong with an artefact is told when opened, by file and mend, before it runs."""
+
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import sentencepiece
+
+from keras_transformer.export import OnnxTranslator
+from keras_transformer.text.tokenizer import train_tokenizer
+
+GRAPHS = ("encoder", "decoder")
+FILES = ("manifest.json", "encoder.onnx", "decoder.onnx", "tokenizer.model")
+TEXTS = ["a small house stands by the river", "the red dog runs to the house", "hello, you"]
+
+
+@pytest.fixture
+def copy(exported: Any, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(exported.path, tmp_path / "copy"))
+
+
+def edit(directory: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes the manifest's values in place."""
+    file = directory / "manifest.json"
+    values = json.loads(file.read_text())
+    change(values)
+    file.write_text(json.dumps(values))
+
+
+def put(directory: Path, name: str, data: bytes) -> None:
+    """Replaces a file and its hash, as somebody who knows the manifest would."""
+    (directory / name).write_bytes(data)
+
+    def rehash(values: dict[str, Any]) -> None:
+        for entry in (*values["graphs"].values(), *values["tokenizers"].values()):
+            if entry["file"] == name:
+                entry["sha256"] = hashlib.sha256(data).hexdigest()
+
+    edit(directory, rehash)
+
+
+def change_graph(directory: Path, name: str, change: Callable[[Any], object]) -> None:
+    """Changes an ONNX graph in place, and its hash."""
+    model = onnx.load(directory / name)
+    change(model.graph)
+    put(directory, name, model.SerializeToString())
+
+
+def refused(directory: Path, message: str, error: type[Exception] = ValueError) -> None:
+    with pytest.raises(error, match=message):
+        OnnxTranslator(directory, threads=1)
+
+
+# The directory and its files.
+
+
+def test_a_missing_directory(tmp_path: Path) -> None:
+    refused(tmp_path / "nothing", "no directory .*nothing: export", FileNotFoundError)
+
+
+def test_a_file_instead_of_a_directory(exported: Any) -> None:
+    refused(exported.path / "encoder.onnx", "no directory .*encoder.onnx", FileNotFoundError)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    refused(copy, name, FileNotFoundError)
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_a_folder_instead_of_a_file(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    (copy / name).mkdir()
+    refused(copy, name, FileNotFoundError)
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+@pytest.mark.parametrize("damage", ["one bit", "cut", "empty", "longer"])
+def test_a_file_that_is_not_what_was_exported(copy: Path, name: str, damage: str) -> None:
+    data = bytearray((copy / name).read_bytes())
+    if damage == "one bit":
+        data[-1] ^= 1
+    elif damage == "longer":
+        data += b"\0"
+    else:
+        del data[len(data) // 2 if damage == "cut" else 0 :]
+    (copy / name).write_bytes(data)
+    refused(copy, f"{name} has SHA-256 .* expected .* copy or export the artefact again")
+
+
+# The manifest.
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "manifest.json: not valid JSON"),
+        (b"[]", "manifest.json: format must be 'keras-transformer-onnx', got 'list'"),
+        (b"null", "manifest.json: format must be 'keras-transformer-onnx', got 'NoneType'"),
+        (b"{}", "manifest.json: format must be 'keras-transformer-onnx', got None"),
+        (b"\xff\xfe", "manifest.json is not UTF-8"),
+    ],
+)
+def test_a_manifest_that_is_none(copy: Path, content: bytes, message: str) -> None:
+    (copy / "manifest.json").write_bytes(content)
+    refused(copy, message)
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.5, 0.99])
+def test_a_manifest_that_was_cut_short(copy: Path, cut: float) -> None:
+    text = (copy / "manifest.json").read_text()
+    (copy / "manifest.json").write_text(text[: int(cut * len(text))])
+    refused(copy, "manifest.json: not valid JSON")
+
+
+@pytest.mark.parametrize("version", [0, 99, "1", None])
+def test_another_version(copy: Path, version: object) -> None:
+    edit(copy, lambda values: values.update(format_version=version))
+    refused(copy, f"format_version must be .*, got {version!r}: .*export again")
+
+
+@pytest.mark.parametrize(
+    "field", ["config", "special_ids", "opset", "graphs", "tokenizers", "max_difference"]
+)
+@pytest.mark.parametrize("value", ["missing", None, [], "text", {"a": 1}], ids=str)
+def test_a_field_that_is_missing_or_of_another_kind(copy: Path, field: str, value: object) -> None:
+    def change(values: dict[str, Any]) -> None:
+        if value == "missing":
+            del values[field]
+        else:
+            values[field] = value
+
+    edit(copy, change)
+    refused(copy, "manifest.json: ")
+
+
+@pytest.mark.parametrize("kind", ["graphs", "tokenizers"])
+@pytest.mark.parametrize("folder", ["..", "sub", "/tmp", "."])
+def test_a_file_in_another_folder(copy: Path, kind: str, folder: str) -> None:
+    def change(values: dict[str, Any]) -> None:
+        for entry in values[kind].values():
+            entry["file"] = f"{folder}/{entry['file']}"
+
+    edit(copy, change)
+    refused(copy, "manifest.json: file must be a name without a folder")
+
+
+@pytest.mark.parametrize("field", ["source_vocab_size", "target_vocab_size"])
+def test_a_config_without_a_vocabulary_size(copy: Path, field: str) -> None:
+    edit(copy, lambda values: values["config"].pop(field))
+    refused(copy, f"manifest.json.*{field}")
+
+
+# The graphs; their hashes are right.
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("data", ["cut", b"", b"no graph"], ids=["cut", "empty", "text"])
+def test_a_graph_that_is_broken(copy: Path, graph: str, data: Any) -> None:
+    name = f"{graph}.onnx"
+    if data == "cut":
+        data = (copy / name).read_bytes()
+        data = data[: len(data) // 2]
+    put(copy, name, data)
+    refused(copy, f"{name}.*export the model again")
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_a_graph_of_an_unknown_operator(copy: Path, graph: str) -> None:
+    def change(found: Any) -> None:
+        found.node[0].op_type = "NoSuchOperator"
+
+    change_graph(copy, f"{graph}.onnx", change)
+    refused(copy, f"{graph}.onnx.*export the model again")
+
+
+def test_graphs_that_changed_places(copy: Path) -> None:
+    encoder, decoder = ((copy / f"{graph}.onnx").read_bytes() for graph in GRAPHS)
+    put(copy, "encoder.onnx", decoder)
+    put(copy, "decoder.onnx", encoder)
+    refused(copy, "encoder.onnx has the inputs .* but the manifest names .*export the model again")
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("kind", ["inputs", "outputs"])
+def test_a_manifest_that_names_other_tensors(copy: Path, graph: str, kind: str) -> None:
+    def change(values: dict[str, Any]) -> None:
+        values["graphs"][graph][kind][0]["name"] = "other"
+
+    edit(copy, change)
+    refused(copy, f"{graph}.onnx has the {kind} .* the manifest names other")
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("kind", ["inputs", "outputs"])
+def test_a_manifest_that_lacks_a_tensor(copy: Path, graph: str, kind: str) -> None:
+    edit(copy, lambda values: values["graphs"][graph][kind].pop())
+    refused(copy, f"{graph}.onnx has the {kind} .*export the model again")
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("kind", ["inputs", "outputs"])
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("dtype", lambda dtype: "int32" if dtype == "float32" else "float32"),
+        ("shape", lambda shape: [*shape[:-1], 7]),
+        ("shape", lambda shape: [*shape, 2]),
+    ],
+    ids=["dtype", "size", "rank"],
+)
+def test_a_manifest_that_gives_a_tensor_another_type(
+    copy: Path, graph: str, kind: str, field: str, change: Callable[[Any], Any]
+) -> None:
+    names = []
+
+    def edit_last(values: dict[str, Any]) -> None:
+        tensor = values["graphs"][graph][kind][-1]
+        tensor[field] = change(tensor[field])
+        names.append(tensor["name"])
+
+    edit(copy, edit_last)
+    refused(copy, f"{graph}.onnx.*{names[0]}.*export the model again")
+
+
+# The tokenizers; their hashes are right.
+
+
+def train(size: int, *ids: int) -> bytes:
+    writer = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS),
+        model_writer=writer,
+        vocab_size=size,
+        model_type="bpe",
+        minloglevel=2,
+        **dict(zip(("pad_id", "unk_id", "bos_id", "eos_id"), ids, strict=True)),
+    )
+    return writer.getvalue()
+
+
+@pytest.mark.parametrize("ids", [(3, 0, 1, 2), (0, 1, 3, 2), (-1, 0, 1, 2)], ids=str)
+def test_a_tokenizer_of_other_special_ids(copy: Path, ids: tuple[int, ...]) -> None:
+    put(copy, "tokenizer.model", train(60, *ids))
+    refused(copy, "tokenizer.model has the special ids .* but the manifest says .*export")
+
+
+def test_a_tokenizer_of_another_vocabulary_size(copy: Path) -> None:
+    put(copy, "tokenizer.model", train_tokenizer(TEXTS, 50, "bpe").model)
+    refused(copy, "tokenizer.model has 50 pieces.*source_vocab_size.*60.*export the model again")
+
+
+def test_a_target_tokenizer_of_another_vocabulary_size(copy: Path) -> None:
+    data = train_tokenizer(TEXTS, 50, "bpe").model
+    (copy / "target_tokenizer.model").write_bytes(data)
+    entry = {"file": "target_tokenizer.model", "sha256": hashlib.sha256(data).hexdigest()}
+    edit(copy, lambda values: values["tokenizers"].update(target=entry))
+    refused(copy, "target_tokenizer.model has 50 pieces.*target_vocab_size.*60.*export")
+
+
+@pytest.mark.parametrize("data", [b"", b"no tokenizer", "cut"], ids=["empty", "text", "cut"])
+def test_a_tokenizer_that_is_broken(copy: Path, data: Any) -> None:
+    if data == "cut":
+        data = (copy / "tokenizer.model").read_bytes()[:-100]
+    put(copy, "tokenizer.model", data)
+    refused(copy, "tokenizer.model.*no SentencePiece model.*export the model again")
+
+
+def test_special_ids_that_the_tokenizer_has_not(copy: Path) -> None:
+    edit(copy, lambda values: values["special_ids"].update(eos=2, bos=3))
+    refused(copy, "tokenizer.model has the special ids .* but the manifest says")

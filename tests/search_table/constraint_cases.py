@@ -1,0 +1,195 @@
+"""Search cases: what is forbidden, and what is forced."""
+
+from scripted_search import (
+    ALWAYS_C,
+    BACK_AND_FORTH,
+    BOS,
+    EOS,
+    GARDEN_PATH,
+    UNEQUAL,
+    UNK,
+    A,
+    B,
+    C,
+    always,
+    case,
+)
+
+CASES = [
+    case(
+        f"no {size} tokens occur twice in their order",
+        BACK_AND_FORTH,
+        [[ids]],
+        no_repeat_ngram_size=size,
+    )
+    for size, ids in (
+        (1, [A, B, C]),
+        (2, [A, B, A, C]),
+        (3, [A, B, A, B, C]),
+        (4, [A, B] * 2 + [A]),
+    )
+]
+CASES += [
+    case(
+        "beams repeat nothing either",
+        always({A: 0.5, B: 0.4}),
+        None,
+        no_repeat_ngram_size=2,
+        beam_size=3,
+        num_hypotheses=3,
+    ),
+    case(
+        "a repetition penalty multiplies negative logits",
+        # ln 0.5 × 2 < ln 0.4; of C and A, both penalized, C is the better.
+        always({C: 0.5, A: 0.4}),
+        [[[C, A, C, C, C]]],
+        repetition_penalty=2.0,
+    ),
+    case(
+        "a repetition penalty divides positive logits",
+        # C and A, halved, come behind the four others, of which the lowest ids go first.
+        always({C: 0.5, A: 0.4}),
+        [[[C, A, UNK]]],
+        repetition_penalty=2.0,
+        shift=10.0,
+    ),
+    case(
+        "a repetition penalty below 1 invites repetition",
+        {(0, 0, BOS): {A: 0.9}, (0, 1, A): {B: 0.6, A: 0.3}},
+        [[[A, A]]],
+        repetition_penalty=0.25,
+    ),
+    case(
+        "beams with a repetition penalty",
+        UNEQUAL,
+        None,
+        repetition_penalty=1.5,
+        beam_size=3,
+        num_hypotheses=3,
+    ),
+    case(
+        "a banned token is not generated",
+        {(0, 0, BOS): {A: 0.6, B: 0.3}},
+        [[[B]]],
+        banned_sequences=[[A]],
+    ),
+    case(
+        "of a banned sequence only the whole is banned",
+        {
+            (0, 0, BOS): {A: 0.9},
+            (0, 1, A): {B: 0.6, C: 0.3},
+            (1, 0, BOS): {B: 0.9},
+            (1, 1, B): {A: 0.9},
+            (2, 0, BOS): {A: 0.9},
+            (2, 1, A): {C: 0.9},
+            (2, 2, C): {B: 0.9},
+        },
+        [[[A, C]], [[B, A]], [[A, C, B]]],
+        banned_sequences=[[A, B]],
+    ),
+    case(
+        "banned sequences of several lengths",
+        BACK_AND_FORTH,
+        [[[A, B, C]]],
+        banned_sequences=[[A, B, A], [C, C], [UNK]],
+    ),
+    case(
+        "the beginning of a banned sequence is not the whole",
+        # After one A there are not two.
+        {(0, 0, BOS): {A: 0.9}, (0, 1, A): {B: 0.9}},
+        [[[A, B]]],
+        banned_sequences=[[A, A, B]],
+    ),
+    case(
+        "a banned sequence may end with the end",
+        {(0, 0, BOS): {A: 0.9}, (0, 1, A): {EOS: 0.6, B: 0.3}},
+        [[[A, B]]],
+        banned_sequences=[[A, EOS]],
+    ),
+    case("a forced token", {(0, 0, BOS): {A: 0.9}}, [[[A, C]]], forced_tokens=[[1, C]]),
+    case("a forced end", ALWAYS_C, [[[C, C]]], forced_tokens=[[2, EOS]]),
+    case(
+        "forced tokens in beams",
+        GARDEN_PATH,
+        # A C has 0.5 × 0.25, B C has 0.4 × 0.1 / 6.
+        [[[A, C], [B, C]]],
+        forced_tokens=[[1, C]],
+        beam_size=2,
+        num_hypotheses=2,
+    ),
+    case(
+        "a forced token beats bans and min_length",
+        {(0, 0, BOS): {A: 0.9}, (0, 1, C): {C: 0.9}},
+        [[[C, C]]],
+        banned_sequences=[[C]],
+        no_repeat_ngram_size=1,
+        min_length=4,
+        forced_tokens=[[0, C], [1, C], [2, EOS]],
+    ),
+    case(
+        "each sentence begins with its prefix",
+        {
+            (0, 2, C): {A: 0.8},
+            (1, 0, BOS): {C: 0.9},
+            (2, 1, A): {B: 0.7},
+        },
+        [[[B, C, A]], [[C]], [[A, B]]],
+        prefixes=[[B, C], [], [A]],
+    ),
+    case(
+        "beams go on from a prefix",
+        GARDEN_PATH,
+        [[[A], [A, A]]],
+        prefixes=[[A]],
+        beam_size=2,
+        num_hypotheses=2,
+        length_penalty=0.0,
+    ),
+    case(
+        "a prefix beats a forced token and a ban",
+        {(0, 0, BOS): {C: 0.9}, (1, 0, BOS): {C: 0.9}},
+        [[[B]], [[A]]],
+        prefixes=[[B], []],
+        forced_tokens=[[0, A]],
+        banned_sequences=[[B]],
+    ),
+    case(
+        "a hypothesis that cannot go on is dropped",
+        GARDEN_PATH,
+        [[]],
+        banned_sequences=[[A, token] for token in (UNK, EOS, A, B, C)],
+    ),
+    case(
+        "another beam goes on where one cannot",
+        GARDEN_PATH,
+        [[[B]]],
+        beam_size=2,
+        banned_sequences=[[A, token] for token in (UNK, EOS, A, B, C)],
+    ),
+    case(
+        "only sentences that can go on have hypotheses",
+        {(0, 0, BOS): {A: 0.6, B: 0.3}, (1, 0, BOS): {A: 0.6}, (2, 0, BOS): {C: 0.5, A: 0.4}},
+        [[], [], [[C]]],
+        beam_size=2,
+        prefixes=[[A], [A], []],
+        banned_sequences=[[A, token] for token in (UNK, EOS, A, B, C)],
+    ),
+    case(
+        "several options together",
+        UNEQUAL,
+        None,
+        beam_size=3,
+        num_hypotheses=3,
+        length_penalty=1.0,
+        length_penalty_type="exponent",
+        early_stopping="exact",
+        max_length_ratio=2.0,
+        min_length=2,
+        no_repeat_ngram_size=2,
+        repetition_penalty=1.2,
+        banned_sequences=[[UNK], [B, A]],
+        forced_tokens=[[2, C]],
+        prefixes=[[], [A]],
+        source_lengths=[3, 2],
+    ),
+]
