@@ -31,6 +31,8 @@ TRAIN = [
 TFDS = [*TRAIN, "tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"]
 DEV = [
     *TFDS,
+    # The engine that benchmarks/ measures against.
+    "ctranslate2>=4.8,<5",
     "hypothesis>=6.100,<7",
     "mypy>=1.18,<3",
     "pytest>=8,<10",

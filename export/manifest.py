@@ -16,12 +16,14 @@ FORMAT_VERSION = 2
 MANIFEST_FILE = "manifest.json"
 ENCODER_FILE = "encoder.onnx"
 DECODER_FILE = "decoder.onnx"
+GREEDY_FILE = "greedy.onnx"
 SCORER_FILE = "scorer.onnx"
+WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.model"
 SOURCE_TOKENIZER_FILE = "source_tokenizer.model"
 TARGET_TOKENIZER_FILE = "target_tokenizer.model"
 
-GRAPHS = ("encoder", "decoder", "scorer")
+GRAPHS = ("encoder", "decoder", "greedy", "scorer")
 TARGETS = ("onnxruntime", "portable")
 SIDES = ("source", "target")
 SPECIAL_IDS = ("pad", "unk", "bos", "eos")
@@ -56,17 +58,10 @@ class StoredFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Graph(StoredFile):
-    """One ONNX graph.
-
-    Args:
-        inputs: Its inputs in the order they are declared.
-        outputs: Its outputs likewise.
-        data: Files beside it that hold its weights, where it is too large for one.
-    """
+    """One ONNX graph: its file, and its inputs and outputs in the order they are declared."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
-    data: tuple[StoredFile, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +75,8 @@ class Manifest:
             "portable" where they hold standard operators only.
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.
-        graphs: "encoder", "decoder" and "scorer".
+        graphs: "encoder", "decoder", "greedy" and "scorer".
+        weights: The file beside the graphs that holds their weights.
         tokenizers: SentencePiece models for "source" and "target", the same file where the
             vocabulary is shared.
         max_difference: Largest absolute difference from Keras that the export's check measured.
@@ -98,6 +94,7 @@ class Manifest:
     precision: str
     opset: int
     graphs: Mapping[str, Graph]
+    weights: StoredFile
     tokenizers: Mapping[str, StoredFile]
     max_difference: float
     fallback: str | None = None
@@ -117,6 +114,12 @@ class Manifest:
                 )
         if self.target not in TARGETS:
             raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {self.target!r}.")
+        for side in SIDES:
+            size = self.config.get(f"{side}_vocab_size")
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise ValueError(
+                    f"config must give {side}_vocab_size, the number of {side} ids, got {size!r}."
+                )
         for entry in self.files:
             if os.path.basename(entry.file) != entry.file or entry.file in ("", ".", ".."):
                 raise ValueError(f"file must be a name without a folder, got {entry.file!r}.")
@@ -131,8 +134,7 @@ class Manifest:
     @property
     def files(self) -> list[StoredFile]:
         """Every file that belongs to the artefact beside the manifest."""
-        graphs = [file for graph in self.graphs.values() for file in (graph, *graph.data)]
-        return [*graphs, *self.tokenizers.values()]
+        return [*self.graphs.values(), self.weights, *self.tokenizers.values()]
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> "Manifest":
@@ -234,7 +236,6 @@ def _from_values(values: dict[str, Any]) -> Manifest:
             sha256=str(graph["sha256"]),
             inputs=tuple(map(_tensor, graph["inputs"])),
             outputs=tuple(map(_tensor, graph["outputs"])),
-            data=tuple(map(_stored_file, graph["data"])),
         )
         for name, graph in values["graphs"].items()
     }
@@ -246,6 +247,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         precision=str(values["precision"]),
         opset=int(values["opset"]),
         graphs=graphs,
+        weights=_stored_file(values["weights"]),
         tokenizers=tokenizers,
         max_difference=float(values["max_difference"]),
         fallback=values.get("fallback"),

@@ -1,6 +1,7 @@
 """Imports point one way, as the design says: each file imports only what stands left of it."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,13 @@ ORDER = (
 )
 LEVEL = {part: level for level, parts in enumerate(ORDER) for part in parts}
 RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece"}
+# What the runtime shares with the Keras side: plain Python and numpy.
+SHARED = {
+    "keras_transformer.decoding.inputs",
+    "keras_transformer.decoding.options",
+    "keras_transformer.decoding.sampling",
+    "keras_transformer.special_ids",
+}
 # The package itself loads its public names lazily: tests/test_package.py looks at that.
 PACKAGE = ROOT / "keras_transformer" / "__init__.py"
 CORE_FILES = sorted(set((ROOT / "keras_transformer").rglob("*.py")) - {PACKAGE})
@@ -95,6 +103,8 @@ def runtime_complaints(name: str, module: str) -> list[str]:
     inside = ("keras_transformer.export.runtime", "keras_transformer.export.manifest")
     if top in RUNTIME_PACKAGES | sys.stdlib_module_names or name.startswith(inside):
         return []
+    if name in SHARED or name.rpartition(".")[0] in SHARED:
+        return []
     return [f"{module} imports {name}: the runtime needs {', '.join(sorted(RUNTIME_PACKAGES))}"]
 
 
@@ -123,6 +133,11 @@ def test_imports_point_one_way(path: Path) -> None:
         ("keras_transformer.export.runtime.search", "import keras"),
         ("keras_transformer.export.runtime.search", "from ..onnx import graphs"),
         ("keras_transformer.export.runtime.search", "import keras_transformer.config"),
+        (
+            "keras_transformer.export.runtime.search",
+            "from keras_transformer.decoding.search import search",
+        ),
+        ("keras_transformer.export.runtime.search", "from keras_transformer import decoding"),
     ],
 )
 def test_a_wrong_import_is_found(module: str, source: str) -> None:
@@ -143,6 +158,10 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
             "keras_transformer.export.runtime.search",
             "import os, numpy as np\nfrom .. import manifest",
         ),
+        (
+            "keras_transformer.export.runtime.search",
+            "from keras_transformer.decoding.options import SearchOptions",
+        ),
     ],
 )
 def test_a_right_import_passes(module: str, source: str) -> None:
@@ -153,3 +172,29 @@ def test_relative_imports_of_a_package_count_from_itself() -> None:
     source = "from .search import search"
     module = "keras_transformer.decoding"
     assert list(imports(source, module, is_package=True)) == [(f"{module}.search.search", False)]
+
+
+LOADED = """
+import sys
+
+import numpy, onnxruntime, sentencepiece
+
+before = set(sys.modules)
+import keras_transformer.export.runtime.translator
+
+print(*sorted(set(sys.modules) - before), sep="\\n")
+"""
+
+
+def test_the_runtime_loads_its_three_packages_and_plain_python_only() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
+    )
+    loaded = set(result.stdout.split())
+    others = {name for name in loaded if not name.startswith("keras_transformer")}
+    foreign = {name for name in others if name.partition(".")[0] not in sys.stdlib_module_names}
+    # A submodule of theirs may come later, but no other package.
+    assert {name.partition(".")[0] for name in foreign} <= RUNTIME_PACKAGES
+    ours = {name for name in loaded if name.startswith("keras_transformer.")}
+    ours = {name for name in ours if not name.startswith("keras_transformer.export")}
+    assert ours == SHARED | {"keras_transformer.decoding"}

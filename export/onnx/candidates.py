@@ -12,8 +12,8 @@ from .operators import onnx_operator
 _SMALLEST_DIVIDED = 512
 
 
-def best_candidates(
-    logits: tf.Tensor, vocabulary: int, count: tf.Tensor, totals: tf.Tensor, rank_beams: tf.Tensor
+def best_continuations(
+    logits: tf.Tensor, vocabulary: int, count: tf.Tensor, totals: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Selects the best continuations of each sentence, exactly.
 
@@ -23,26 +23,27 @@ def best_candidates(
         logits: float32 `(rows, vocabulary)`.
         vocabulary: Their width.
         count: int64 `(1,)`, how many; fewer leave where there are fewer.
-        totals: float32 `(batch, beams)`, log-probability of each row so far.
-        rank_beams: Boolean scalar. False where there is one beam and logits will do as values:
-            it saves the softmax.
+        totals: float32 `(batch, beams)`, log-probability of each row so far, in nats.
 
     Returns:
         int32 ids, float32 values and int32 beams, all `(batch, count)`, best first: the value is
-        the log-probability of the beam continued by the id, or the id's logit.
+        the log-probability of the beam continued by the id.
     """
-    in_row = tf.minimum(count, vocabulary)
+    ids, values = best_tokens(logits, vocabulary, count)
+    return _rank_beams(_log_softmax(logits, values), ids, totals, count)
+
+
+def best_tokens(
+    logits: tf.Tensor, vocabulary: int, count: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Selects the largest logits of each row: int32 ids and float32 values `(rows, count)`."""
+    count = tf.minimum(count, vocabulary)
     width = block_width(vocabulary)
     if width == vocabulary:
-        values, ids = _top_k(logits, in_row)
+        values, ids = _top_k(logits, count)
     else:
-        values, ids = _top_k_by_blocks(logits, vocabulary, width, in_row)
-    ids = tf.cast(ids, tf.int32)
-    return tf.cond(
-        rank_beams,
-        lambda: _rank_beams(values - _log_sum_exp(logits, values), ids, totals, count),
-        lambda: (ids, values, tf.zeros_like(ids)),
-    )
+        values, ids = _top_k_by_blocks(logits, vocabulary, width, count)
+    return tf.cast(ids, tf.int32), values
 
 
 def _rank_beams(
@@ -93,15 +94,17 @@ def _top_k_by_blocks(
     best, _ = onnx_operator(
         "TopK", [best, taken], [(tf.int64, (None, None)), (tf.int64, (None, None))], largest=0
     )
-    [chosen] = onnx_operator(
-        "GatherND", [blocks, best[:, :, None]], [(tf.float32, (None, None, width))], batch_dims=1
+    [places] = onnx_operator(
+        "Unsqueeze", [best, tf.constant([2], tf.int64)], [(tf.int64, (None, None, 1))]
     )
-    chosen = tf.reshape(chosen, tf.stack([tf.shape(logits)[0], -1]))
+    [chosen] = onnx_operator(
+        "GatherND", [blocks, places], [(tf.float32, (None, None, width))], batch_dims=1
+    )
+    chosen = _keep_rows(chosen)
     if vocabulary % width:
         chosen = tf.concat([chosen, logits[:, number * width :]], axis=1)
-        best = tf.concat(
-            [best, tf.fill(tf.stack([tf.shape(best)[0], 1]), tf.cast(number, tf.int64))], 1
-        )
+        tail = tf.fill(tf.stack([tf.shape(best)[0], 1]), tf.cast(number, tf.int64))
+        best = tf.concat([best, tail], axis=1)
     values, places = _top_k(chosen, count)
     [block] = onnx_operator(
         "GatherElements", [best, places // width], [(tf.int64, (None, None))], axis=1
@@ -109,15 +112,24 @@ def _top_k_by_blocks(
     return values, block * width + places % width
 
 
+def _keep_rows(values: tf.Tensor) -> tf.Tensor:
+    """Flattens all axes but the first; unlike tf.reshape, ONNX needs no other node for it."""
+    shape = tf.constant([0, -1], tf.int64)
+    [flat] = onnx_operator("Reshape", [values, shape], [(values.dtype, (None, None))])
+    return flat
+
+
 def _top_k(values: tf.Tensor, count: tf.Tensor) -> list[tf.Tensor]:
     outputs = [(tf.float32, (None, None)), (tf.int64, (None, None))]
     return onnx_operator("TopK", [values, count], outputs)
 
 
-def _log_sum_exp(logits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Returns log Σ exp(logit) `(rows, 1)`; `values` holds each row's largest logit first.
+def _log_softmax(logits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probabilities of `values`, of which each row's largest logit is the first.
 
     Written out, as ReduceLogSumExp is many times slower in onnxruntime.
     """
     largest = values[:, :1]
-    return largest + tf.math.log(tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True))
+    total = tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True)
+    # Not the other way round: the logarithm would be rounded to a large logit's precision.
+    return values - largest - tf.math.log(total)

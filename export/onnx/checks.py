@@ -12,8 +12,8 @@ from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
-from ..manifest import GRAPHS, Manifest
-from ..runtime.sessions import Session, open_session
+from ..manifest import Manifest
+from ..runtime.sessions import open_session
 from ..runtime.top_k import log_softmax
 from .operators import MICROSOFT
 
@@ -78,19 +78,20 @@ def check_numbers(
     source_ids = _random_sources(model.config, random)
     cross = [(np.asarray(key), np.asarray(value)) for key, value in model.encode(source_ids)]
     given = {"source_mask": (source_ids != PAD_ID).astype(np.int32), **_by_name("cross", cross)}
-    encoder, decoder, scorer = (
-        open_session(manifest, directory, name, threads=1) for name in GRAPHS
+    encoder, decoder, greedy, scorer = (
+        _Graph(manifest, directory, name) for name in ("encoder", "decoder", "greedy", "scorer")
     )
     compare = Comparison(tolerance)
-    compare(_run(encoder, {"source_ids": source_ids}), _by_name("cross", cross))
+    compare(encoder.run({"source_ids": source_ids}), _by_name("cross", cross))
     steps = min(_STEPS, model.config.max_positions or _STEPS)
     ids = random.integers(EOS_ID + 1, model.config.target_vocab_size, (steps, *_ROWS), np.int32)
     ids[0] = BOS_ID
     parents = random.integers(0, _BEAMS, (steps, *_ROWS), np.int32)
     _check_decoder(model, decoder, given, cross, ids, parents, compare)
+    _check_decoder(model, greedy, given, cross, ids[:, :, :1], 0 * parents[:, :, :1], compare)
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
     expected = model.align(target_ids, labels, padding_mask(source_ids), cross)
-    found = _run(scorer, {"target_ids": target_ids, "labels": labels, **given})
+    found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
     names = ("log_probabilities", "attention")
     compare(found, dict(zip(names, map(np.asarray, expected), strict=True)))
     return compare.largest
@@ -98,7 +99,7 @@ def check_numbers(
 
 def _check_decoder(
     model: Transformer,
-    decoder: Session,
+    decoder: "_Graph",
     given: Arrays,
     cross: list[Any],
     ids: np.ndarray,
@@ -112,8 +113,8 @@ def _check_decoder(
     steps, batch, beams = ids.shape
     # One place more than needed: the graph must leave it alone.
     specs = model.empty_caches(batch * beams, steps + 1)
-    caches = [tuple(map(np.asarray, pair)) for pair in specs]
-    buffers = {name: value.copy() for name, value in _by_name("cache", caches).items()}
+    caches: list[Any] = [tuple(map(np.asarray, pair)) for pair in specs]
+    buffers = decoder.typed({name: v.copy() for name, v in _by_name("cache", caches).items()})
     cache_beams = np.zeros((batch, beams, steps + 1), np.int32)
     totals = -np.arange(batch * beams, dtype=np.float32).reshape(batch, beams)
     keep_mask = given["source_mask"].astype(bool)
@@ -125,15 +126,17 @@ def _check_decoder(
             "step": np.array([step], np.int32),
             "beam_size": np.array([beams], np.int32),
             "num_candidates": np.array([_CANDIDATES], np.int64),
-            "rank_beams": np.array(True),
             "totals": totals,
             "cache_beams": cache_beams,
             **given,
         }
-        found = _run_in_place(decoder, inputs, buffers, model.config.target_vocab_size)
-        extended = log_softmax(np.asarray(logits)) + totals.reshape(-1, 1)
-        values = -np.sort(-extended.reshape(batch, -1), axis=1)[:, :_CANDIDATES]
-        compare(found, {"logits": np.asarray(logits), "candidate_values": values})
+        found = decoder.run_in_place(inputs, buffers)
+        logits = np.asarray(logits)
+        ranked = logits
+        if "totals" in decoder.inputs:
+            ranked = (log_softmax(logits) + totals.reshape(-1, 1)).reshape(batch, -1)
+        values = -np.sort(-ranked, axis=1)[:, :_CANDIDATES]
+        compare(found, {"logits": logits, "candidate_values": values})
         order = parents[step]
         moved = (np.arange(batch)[:, None] * beams + order).ravel()
         caches = [tuple(np.asarray(part)[moved] for part in pair) for pair in caches]
@@ -141,21 +144,44 @@ def _check_decoder(
         cache_beams[:, :, step] = order
 
 
-def _run_in_place(decoder: Session, inputs: Arrays, buffers: Arrays, vocabulary: int) -> Arrays:
-    """Runs one step whose new caches are written where the old ones stand, as the runtime does."""
-    rows = len(inputs["target_ids"])
-    outputs = {
-        "logits": np.empty((rows, vocabulary), np.float32),
-        "candidate_values": np.empty((len(inputs["totals"]), _CANDIDATES), np.float32),
-        **{f"new_{name}": buffer for name, buffer in buffers.items()},
-    }
-    binding = decoder.io_binding()
-    for name, value in {**inputs, **buffers}.items():
-        binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
-    for name, value in outputs.items():
-        binding.bind_output(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
-    decoder.run_with_iobinding(binding)
-    return outputs
+class _Graph:
+    """One graph of the artefact, run by names; what it does not take is left out."""
+
+    def __init__(self, manifest: Manifest, directory: Path, name: str) -> None:
+        self._session = open_session(manifest, directory, name, threads=1)
+        graph = manifest.graphs[name]
+        self.inputs = {spec.name: np.dtype(spec.dtype) for spec in graph.inputs}
+        self._outputs = [spec.name for spec in graph.outputs]
+
+    def typed(self, arrays: Arrays) -> Arrays:
+        """Returns the arrays that are inputs, in the inputs' types."""
+        return {
+            name: np.ascontiguousarray(value, self.inputs[name])
+            for name, value in arrays.items()
+            if name in self.inputs
+        }
+
+    def run(self, inputs: Arrays) -> Arrays:
+        """Runs the graph."""
+        found = self._session.run(self._outputs, self.typed(inputs))
+        return dict(zip(self._outputs, found, strict=True))
+
+    def run_in_place(self, inputs: Arrays, buffers: Arrays) -> Arrays:
+        """Runs one step whose new caches are written where the old ones stand."""
+        binding = self._session.io_binding()
+        given = {**self.typed(inputs), **buffers}
+        for name, value in given.items():
+            binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
+        for name, value in buffers.items():
+            binding.bind_output(
+                f"new_{name}", "cpu", 0, value.dtype.type, value.shape, value.ctypes.data
+            )
+        names = ("logits", "candidate_values")
+        for name in names:
+            binding.bind_output(name, "cpu")
+        self._session.run_with_iobinding(binding)
+        # Those that are bound without memory come last.
+        return dict(zip(names, binding.copy_outputs_to_cpu()[-len(names) :], strict=True))
 
 
 def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:
@@ -174,11 +200,6 @@ def _by_name(prefix: str, pairs: list[Any]) -> Arrays:
     for layer, (key, value) in enumerate(pairs):
         named[f"{prefix}_key_{layer}"], named[f"{prefix}_value_{layer}"] = key, value
     return named
-
-
-def _run(session: Session, inputs: Arrays) -> Arrays:
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, inputs), strict=True))
 
 
 class Comparison:

@@ -14,7 +14,6 @@ from types import ModuleType
 
 try:
     import keras
-    import onnx
 
     from . import fused, portable
     from .checks import check_numbers, check_operators
@@ -23,9 +22,13 @@ try:
         decoder_specs,
         encoder_graph,
         encoder_specs,
+        greedy_graph,
+        greedy_specs,
         scorer_graph,
         scorer_specs,
     )
+    from .precision import PRECISIONS, in_precision, in_precision_spec, tolerance_of
+    from .weights_file import save_graphs
 except ModuleNotFoundError as error:
     raise ImportError(
         f'export_onnx needs {error.name}: install it with `pip install "keras-transformer[train]"`.'
@@ -38,12 +41,14 @@ from keras_transformer.text.tokenizer import Tokenizer
 from ..manifest import (
     DECODER_FILE,
     ENCODER_FILE,
+    GREEDY_FILE,
     MANIFEST_FILE,
     SCORER_FILE,
     SOURCE_TOKENIZER_FILE,
     TARGET_TOKENIZER_FILE,
     TARGETS,
     TOKENIZER_FILE,
+    WEIGHTS_FILE,
     Graph,
     Manifest,
     StoredFile,
@@ -51,6 +56,12 @@ from ..manifest import (
 )
 
 _LOWEST_OPSET = 18
+_FILES = {
+    "encoder": ENCODER_FILE,
+    "decoder": DECODER_FILE,
+    "greedy": GREEDY_FILE,
+    "scorer": SCORER_FILE,
+}
 
 
 def export_onnx(
@@ -77,7 +88,9 @@ def export_onnx(
         target: "onnxruntime" for graphs with its fused operators, the fastest there; "portable" for
             standard ONNX operators only, for other runtimes. A model that the fused operators
             cannot hold becomes portable either way, and the manifest says why.
-        quantize: How to make weights smaller: "int8", "float16", or None.
+        quantize: How to make weights smaller, or None: "int8" (see `quantization.py`),
+            "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
+            depend a little on the others in its batch, or "float16", for GPUs.
         opset: ONNX operator set, 18 or newer.
         overwrite: Replace the directory where it exists.
 
@@ -116,11 +129,30 @@ class _Form:
             raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {target!r}.")
         if opset < _LOWEST_OPSET:
             raise ValueError(f"opset must be at least {_LOWEST_OPSET}, got {opset}.")
-        reason = fused.why_not(model.config) if target == "onnxruntime" else None
-        return cls("portable" if reason else target, quantize or "float32", opset, reason)
+        precision = "float32" if quantize is None else quantize
+        if precision not in PRECISIONS:
+            raise ValueError(
+                f"quantize must be one of {', '.join(PRECISIONS[1:])} or None, got {quantize!r}."
+            )
+        if target == "portable" and precision.startswith("int8"):
+            raise ValueError(
+                f"quantize={quantize!r} needs onnxruntime's operators: give target='onnxruntime'."
+            )
+        reason = None
+        if target == "onnxruntime":
+            reason = fused.why_not(model.config)
+            if precision == "float16":
+                reason = "onnxruntime's fused operators have no float16 form for every provider"
+        return cls("portable" if reason else target, precision, opset, reason)
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether the graphs hold standard operators only; int8 has some of onnxruntime's own."""
+        return self.target == "portable" and not self.precision.startswith("int8")
 
     @property
     def module(self) -> ModuleType:
+        """What the graphs are traced from."""
         return fused if self.target == "onnxruntime" else portable
 
 
@@ -179,12 +211,13 @@ def _write(
     form: _Form,
 ) -> None:
     graphs = {
-        ENCODER_FILE: encoder_graph(model, form.module, form.opset),
-        DECODER_FILE: decoder_graph(model, form.module, form.opset),
-        SCORER_FILE: scorer_graph(model, form.opset),
+        "encoder": encoder_graph(model, form.module, form.opset),
+        "decoder": decoder_graph(model, form.module, form.opset),
+        "greedy": greedy_graph(model, form.module, form.opset),
+        "scorer": scorer_graph(model, form.module, form.opset),
     }
-    for file, graph in graphs.items():
-        onnx.save(graph, str(directory / file))
+    graphs = {name: in_precision(graph, name, form.precision) for name, graph in graphs.items()}
+    save_graphs({_FILES[name]: graph for name, graph in graphs.items()}, directory, WEIGHTS_FILE)
     if target_tokenizer is None:
         names = {"source": TOKENIZER_FILE, "target": TOKENIZER_FILE}
         tokenizer.save(directory / TOKENIZER_FILE)
@@ -194,8 +227,8 @@ def _write(
         target_tokenizer.save(directory / TARGET_TOKENIZER_FILE)
     manifest = _describe(model, directory, names, form)
     for graph in manifest.graphs.values():
-        check_operators(directory / graph.file, portable=form.target == "portable")
-    difference = check_numbers(model, manifest, directory)
+        check_operators(directory / graph.file, portable=form.is_standard)
+    difference = check_numbers(model, manifest, directory, tolerance_of(form.precision))
     replace(manifest, max_difference=difference).write(directory)
     Manifest.read(directory).verify(directory)
 
@@ -203,18 +236,21 @@ def _write(
 def _describe(
     model: Transformer, directory: Path, tokenizer_files: dict[str, str], form: _Form
 ) -> Manifest:
-    graphs = {}
-    for name, file, (inputs, outputs) in (
-        ("encoder", ENCODER_FILE, encoder_specs(model.config)),
-        ("decoder", DECODER_FILE, decoder_specs(model.config)),
-        ("scorer", SCORER_FILE, scorer_specs(model.config)),
-    ):
-        graphs[name] = Graph(
-            file=file,
-            sha256=sha256_of(directory / file),
-            inputs=tuple(inputs),
-            outputs=tuple(outputs),
+    specs = {
+        "encoder": encoder_specs(model.config),
+        "decoder": decoder_specs(model.config),
+        "greedy": greedy_specs(model.config),
+        "scorer": scorer_specs(model.config),
+    }
+    graphs = {
+        name: Graph(
+            file=_FILES[name],
+            sha256=sha256_of(directory / _FILES[name]),
+            inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
+            outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
         )
+        for name, (inputs, outputs) in specs.items()
+    }
     packages = ("keras-transformer", "tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(
         config=model.config.to_dict(),
@@ -223,6 +259,7 @@ def _describe(
         precision=form.precision,
         opset=form.opset,
         graphs=graphs,
+        weights=StoredFile(file=WEIGHTS_FILE, sha256=sha256_of(directory / WEIGHTS_FILE)),
         tokenizers={
             side: StoredFile(file=file, sha256=sha256_of(directory / file))
             for side, file in tokenizer_files.items()

@@ -10,12 +10,14 @@ from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import PAD_ID
 
 from .fused_layers import (
+    MASKED,
     KeysValues,
     Linear,
     Project,
     SubLayer,
     apply_linear,
     cached_self_attention,
+    embed,
     multi_head_attention,
     query_projection,
     run_sub_layers,
@@ -95,26 +97,28 @@ def decode_step(
     model: Transformer,
     target_ids: tf.Tensor,
     step: tf.Tensor,
-    beam_size: tf.Tensor,
     source_mask: tf.Tensor,
-    cache_beams: tf.Tensor,
     cross: list[KeysValues],
     caches: list[KeysValues],
+    beams: tuple[tf.Tensor, tf.Tensor] | None,
 ) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the logits of one decoder step and the caches; `graphs.decoder_specs` has the shapes.
 
     Unlike `Transformer.decode_step` it writes the caches in place and reads each earlier token
-    from the row that `cache_beams` names, so that no cache is ever copied or reordered.
+    from the row that `beams`, the graph's beam_size and cache_beams, names, so that no cache is
+    ever copied or reordered. With one row a sentence `beams` is None.
     """
     parts, blocks = model._parts, model._parts["decoder"].blocks
-    embedded = parts["target_tokens"](target_ids) + parts["target_positions"].encode(step)
-    queries_shape = tf.stack(
-        [tf.shape(source_mask)[0], -1, model.config.num_heads * model.config.key_dim]
-    )
-    sub_layers, new_caches = [], []
+    embedded = embed(parts["target_tokens"], target_ids)
+    embedded += parts["target_positions"].encode(step)
+    beam_size = tf.constant([1], tf.int64) if beams is None else tf.cast(beams[0], tf.int64)
+    width = model.config.num_heads * model.config.key_dim
+    queries_shape = tf.concat([[-1], beam_size, [width]], axis=0)
+    sub_layers: list[SubLayer] = []
+    new_caches: list[KeysValues] = []
     for block, keys_values, cache in zip(blocks, cross, caches, strict=True):
         sub_layers += [
-            _cached_attention(block, cache, step, beam_size, cache_beams, new_caches),
+            _cached_attention(block, cache, step, beams, new_caches),
             _cross_attention(block, keys_values, source_mask, queries_shape),
             _feed_forward(block),
         ]
@@ -122,12 +126,76 @@ def decode_step(
     return _to_logits(parts, states), new_caches
 
 
+def align(
+    model: Transformer,
+    target_ids: tf.Tensor,
+    labels: tf.Tensor,
+    source_mask: tf.Tensor,
+    cross: list[KeysValues],
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Scores given translations; see `Transformer.align`. Padding must stand on the right."""
+    parts, shape = model._parts, tf.shape(target_ids)
+    embedded = embed(parts["target_tokens"], target_ids)
+    embedded += parts["target_positions"].encode(tf.range(shape[1]))
+    sub_layers: list[SubLayer] = []
+    weights: list[tf.Tensor] = []
+    for block, keys_values in zip(parts["decoder"].blocks, cross, strict=True):
+        sub_layers += [
+            _causal_attention(block, shape),
+            _visible_attention(block, keys_values, source_mask, shape, weights),
+            _feed_forward(block),
+        ]
+    states = tf.reshape(embedded, (-1, model.config.model_dim))
+    states = run_sub_layers(states, sub_layers, parts["decoder"].final_norm)
+    logits = _to_logits(parts, states)
+    largest = tf.reduce_max(logits, axis=1, keepdims=True)
+    total = tf.math.log(tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True))
+    chosen = tf.gather(logits, tf.reshape(labels, (-1, 1)), batch_dims=1)
+    log_probabilities = tf.reshape(chosen - largest - total, shape)
+    return log_probabilities, tf.add_n(weights) / len(weights)
+
+
+def _causal_attention(block: Any, shape: tf.Tensor) -> SubLayer:
+    attention = block.self_attention
+    packed = self_attention_projection(attention)
+
+    def run(project: Project) -> tf.Tensor:
+        states = tf.reshape(project(packed), (shape[0], shape[1], packed.bias.size))
+        # Padding comes after all real tokens, which look back only: it needs no mask of its own.
+        query, key, value = tf.split(states, 3, axis=2)
+        return multi_head_attention(query, key, value, None, attention.num_heads)
+
+    return SubLayer(block.self_attention_residual, run, Linear.of(attention.output_linear))
+
+
+def _visible_attention(
+    block: Any,
+    cross: KeysValues,
+    source_mask: tf.Tensor,
+    shape: tf.Tensor,
+    weights: list[tf.Tensor],
+) -> SubLayer:
+    """Attends to the source and adds the mean of the heads' weights to `weights`."""
+    attention = block.cross_attention
+    projection = query_projection(attention)
+    sizes = (shape[0], shape[1], attention.num_heads, attention.key_dim)
+
+    def run(project: Project) -> tf.Tensor:
+        query = tf.transpose(tf.reshape(project(projection), sizes), (0, 2, 1, 3))
+        hidden = tf.cast(1 - source_mask, tf.float32)[:, None, None, :] * MASKED
+        found = tf.nn.softmax(tf.matmul(query, cross[0], transpose_b=True) + hidden)
+        weights.append(tf.reduce_mean(found, axis=1))
+        heads = tf.transpose(tf.matmul(found, cross[1]), (0, 2, 1, 3))
+        return tf.reshape(heads, (-1, projection.bias.size))
+
+    return SubLayer(block.cross_attention_residual, run, Linear.of(attention.output_linear))
+
+
 def _cached_attention(
     block: Any,
     cache: KeysValues,
     step: tf.Tensor,
-    beam_size: tf.Tensor,
-    cache_beams: tf.Tensor,
+    beams: tuple[tf.Tensor, tf.Tensor] | None,
     new_caches: list[KeysValues],
 ) -> SubLayer:
     attention = block.self_attention
@@ -135,7 +203,7 @@ def _cached_attention(
 
     def run(project: Project) -> tf.Tensor:
         heads, new_cache = cached_self_attention(
-            project(packed), cache, step, beam_size, cache_beams, attention.num_heads
+            project(packed), cache, step, beams, attention.num_heads
         )
         new_caches.append(new_cache)
         return heads

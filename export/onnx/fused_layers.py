@@ -3,6 +3,7 @@ states `(rows, model_dim)` go from sub-layer to sub-layer with few, large operat
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import tensorflow as tf
 from .operators import MICROSOFT, onnx_operator
 
 # What a masked score is set to: far below any score, far above float32's limit.
-_MASKED = -1e9
+MASKED = -1e9
 
 KeysValues = tuple[tf.Tensor, tf.Tensor]
 
@@ -74,7 +75,7 @@ def run_sub_layers(
     if final_norm is not None:
         for layer in sub_layers:
             inputs = layer_norm(states, layer.residual.layer_norm)
-            hidden = layer.run(lambda linear, inputs=inputs: apply_linear(inputs, linear))
+            hidden = layer.run(partial(apply_linear, inputs))
             states = gemm(hidden, layer.output.kernel, states) + layer.output.bias
         return layer_norm(states, final_norm)
     return _run_post_norm(states, sub_layers)
@@ -102,6 +103,12 @@ def _run_post_norm(states: tf.Tensor, sub_layers: Sequence[SubLayer]) -> tf.Tens
         joined = gemm(hidden, layer.output.kernel, states)
         states = layer_norm(joined, layer.residual.layer_norm, carried)
     return states
+
+
+def embed(tokens: Any, ids: tf.Tensor) -> tf.Tensor:
+    """Looks ids up in a `TokenEmbedding`, which checks them for negative ones besides."""
+    scale = float(tokens.model_dim) ** 0.5
+    return tf.gather(tf.constant(weight_array(tokens.matrix)), ids) * scale
 
 
 def gemm(states: tf.Tensor, kernel: np.ndarray, added: tf.Tensor) -> tf.Tensor:
@@ -144,7 +151,11 @@ def query_projection(attention: Any) -> Linear:
 
 
 def multi_head_attention(
-    query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, keep_mask: tf.Tensor, num_heads: int
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    keep_mask: tf.Tensor | None,
+    num_heads: int,
 ) -> tf.Tensor:
     """Attends from queries `(batch, queries, heads * width)`, already scaled.
 
@@ -152,7 +163,8 @@ def multi_head_attention(
         query: Projected queries.
         key: `(batch, keys, heads * width)` or `(batch, heads, keys, width)`.
         value: As `key`.
-        keep_mask: int32 `(batch, keys)`, 1 where a key may be attended to.
+        keep_mask: int32 `(batch, keys)`, 1 where a key may be attended to; None for causal
+            attention: each query to the keys up to its own place.
         num_heads: Heads.
 
     Returns:
@@ -165,7 +177,8 @@ def multi_head_attention(
         domain=MICROSOFT,
         num_heads=num_heads,
         scale=1.0,
-        mask_filter_value=_MASKED,
+        mask_filter_value=MASKED,
+        unidirectional=int(keep_mask is None),
     )
     return tf.reshape(heads, (-1, query.shape[-1]))
 
@@ -174,8 +187,7 @@ def cached_self_attention(
     packed: tf.Tensor,
     cache: KeysValues,
     step: tf.Tensor,
-    beam_size: tf.Tensor,
-    cache_beams: tf.Tensor,
+    beams: tuple[tf.Tensor, tf.Tensor] | None,
     num_heads: int,
 ) -> tuple[tf.Tensor, KeysValues]:
     """Attends from one new token of each row to those before it and to itself.
@@ -184,8 +196,8 @@ def cached_self_attention(
         packed: Queries, keys and values `(rows, 3 * heads * width)`, queries already scaled.
         cache: Keys and values `(rows, heads, cache_length, width)`, written in place.
         step: int32 `(1,)`, tokens already in the cache.
-        beam_size: int32 `(1,)`, rows of a sentence.
-        cache_beams: int32 `(batch, beam_size, cache_length)`, whose row holds each earlier token.
+        beams: int32 `(1,)`, rows of a sentence, and int32 `(batch, beams, cache_length)`, whose row
+            holds each earlier token; None where a sentence has one row, which is faster.
         num_heads: Heads.
 
     Returns:
@@ -196,7 +208,7 @@ def cached_self_attention(
     stored = (tf.float32, (None, num_heads, None, width // num_heads))
     heads, keys, values = onnx_operator(
         "DecoderMaskedMultiHeadAttention",
-        [query, key, value, None, None, *cache, step, beam_size, cache_beams],
+        [query, key, value, None, None, *cache, step, *(beams or ())],
         [(tf.float32, (None, 1, width)), stored, stored],
         domain=MICROSOFT,
         num_heads=num_heads,

@@ -8,6 +8,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -20,8 +21,7 @@ from onnx.numpy_helper import to_array
 from keras_transformer.models.transformer import Transformer
 
 from ..manifest import TensorSpec
-from . import portable
-from .candidates import best_candidates
+from .candidates import best_continuations, best_tokens
 from .operators import MARKER_HANDLERS
 
 _OUR_PRODUCER = "keras-transformer"
@@ -42,13 +42,12 @@ def encoder_specs(config: Any) -> Specs:
 
 
 def decoder_specs(config: Any) -> Specs:
-    """Returns the decoder graph's inputs and outputs; rows = batch × beam_size."""
+    """Returns the decoder graph's inputs and outputs; rows = batch × beams."""
     inputs = [
         TensorSpec(name="target_ids", dtype="int32", shape=("rows",)),
         TensorSpec(name="step", dtype="int32", shape=(1,)),
         TensorSpec(name="beam_size", dtype="int32", shape=(1,)),
         TensorSpec(name="num_candidates", dtype="int64", shape=(1,)),
-        TensorSpec(name="rank_beams", dtype="bool", shape=()),
         TensorSpec(name="totals", dtype="float32", shape=("batch", "beams")),
         TensorSpec(name="source_mask", dtype="int32", shape=("batch", "source_length")),
         TensorSpec(name="cache_beams", dtype="int32", shape=("batch", "beams", "cache_length")),
@@ -62,6 +61,20 @@ def decoder_specs(config: Any) -> Specs:
         TensorSpec(name="logits", dtype="float32", shape=("rows", config.target_vocab_size)),
         *_layer_specs(config, "new_cache", "rows", "cache_length"),
     ]
+    return inputs, outputs
+
+
+def greedy_specs(config: Any) -> Specs:
+    """Returns the greedy graph's inputs and outputs: the decoder's, with one row a sentence."""
+    left_out = ("beam_size", "totals", "cache_beams", "candidate_beams")
+    inputs, outputs = (
+        [
+            replace(spec, shape=tuple("batch" if size == "rows" else size for size in spec.shape))
+            for spec in specs
+            if spec.name not in left_out
+        ]
+        for specs in decoder_specs(config)
+    )
     return inputs, outputs
 
 
@@ -110,7 +123,7 @@ def encoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
 
 
 def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
-    """Traces one decoder step: last tokens and caches → candidates and caches with one more place.
+    """Traces one decoder step: newest tokens and caches → candidates, and one more place filled.
 
     Args:
         model: A float32 model.
@@ -121,26 +134,15 @@ def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
 
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
-        logits, new_caches = target.decode_step(
-            model,
-            *(
-                given[name]
-                for name in ("target_ids", "step", "beam_size", "source_mask", "cache_beams")
-            ),
-            _pairs(given, "cross"),
-            _pairs(given, "cache"),
-        )
-        ids, values, beams = best_candidates(
-            logits,
-            model.config.target_vocab_size,
-            given["num_candidates"],
-            given["totals"],
-            given["rank_beams"],
+        beams = (given["beam_size"], given["cache_beams"])
+        logits, new_caches = _decode_step(model, target, given, beams)
+        ids, values, parents = best_continuations(
+            logits, model.config.target_vocab_size, given["num_candidates"], given["totals"]
         )
         return {
             "candidate_ids": ids,
             "candidate_values": values,
-            "candidate_beams": beams,
+            "candidate_beams": parents,
             "logits": logits,
             **_named("new_cache", new_caches),
         }
@@ -148,24 +150,60 @@ def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
     return _convert(step, specs, opset, target.DOMAINS)
 
 
-def scorer_graph(model: Transformer, opset: int) -> onnx.ModelProto:
+def greedy_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
+    """Traces the decoder step of greedy search, which needs neither beams nor a softmax.
+
+    Args:
+        model: A float32 model.
+        target: As for `decoder_graph`.
+        opset: ONNX operator set, 18 or newer.
+    """
+    specs = greedy_specs(model.config)
+
+    def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
+        logits, new_caches = _decode_step(model, target, given, None)
+        ids, values = best_tokens(logits, model.config.target_vocab_size, given["num_candidates"])
+        return {
+            "candidate_ids": ids,
+            "candidate_values": values,
+            "logits": logits,
+            **_named("new_cache", new_caches),
+        }
+
+    return _convert(step, specs, opset, target.DOMAINS)
+
+
+def _decode_step(
+    model: Transformer,
+    target: ModuleType,
+    given: dict[str, tf.Tensor],
+    beams: tuple[tf.Tensor, tf.Tensor] | None,
+) -> tuple[tf.Tensor, list[tuple[tf.Tensor, tf.Tensor]]]:
+    names = ("target_ids", "step", "source_mask")
+    cross, caches = _pairs(given, "cross"), _pairs(given, "cache")
+    return target.decode_step(model, *(given[name] for name in names), cross, caches, beams)
+
+
+def scorer_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
     """Traces given translations → their tokens' log-probabilities and attention to the source.
 
     Args:
         model: A float32 model.
+        target: The module whose `align` is traced: `fused` or `portable`.
         opset: ONNX operator set, 18 or newer.
     """
     specs = scorer_specs(model.config)
 
     def score(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
-        keep_mask = tf.cast(given["source_mask"], tf.bool)
-        log_probabilities, attention = model.align(
-            given["target_ids"], given["labels"], keep_mask, _pairs(given, "cross")
+        names = ("target_ids", "labels", "source_mask")
+        log_probabilities, attention = target.align(
+            model, *(given[name] for name in names), _pairs(given, "cross")
         )
         return {"log_probabilities": log_probabilities, "attention": attention}
 
-    return _convert(score, specs, opset, portable.DOMAINS)
+    return _convert(score, specs, opset, target.DOMAINS)
 
 
 def _pairs(given: dict[str, tf.Tensor], prefix: str) -> list[tuple[tf.Tensor, tf.Tensor]]:

@@ -67,4 +67,4 @@ def _place(context: Any, node: Any, name: str, _: Any) -> None:
     )
 
 
-MARKER_HANDLERS = {_MARKER: (_place, [])}
+MARKER_HANDLERS: dict[str, Any] = {_MARKER: (_place, [])}

@@ -20,23 +20,24 @@ def decode_step(
     model: Transformer,
     target_ids: tf.Tensor,
     step: tf.Tensor,
-    beam_size: tf.Tensor,
     source_mask: tf.Tensor,
-    cache_beams: tf.Tensor,
     cross: list[KeysValues],
     caches: list[KeysValues],
+    beams: tuple[tf.Tensor, tf.Tensor] | None,
 ) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the logits of one decoder step and the caches; `graphs.decoder_specs` has the shapes.
 
     The caches that leave are those that came, with this step's keys and values in each row's own
-    place: the rows that `cache_beams` names are gathered for the attention only.
+    place: the rows that `beams`, the graph's beam_size and cache_beams, name are gathered for the
+    attention only. With one row a sentence `beams` is None.
     """
-    rows = _row_of_each_token(cache_beams, beam_size)
-    seen = [tuple(_gather_tokens(buffer, rows) for buffer in pair) for pair in caches]
-    logits, written = model.decode_step(
-        target_ids, step, tf.cast(source_mask, tf.bool), cross, seen
-    )
-    here = tf.equal(tf.range(tf.shape(cache_beams)[2]), step)[None, None, :, None]
+    seen = caches
+    if beams is not None:
+        rows = _row_of_each_token(*beams)
+        seen = [tuple(_gather_tokens(buffer, rows) for buffer in pair) for pair in caches]
+    keep_mask = tf.cast(source_mask, tf.bool)
+    logits, written = model.decode_step(target_ids, step, keep_mask, cross, seen)
+    here = tf.equal(tf.range(tf.shape(caches[0][0])[2]), step)[None, None, :, None]
     new_caches = [
         tuple(tf.where(here, new, old) for new, old in zip(new_pair, pair, strict=True))
         for new_pair, pair in zip(written, caches, strict=True)
@@ -44,7 +45,18 @@ def decode_step(
     return logits, new_caches
 
 
-def _row_of_each_token(cache_beams: tf.Tensor, beam_size: tf.Tensor) -> tf.Tensor:
+def align(
+    model: Transformer,
+    target_ids: tf.Tensor,
+    labels: tf.Tensor,
+    source_mask: tf.Tensor,
+    cross: list[KeysValues],
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Scores given translations; see `Transformer.align`."""
+    return model.align(target_ids, labels, tf.cast(source_mask, tf.bool), cross)
+
+
+def _row_of_each_token(beam_size: tf.Tensor, cache_beams: tf.Tensor) -> tf.Tensor:
     """Returns the cache row of each row's earlier tokens: int32 `(rows, cache_length)`."""
     shape = tf.shape(cache_beams)
     first_rows = tf.range(shape[0])[:, None, None] * beam_size

@@ -84,6 +84,26 @@ def plan_batches(
     return batches
 
 
+def spread(batches: list[list[int]], workers: int, least: int) -> list[list[int]]:
+    """Divides batches until there is one for each of several workers.
+
+    Args:
+        batches: From `plan_batches`.
+        workers: Batches wanted, if sentences suffice.
+        least: Sentences that a batch keeps at least.
+
+    Returns:
+        As many batches or more, each with long and short sentences alike, longest first.
+    """
+    divided = []
+    for place, batch in enumerate(batches):
+        # Each batch of a short list takes its share of the workers.
+        share = workers // len(batches) + (place < workers % len(batches))
+        parts = max(1, min(share, len(batch) // least))
+        divided += [batch[part::parts] for part in range(parts)]
+    return divided
+
+
 def pad_sources(rows: Sequence[Sequence[int]], *, pad_id: int, eos_id: int) -> Ids:
     """Ends each row with eos and pads it on the right.
 

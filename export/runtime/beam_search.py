@@ -76,8 +76,10 @@ class BeamSearch:
             ):
                 return self._from_logits(self._steps.logits_again(), step)
             order = np.argsort(struck, axis=1, kind="stable")
-            return tuple(
-                np.take_along_axis(part, order, 1) for part in (best.values, best.ids, best.beams)
+            return (
+                np.take_along_axis(best.values, order, 1),
+                np.take_along_axis(best.ids, order, 1),
+                np.take_along_axis(best.beams, order, 1),
             )
         return best.values, best.ids, best.beams
 
@@ -100,7 +102,11 @@ class BeamSearch:
     ) -> tuple[Values, Ids, Ids]:
         """Finishes what ends among the best W; returns the best W of the 2 W that do not end."""
         size = self._options.beam_size
-        totals, tokens, parents = (part[:, : 2 * size] for part in (totals, tokens, parents))
+        totals, tokens, parents = (
+            totals[:, : 2 * size],
+            tokens[:, : 2 * size],
+            parents[:, : 2 * size],
+        )
         ends = tokens == self._eos
         finishing = (ends & np.isfinite(totals))[:, :size] & ~self._done[:, None]
         for row, rank in zip(*np.nonzero(finishing), strict=True):

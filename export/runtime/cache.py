@@ -11,11 +11,10 @@ from ..manifest import TensorSpec
 from .requests import Ids, Rows
 
 BLOCK_TOKENS = 16
-_BYTES = np.dtype(np.float32).itemsize
 
 
 class KeyValueCache:
-    """Buffers `(rows, heads, capacity, width)`, float32, finite everywhere.
+    """Buffers `(rows, heads, capacity, width)`, finite everywhere.
 
     Hypotheses never move: where one continues another, `beams` remembers whose row holds each of
     its earlier tokens.
@@ -24,15 +23,20 @@ class KeyValueCache:
         inputs: The decoder's cache inputs, of shape `(rows, heads, cache_length, width)`.
         sentences: Sentences in the batch, with one row each at first.
         capacity: Tokens to make room for; more room is made when they are used up.
+        limit: Most tokens there will ever be: no more room is made than for them.
 
     Attributes:
         buffers: One array for each of `inputs`.
         beams: int32 `(sentences, beams, capacity)`.
     """
 
-    def __init__(self, inputs: Sequence[TensorSpec], sentences: int, capacity: int) -> None:
+    def __init__(
+        self, inputs: Sequence[TensorSpec], sentences: int, capacity: int, limit: int
+    ) -> None:
+        self._limit = limit
         self._sizes = [(int(spec.shape[1]), int(spec.shape[3])) for spec in inputs]
-        capacity = _whole_blocks(capacity)
+        self._dtype = np.dtype(inputs[0].dtype)
+        capacity = whole_blocks(min(capacity, limit))
         self.buffers = self._zeros(sentences, capacity)
         self.beams = np.zeros((sentences, 1, capacity), np.int32)
 
@@ -50,12 +54,14 @@ class KeyValueCache:
         """Grows the buffers where there is no place for the token `step`; tells whether it did."""
         if step < self.capacity:
             return False
-        capacity = _whole_blocks(step + max(BLOCK_TOKENS, step // 2))
+        wanted = min(step + max(BLOCK_TOKENS, step // 2), self._limit)
+        capacity = whole_blocks(max(step + 1, wanted))
         grown = self._zeros(len(self.buffers[0]), capacity)
         for old, new in zip(self.buffers, grown, strict=True):
             new[:, :, :step] = old
         self.buffers = grown
-        self.beams = np.pad(self.beams, ((0, 0), (0, 0), (0, capacity - self.capacity)))
+        more = self._own(len(self.beams), self.beams.shape[1], capacity - self.capacity)
+        self.beams = np.concatenate([self.beams, more], axis=2)
         return True
 
     def follow(self, parents: Ids, step: int) -> bool:
@@ -94,19 +100,27 @@ class KeyValueCache:
         for old, new in zip(self.buffers, wide, strict=True):
             new[:, :, :step] = np.repeat(old[:, :, :step], beams, axis=0)
         self.buffers = wide
-        own = np.arange(beams, dtype=np.int32)[None, :, None]
-        self.beams = np.broadcast_to(own, (len(self.beams), beams, self.capacity)).copy()
+        self.beams = self._own(len(self.beams), beams, self.capacity)
 
-    def _zeros(self, rows: int, capacity: int) -> list[npt.NDArray[np.float32]]:
+    @staticmethod
+    def _own(sentences: int, beams: int, tokens: int) -> Ids:
+        """Returns a table that sends each hypothesis to its own row."""
+        own = np.arange(beams, dtype=np.int32)[None, :, None]
+        return np.broadcast_to(own, (sentences, beams, tokens)).copy()
+
+    def _zeros(self, rows: int, capacity: int) -> list[npt.NDArray]:
         return [
-            np.zeros((rows, heads, capacity, width), np.float32) for heads, width in self._sizes
+            np.zeros((rows, heads, capacity, width), self._dtype) for heads, width in self._sizes
         ]
 
 
 def bytes_per_token(inputs: Sequence[TensorSpec]) -> int:
     """Returns the bytes that one token of one row takes in all buffers together."""
-    return _BYTES * sum(int(spec.shape[1]) * int(spec.shape[3]) for spec in inputs)
+    return sum(
+        np.dtype(spec.dtype).itemsize * int(spec.shape[1]) * int(spec.shape[3]) for spec in inputs
+    )
 
 
-def _whole_blocks(tokens: int) -> int:
+def whole_blocks(tokens: int) -> int:
+    """Returns how many tokens room is made for where there are to be this many."""
     return -(-tokens // BLOCK_TOKENS) * BLOCK_TOKENS

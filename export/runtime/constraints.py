@@ -12,8 +12,6 @@ from .requests import Best, Ids, Request, Rows, Values
 from .top_k import log_softmax
 
 _FREE = -1
-
-
 # Candidates beyond those wanted, so that a few may be struck.
 SPARE = 3
 
@@ -84,7 +82,7 @@ class Constraints:
 
 
 def _forced_ids(options: SearchOptions, prefixes: Sequence[Sequence[int]], sentences: int) -> Ids:
-    """Returns the token forced at each place, `(sentences, places)`, -1 where the search is free."""
+    """Returns the token forced at each place, `(sentences, places)`; -1 where there is none."""
     length = max(
         [len(prefix) for prefix in prefixes] + [place + 1 for place, _ in options.forced_tokens],
         default=0,

@@ -18,11 +18,15 @@ class DecoderSteps:
     """A batch of sentences being decoded; follows `Steps`.
 
     Args:
-        decoder: Session of the decoder graph.
-        graph: The decoder's manifest entry.
+        decoder: Session of the decoder graph, or of the greedy one.
+        graph: Its manifest entry.
         source_mask: int32 `(batch, source_length)`, 1 where there is a token.
         cross: The encoder's outputs.
         capacity: Tokens to make room for at first.
+        limit: Most steps that will be made.
+
+    Attributes:
+        peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
     """
 
     def __init__(
@@ -32,12 +36,15 @@ class DecoderSteps:
         source_mask: npt.NDArray[np.int32],
         cross: Arrays,
         capacity: int,
+        limit: int,
     ) -> None:
         self._decoder = decoder
+        self._names = {spec.name for spec in (*graph.inputs, *graph.outputs)}
         specs = [spec for spec in graph.inputs if spec.name.startswith("cache_key_")]
         specs += [spec for spec in graph.inputs if spec.name.startswith("cache_value_")]
         self._cache_names = [spec.name for spec in specs]
-        self._cache = KeyValueCache(specs, len(source_mask), capacity)
+        self._cache = KeyValueCache(specs, len(source_mask), capacity, limit)
+        self.peak_bytes = 0
         self._per_sentence: Arrays = {"source_mask": source_mask, **cross}
         self._vocabulary = next(
             int(spec.shape[1]) for spec in graph.outputs if spec.name == "logits"
@@ -46,14 +53,8 @@ class DecoderSteps:
         self._step_number = np.zeros(1, np.int32)
         self._beam_size = np.ones(1, np.int32)
         self._num_candidates = np.ones(1, np.int64)
-        self._rank_beams = np.zeros((), bool)
         self._asked = 1
         self._rebind()
-
-    @property
-    def cache_bytes(self) -> int:
-        """Bytes of the keys and values held."""
-        return self._cache.bytes
 
     def best(self, ids: Ids, count: int, totals: Values | None) -> Best:
         """See `Steps.best`."""
@@ -61,7 +62,6 @@ class DecoderSteps:
             self._rebind()
         if count != self._asked:
             self._bind_best(count)
-        self._rank_beams[...] = totals is not None
         if totals is not None:
             self._totals[:] = totals
         self._ids[:] = ids
@@ -96,7 +96,6 @@ class DecoderSteps:
         logits = np.empty((len(self._ids), self._vocabulary), np.float32)
         binding = self._bind_memory()
         _bind_output(binding, "logits", logits)
-        self._rank_beams[...] = False
         self._run(binding)
         return logits
 
@@ -108,6 +107,9 @@ class DecoderSteps:
     def _rebind(self) -> None:
         """Binds all memory anew: the number of rows or the room for tokens has changed."""
         sentences, beams, _ = self._cache.beams.shape
+        cross = [one for name, one in self._per_sentence.items() if name != "source_mask"]
+        held = self._cache.bytes + sum(one.nbytes for one in cross)
+        self.peak_bytes = max(self.peak_bytes, held)
         self._ids = np.zeros(sentences * beams, np.int32)
         self._totals = np.zeros((sentences, beams), np.float32)
         self._beam_size[0] = beams
@@ -117,18 +119,18 @@ class DecoderSteps:
     def _bind_memory(self) -> IOBinding:
         """Returns a binding of all inputs and of the caches that are written in place."""
         binding = self._decoder.io_binding()
-        inputs = {
+        inputs: Arrays = {
             "target_ids": self._ids,
             "step": self._step_number,
             "beam_size": self._beam_size,
             "num_candidates": self._num_candidates,
-            "rank_beams": self._rank_beams,
             "totals": self._totals,
             "cache_beams": self._cache.beams,
             **self._per_sentence,
         }
         for name, value in inputs.items():
-            _bind_input(binding, name, value)
+            if name in self._names:
+                _bind_input(binding, name, value)
         for name, buffer in zip(self._cache_names, self._cache.buffers, strict=True):
             _bind_input(binding, name, buffer)
             _bind_output(binding, f"new_{name}", buffer)
@@ -143,12 +145,15 @@ class DecoderSteps:
             np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.int32)
         )
         for name, value in zip(Best._fields, self._best, strict=True):
-            _bind_output(self._binding, f"candidate_{name}", value)
+            if f"candidate_{name}" in self._names:
+                _bind_output(self._binding, f"candidate_{name}", value)
 
 
 def _bind_input(binding: IOBinding, name: str, value: npt.NDArray) -> None:
-    binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
+    address = value.__array_interface__["data"][0]  # Much faster than value.ctypes.
+    binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, address)
 
 
 def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:
-    binding.bind_output(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
+    address = value.__array_interface__["data"][0]
+    binding.bind_output(name, "cpu", 0, value.dtype.type, value.shape, address)

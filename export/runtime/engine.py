@@ -4,7 +4,8 @@ their candidates leave. Batches, memory and sessions are its business, text is n
 
 import dataclasses
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,25 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.sampling import fresh_seed
 
 from ..manifest import Manifest
-from .batches import MemoryBound, pad_sources, plan_batches
-from .cache import bytes_per_token
+from .batches import MemoryBound, pad_sources, plan_batches, spread
+from .cache import bytes_per_token, whole_blocks
 from .decoder_steps import DecoderSteps
 from .one_by_one import OneByOne
 from .requests import NOTHING_FOUND, Candidate, Request
-from .search import search
-from .sessions import Session, open_session
+from .search import needs_ranking, search
+from .sessions import Session, check_threads, open_session
 
 IdRows = Sequence[Sequence[int]]
 _EMPTY = Candidate([], 0.0, 0.0)
 # Room for tokens at first: translations are seldom this much longer than their source.
 _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
+# Weights that the cores' caches hold: there, batches side by side, each on one thread, are faster
+# than one batch on all threads, whose every product they would have to wait for each other at.
+_CACHED_BYTES = 24 << 20
+# A small model's caches should stay there too; a large one needs rows to earn its weights' way.
+_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 512, 8192
+# Rows below which a batch is not worth dividing.
+_LEAST_ROWS = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +58,16 @@ class Engine:
         manifest: The artefact's contract.
         directory: Where its files are.
         threads: Threads of the graphs; as many as the process may use cores where None.
-        batch_tokens: Most padded source tokens in a batch, counted once for every beam or sample.
+        batch_tokens: Most padded source tokens in a batch, counted once for every beam or sample;
+            chosen for the model's size where None.
         max_cache_bytes: Most memory for the keys and values of a batch, or no limit where None; a
             single sentence is translated however much it takes.
 
     Attributes:
         peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
+
+    Raises:
+        ValueError: A number is below 1, or a graph is not the manifest's.
     """
 
     def __init__(
@@ -63,25 +75,34 @@ class Engine:
         manifest: Manifest,
         directory: Path,
         threads: int | None,
-        batch_tokens: int,
+        batch_tokens: int | None,
         max_cache_bytes: int | None,
     ) -> None:
         self.manifest = manifest
         self.peak_cache_bytes = 0
-        self._directory, self._threads = directory, threads
-        self._batch_tokens, self._max_cache_bytes = batch_tokens, max_cache_bytes
+        for name, value in (("batch_tokens", batch_tokens), ("max_cache_bytes", max_cache_bytes)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}.")
+        self._directory = directory
+        self._max_cache_bytes = max_cache_bytes
         self._lock = threading.Lock()
         self._closed = False
+        threads = check_threads(threads)
+        is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
+        self._parallel, self._threads = (threads, 1) if is_small else (1, threads)
+        self._batch_tokens = batch_tokens or (_SMALL_BATCH_TOKENS if is_small else _BATCH_TOKENS)
+        self._pool: ThreadPoolExecutor | None = None
         self._sessions: dict[str, Session] = {}
         self._vocabulary = int(manifest.config["target_vocab_size"])
-        for name in ("encoder", "decoder"):
-            self._session(name)
+        self._session("encoder")
 
     def close(self) -> None:
         """Lets go of the graphs; calls that are running finish, later ones raise RuntimeError."""
         with self._lock:
             self._closed = True
             self._sessions = {}
+            if self._pool is not None:
+                self._pool.shutdown(wait=False)
 
     def search(
         self,
@@ -103,15 +124,22 @@ class Engine:
             ValueError: A source, a prefix or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
+        self._check_open()
         options, limits, prefixes = self._check(sources, options, prefixes)
         found = [[_EMPTY] for _ in sources]
         rows = options.num_hypotheses if options.sample else options.beam_size
-        for places in self._plan(sources, limits, rows):
+        batches = self._plan(sources, limits, rows)
+
+        def translate(places: list[int]) -> list[list[Candidate]]:
             request = self._request(places, options, limits, prefixes, with_scores)
-            steps = self._start([sources[place] for place in places], request, rows)
-            for place, candidates in zip(places, search(steps, request), strict=True):
+            steps = self._start([sources[place] for place in places], request)
+            candidates = search(steps, request)
+            self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
+            return candidates
+
+        for places, results in zip(batches, self._map(translate, batches), strict=True):
+            for place, candidates in zip(places, results, strict=True):
                 found[place] = candidates or [NOTHING_FOUND]
-            self.peak_cache_bytes = max(self.peak_cache_bytes, steps.cache_bytes)
         return found
 
     def stream(
@@ -123,12 +151,20 @@ class Engine:
             source: Ids of the text, without bos and eos.
             options: As for `search`.
             prefix: Ids that the translation begins with; they are yielded too.
+
+        Raises:
+            ValueError: As for `search`, at once.
+            RuntimeError: The engine is closed.
         """
+        self._check_open()
         options, limits, prefixes = self._check([source], options, [prefix])
         if not len(source):
-            return
+            return iter(())
         request = self._request([0], options, limits, prefixes, with_scores=False)
-        for tokens in OneByOne(self._start([source], request, 1), request):
+        return self._stream(source, request)
+
+    def _stream(self, source: Sequence[int], request: Request) -> Iterator[int]:
+        for tokens in OneByOne(self._start([source], request), request):
             token = int(tokens[0])
             if token in (self.manifest.special_ids["eos"], self.manifest.special_ids["pad"]):
                 return
@@ -145,6 +181,7 @@ class Engine:
             ValueError: There are not as many of both, or an id is outside its vocabulary.
             RuntimeError: The engine is closed.
         """
+        self._check_open()
         if len(sources) != len(targets):
             raise ValueError(
                 f"got {len(targets)} translations for {len(sources)} sources: give one for each."
@@ -184,9 +221,7 @@ class Engine:
         check_token_ids(options, self._vocabulary)
         longest = self.manifest.config.get("max_positions")
         if longest is not None and longest < options.max_length:
-            options = dataclasses.replace(
-                options, max_length=longest, min_length=min(options.min_length, longest)
-            )
+            options = dataclasses.replace(options, max_length=longest)
         limits = [options.limit(len(source) + 1) for source in sources]
         if prefixes is not None:
             prefixes = check_prefixes(prefixes, limits, self._vocabulary)
@@ -210,22 +245,35 @@ class Engine:
     def _plan(self, sources: IdRows, limits: list[int], rows: int) -> list[list[int]]:
         memory = None
         if self._max_cache_bytes is not None:
-            token = bytes_per_token(
-                [s for s in self.manifest.graphs["decoder"].inputs if s.name.startswith("cache_")][
-                    1:
-                ]
-            )
+            inputs = self.manifest.graphs["decoder"].inputs
+            kinds = ("cache_key_", "cache_value_")
+            token = bytes_per_token([spec for spec in inputs if spec.name.startswith(kinds)])
             memory = MemoryBound(
-                limit=self._max_cache_bytes,
-                bytes_per_row=lambda source, target: token * (source + target),
+                limit=max(1, self._max_cache_bytes // self._parallel),
+                bytes_per_row=lambda source, target: token * (source + whole_blocks(target)),
                 target_lengths=limits,
             )
-        return plan_batches(
+        batches = plan_batches(
             [len(source) + 1 for source in sources],
             batch_tokens=self._batch_tokens,
             rows_per_sentence=rows,
             memory=memory,
         )
+        return spread(batches, self._parallel, max(1, _LEAST_ROWS // rows))
+
+    def _map(
+        self, translate: Callable[[list[int]], list[list[Candidate]]], batches: list[list[int]]
+    ) -> Iterable[list[list[Candidate]]]:
+        """Translates batches, several at once where that is how the threads are used."""
+        if self._parallel == 1 or len(batches) < 2:
+            return map(translate, batches)
+        with self._lock:
+            self._check_open()
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._parallel)
+            # Under the lock: a pool that is shut down takes no more work.
+            tasks = [self._pool.submit(translate, batch) for batch in batches]
+        return [task.result() for task in tasks]
 
     def _request(
         self,
@@ -246,13 +294,13 @@ class Engine:
             with_scores=with_scores,
         )
 
-    def _start(self, sources: IdRows, request: Request, rows: int) -> DecoderSteps:
+    def _start(self, sources: IdRows, request: Request) -> DecoderSteps:
         mask, cross = self._encode(sources)
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
-        capacity = min(int(room), max(request.limits))
-        graph = self.manifest.graphs["decoder"]
-        return DecoderSteps(self._session("decoder"), graph, mask, cross, capacity)
+        name = "decoder" if needs_ranking(request) else "greedy"
+        graph, limit = self.manifest.graphs[name], max(request.limits)
+        return DecoderSteps(self._session(name), graph, mask, cross, int(room), limit)
 
     def _encode(
         self, sources: IdRows
@@ -265,11 +313,14 @@ class Engine:
         mask = (source_ids != ids["pad"]).astype(np.int32)
         return mask, dict(zip(names, cross, strict=True))
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the translator is closed: open another one.")
+
     def _session(self, name: str) -> Session:
-        """Returns an open graph; the scorer is opened when it is needed first."""
+        """Returns an open graph; each but the encoder is opened when it is needed first."""
         with self._lock:
-            if self._closed:
-                raise RuntimeError("the translator is closed: open another one.")
+            self._check_open()
             if name not in self._sessions:
                 self._sessions[name] = open_session(
                     self.manifest, self._directory, name, self._threads

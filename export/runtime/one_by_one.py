@@ -45,7 +45,8 @@ class OneByOne:
         self._limits = np.repeat(np.asarray(request.limits), self._samples)
         self._next_limit = int(self._limits.min())
         self._tokens = np.zeros((rows, int(self._limits.max())), np.int32)  # [R, length]
-        self._totals = np.zeros(rows, np.float32)
+        unscored = np.float32(0 if request.with_scores else np.nan)
+        self._totals = np.full(rows, unscored)
         self._done = np.zeros(rows, bool)
         self._uniforms = self._draw_uniforms() if self._options.sample else None
 
@@ -54,12 +55,12 @@ class OneByOne:
             self._steps.follow(np.zeros((len(self._request.limits), self._samples), np.int32))
         ids = np.full(len(self._rows), self._request.special_ids["bos"], np.int32)
         for step in range(self._tokens.shape[1]):
-            ids, values = self._next(ids, step)
+            ids, values, special = self._next(ids, step)
             self._tokens[:, step] = ids
             if self._request.with_scores:
                 self._totals += values
             yield ids
-            if ids.min() <= self._constraints.last_special or step + 1 >= self._next_limit:
+            if special or step + 1 >= self._next_limit:
                 self._finish(ids, values, step + 1)
                 ids = self._leave(ids)
                 if not ids.size:
@@ -71,23 +72,22 @@ class OneByOne:
         found = [self._found[row : row + self._samples] for row in rows]
         return [[one for one in sentence if one is not None] for sentence in found]
 
-    def _next(self, ids: Ids, step: int) -> tuple[Ids, Values]:
-        """Returns the next token of each row and its log-probability, `(rows,)`."""
-        if self._constraints.need_logits(step):
-            return self._choose(*self._from_logits(self._steps.logits(ids), step), step)
-        if self._options.sample:
-            return self._sample(ids, step)
+    def _next(self, ids: Ids, step: int) -> tuple[Ids, Values, bool]:
+        """Returns the next token of each row, its value, and whether any may be special."""
+        if self._options.sample or self._constraints.need_logits(step):
+            return *self._draw_or_constrain(ids, step), True
         totals = np.zeros((len(ids), 1), np.float32) if self._request.with_scores else None
         best = self._steps.best(ids, 1 + SPARE, totals)
-        first, values = best.ids[:, 0], best.values[:, 0]
+        first = best.ids[:, 0]
         if first.min() > self._constraints.last_special:
-            return first, values
+            return first, best.values[:, 0], False
         self._constraints.strike(best, step)
-        return self._choose(best.ids, best.values, step)
+        return *self._choose(best.ids, best.values, step), True
 
-    def _sample(self, ids: Ids, step: int) -> tuple[Ids, Values]:
+    def _draw_or_constrain(self, ids: Ids, step: int) -> tuple[Ids, Values]:
+        """As `_next`, for draws and for constraints that need every logit."""
         count = self._options.top_k
-        if not count or self._samples > 1:
+        if not count or self._samples > 1 or self._constraints.need_logits(step):
             return self._choose(*self._from_logits(self._steps.logits(ids), step), step)
         best = self._steps.best(ids, count + SPARE, np.zeros((len(ids), 1), np.float32))
         return self._choose(*self._without_struck(best, step), step)
@@ -130,7 +130,7 @@ class OneByOne:
         """Takes out of the batch the sentences all of whose rows are done, once they are many."""
         done = self._done.reshape(-1, self._samples).all(axis=1)
         kept = np.flatnonzero(~done)
-        if len(kept) > (1 - _LEAVING_SHARE) * len(done):
+        if kept.size > (1 - _LEAVING_SHARE) * done.size:
             return ids
         if kept.size:
             self._steps.keep(kept)

@@ -31,7 +31,7 @@ class Best(NamedTuple):
 
 
 class Steps(Protocol):
-    """A batch of sentences being decoded, one step a call, with the rows of a sentence side by side.
+    """A batch of sentences being decoded step by step, the rows of a sentence side by side.
 
     It starts with one row a sentence. `best` and `logits` each take the newest token of every row
     and make one step.

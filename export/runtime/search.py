@@ -1,8 +1,16 @@
 """Runs the search that a request asks for: a decoder and a request come in, candidates leave."""
 
+from keras_transformer.decoding.options import SearchOptions
+
 from .beam_search import BeamSearch
 from .one_by_one import OneByOne
 from .requests import Candidate, Request, Steps
+
+
+def needs_ranking(request: Request) -> bool:
+    """Tells whether a request needs log-probabilities, which plain greedy search does without."""
+    options = request.options
+    return request.with_scores or options.sample or _needs_beams(options)
 
 
 def search(steps: Steps, request: Request) -> list[list[Candidate]]:
@@ -12,11 +20,14 @@ def search(steps: Steps, request: Request) -> list[list[Candidate]]:
     """
     if not request.limits:
         return []
-    options = request.options
-    # With "exact", one beam still looks past its first end.
-    if options.beam_size > 1 or (options.early_stopping == "exact" and not options.sample):
+    if _needs_beams(request.options):
         return BeamSearch(steps, request).run()
     one_by_one = OneByOne(steps, request)
     for _ in one_by_one:
         pass
     return one_by_one.results()
+
+
+def _needs_beams(options: SearchOptions) -> bool:
+    # With "exact", one beam still looks past its first end.
+    return options.beam_size > 1 or (options.early_stopping == "exact" and not options.sample)

@@ -3,12 +3,22 @@ directory and its manifest come in, sessions leave.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from onnxruntime import InferenceSession as Session
 from onnxruntime import SessionOptions
 
-from ..manifest import Manifest
+from ..manifest import Manifest, TensorSpec
+
+_DTYPES = {
+    "tensor(bool)": "bool",
+    "tensor(int32)": "int32",
+    "tensor(int64)": "int64",
+    "tensor(float16)": "float16",
+    "tensor(float)": "float32",
+}
 
 
 def open_session(
@@ -24,15 +34,14 @@ def open_session(
 
     Raises:
         TypeError: `threads` is no integer.
-        ValueError: `threads` is below 1, the graph cannot be read, or its inputs or outputs are not
-            the manifest's.
+        ValueError: `threads` is below 1, the graph cannot be read, or the names, types or shapes of
+            its inputs or outputs are not the manifest's.
     """
     graph = manifest.graphs[name]
     path = directory / graph.file
+    options = _options(check_threads(threads))
     try:
-        session = Session(
-            str(path), _options(check_threads(threads)), providers=["CPUExecutionProvider"]
-        )
+        session = Session(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own errors share no other class.
         raise ValueError(
             f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
@@ -42,12 +51,7 @@ def open_session(
         ("inputs", session.get_inputs(), graph.inputs),
         ("outputs", session.get_outputs(), graph.outputs),
     ):
-        names = [value.name for value in found]
-        if names != [tensor.name for tensor in expected]:
-            raise ValueError(
-                f"{path} has the {kind} {', '.join(names)}, but the manifest names "
-                f"{', '.join(tensor.name for tensor in expected)}: export the model again."
-            )
+        _check_tensors(path, kind, found, expected)
     return session
 
 
@@ -69,12 +73,37 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+def _check_tensors(
+    path: Path, kind: str, found: Sequence[Any], expected: Sequence[TensorSpec]
+) -> None:
+    """Compares what onnxruntime found in a graph with its manifest entry."""
+    names = [value.name for value in found]
+    if names != [tensor.name for tensor in expected]:
+        raise ValueError(
+            f"{path} has the {kind} {', '.join(names)}, but the manifest names "
+            f"{', '.join(tensor.name for tensor in expected)}: export the model again."
+        )
+    for value, tensor in zip(found, expected, strict=True):
+        dtype, shape = _DTYPES.get(value.type, value.type), list(value.shape)
+        # Where a graph leaves an axis unnamed, any name will do.
+        named = len(shape) == len(tensor.shape) and all(
+            size == wanted or (size is None and isinstance(wanted, str))
+            for size, wanted in zip(shape, tensor.shape, strict=True)
+        )
+        if dtype != tensor.dtype or not named:
+            raise ValueError(
+                f"{path} has {value.name} as {dtype} {shape}, but the manifest as {tensor.dtype} "
+                f"{list(tensor.shape)}: export the model again."
+            )
+
+
 def _options(threads: int) -> SessionOptions:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    # Idle workers of one graph would spin on the cores that the other graph needs. This is as fast
-    # as one pool for both, which would forbid the rest of the process every ordinary session.
-    options.add_session_config_entry("session.force_spinning_stop", "1")
+    # A worker waits awake for the next step of a loop, but not long enough to take the cores from
+    # another graph's; a pause between its looks spares the core that it shares with its neighbour.
+    options.add_session_config_entry("session.intra_op.spin_duration_us", "300")
+    options.add_session_config_entry("session.intra_op.spin_backoff_max", "16")
     return options

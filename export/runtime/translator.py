@@ -20,8 +20,6 @@ from .engine import Engine
 from .requests import Candidate
 from .streaming import stream_text
 
-BATCH_TOKENS = 8192
-
 
 class OnnxTranslator:
     """Translates with an artefact that `export_onnx` wrote; needs no TensorFlow.
@@ -31,7 +29,8 @@ class OnnxTranslator:
     Args:
         directory: The artefact. Its files are checked against the manifest's hashes.
         threads: Threads for the graphs; as many as the process may use cores where None.
-        batch_tokens: Most padded source tokens decoded at once, counted for every beam or sample.
+        batch_tokens: Most padded source tokens in a batch, counted for every beam or sample; chosen
+            for the model's size where None.
         max_cache_bytes: Most memory for the keys and values of what is decoded at once; no limit
             where None. `peak_cache_bytes` tells what they have taken.
 
@@ -53,7 +52,7 @@ class OnnxTranslator:
         directory: str | os.PathLike[str],
         threads: int | None = None,
         *,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,
         max_cache_bytes: int | None = None,
     ) -> None:
         path = Path(directory)
@@ -157,6 +156,7 @@ class OnnxTranslator:
         source_ids: Sequence[Sequence[int]],
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
+        return_scores: bool = True,
         **options: Any,
     ) -> list[list[Candidate]]:
         """Does what `translate_n_best` does from token ids to token ids.
@@ -164,6 +164,8 @@ class OnnxTranslator:
         Args:
             source_ids: Ids of each text, without bos and eos.
             prefixes: Ids that each translation begins with; [] for none.
+            return_scores: Whether scores are wanted. Without, greedy search is faster and scores
+                are not a number.
             **options: Fields of `SearchOptions`.
 
         Returns:
@@ -173,7 +175,9 @@ class OnnxTranslator:
             ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
         """
         rows = [[int(token) for token in row] for row in source_ids]
-        return self._engine.search(rows, SearchOptions(**options), prefixes)
+        return self._engine.search(
+            rows, SearchOptions(**options), prefixes, with_scores=return_scores
+        )
 
     def translate_stream(
         self, text: str, *, target_prefix: str = "", **options: Any
@@ -261,6 +265,8 @@ class OnnxTranslator:
 
     def _decode(self, rows: list[list[int]]) -> list[str]:
         special = set(self.manifest.special_ids.values())
+        if not rows:
+            return []  # SentencePiece would take it for one text without ids.
         return self._target.decode(
             [[token for token in row if token not in special] for row in rows]
         )
@@ -291,7 +297,7 @@ def _load_tokenizer(
     size = manifest.config[f"{side}_vocab_size"]
     if processor.get_piece_size() != size:
         raise ValueError(
-            f"{path} has {processor.get_piece_size()} ids, but the model's {side}_vocab_size is "
+            f"{path} has {processor.get_piece_size()} pieces, but the model's {side}_vocab_size is "
             f"{size}: it is another model's tokenizer; export the model again."
         )
     return processor

@@ -16,12 +16,18 @@ class ExportOptions:
     Args:
         format: Kind of artefact: "onnx" is an encoder and a decoder-step graph for onnxruntime.
         output: Directory to write; it gets this name only when the graphs have been checked.
+        target: "onnxruntime" for graphs with its fused operators, the fastest there; "portable" for
+            standard ONNX operators only.
+        quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
+            but results depend a little on the rest of the batch), "float16" for GPUs.
         opset: ONNX operator set of the graphs.
         overwrite: Replace the output directory where it exists.
     """
 
     output: Path
     format: Literal["onnx"] = "onnx"
+    target: Literal["onnxruntime", "portable"] = "onnxruntime"
+    quantize: Literal["int8", "int8_batch_dependent", "float16"] | None = None
     opset: int = 18
     overwrite: bool = False
 
@@ -41,6 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         source_tokenizer,
         options.output,
         target_tokenizer=None if shared else target_tokenizer,
+        target=options.target,
+        quantize=options.quantize,
         opset=options.opset,
         overwrite=options.overwrite,
     )

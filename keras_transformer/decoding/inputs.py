@@ -13,6 +13,7 @@ def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
 
     Raises:
         TypeError: They are one string, or one of them is none; the message names `name`.
+        ValueError: One holds a lone surrogate, which no UTF-8 can carry.
     """
     if isinstance(texts, str | bytes):
         raise TypeError(
@@ -22,6 +23,13 @@ def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
     for number, text in enumerate(rows):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be strings, got {type(text).__name__} at index {number}.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{name} must be valid Unicode, got a lone surrogate at index {number}, character "
+                f"{error.start}."
+            ) from error
     return rows
 
 

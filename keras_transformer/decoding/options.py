@@ -155,7 +155,9 @@ class SearchOptions:
         """Returns the longest translation of a source of this many tokens, end token included."""
         if self.max_length_ratio is None:
             return self.max_length
-        return max(1, min(self.max_length, math.ceil(self.max_length_ratio * source_length)))
+        # 1.1 × 10 is a little more than 11.
+        tokens = math.ceil(round(self.max_length_ratio * source_length, 9))
+        return max(1, min(self.max_length, tokens))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -69,7 +69,7 @@ class SinusoidalPositions(Positions):
         feature = np.arange(self.model_dim)
         pair = 2 * (feature // 2)
         rate = np.power(10000.0, -pair / self.model_dim).astype("float32")
-        angles = ops.cast(positions, "float32")[..., None] * rate
+        angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rate
         waves = ops.where(feature % 2 == 0, ops.sin(angles), ops.cos(angles))
         return ops.cast(waves, self.compute_dtype)
 

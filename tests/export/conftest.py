@@ -44,7 +44,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def make_model() -> Callable[..., Any]:
-    """`make_model(**fields)`: a random 2+2-layer model, 32 wide, with fields replaced."""
+    """`make_model(**fields)`: a random 1+2-layer model, 32 wide, with fields replaced."""
     import keras
 
     from keras_transformer.models.transformer import build_transformer
@@ -55,7 +55,7 @@ def make_model() -> Callable[..., Any]:
             "model_dim": 32,
             "feed_forward_dim": 48,
             "num_heads": 4,
-            "num_encoder_layers": 2,
+            "num_encoder_layers": 1,
             "num_decoder_layers": 2,
         }
         keras.utils.set_random_seed(1)
@@ -65,15 +65,43 @@ def make_model() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
-def exported(
-    make_model: Callable[..., Any], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> Exported:
-    """The small model, trained for a moment, and its artefact; tests must not change its files."""
-    from keras_transformer.export import export_onnx
-
+def learned_model(make_model: Callable[..., Any], tokenizer: Tokenizer) -> Any:
+    """The small model, trained for a moment to say the texts backwards."""
     model = make_model()
     _learn(model, tokenizer)
-    path = export_onnx(model, tokenizer, tmp_path_factory.mktemp("exported") / "artefact")
+    return model
+
+
+@pytest.fixture(scope="session")
+def exported(
+    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Exported:
+    """The learned model and its artefact; tests must not change its files."""
+    return _export(learned_model, tokenizer, tmp_path_factory, "onnxruntime")
+
+
+@pytest.fixture(scope="session")
+def exported_portable(
+    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Exported:
+    """As `exported`, of standard operators."""
+    return _export(learned_model, tokenizer, tmp_path_factory, "portable")
+
+
+@pytest.fixture(scope="session")
+def keras_side(learned_model: Any, tokenizer: Tokenizer) -> Any:
+    """The Keras `Translator` of `exported`'s model: it traces a search once for all tests."""
+    from keras_transformer.decoding.translator import Translator
+
+    return Translator(learned_model, tokenizer)
+
+
+def _export(
+    model: Any, tokenizer: Tokenizer, factory: pytest.TempPathFactory, target: str
+) -> Exported:
+    from keras_transformer.export import export_onnx
+
+    path = export_onnx(model, tokenizer, factory.mktemp(target) / "artefact", target=target)
     return Exported(path, model, tokenizer, tokenizer)
 
 
@@ -95,5 +123,5 @@ def _learn(model: Any, tokenizer: Tokenizer) -> None:
     labels = pad([[*row[::-1], 3] for row in rows])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
     model.compile(keras.optimizers.Adam(0.01), loss)
-    for _ in range(40):
+    for _ in range(60):
         model.train_on_batch(inputs, labels)

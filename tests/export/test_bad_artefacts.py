@@ -1,4 +1,5 @@
-"""Whatever is wrong with an artefact is told when opened, by file and mend, before it runs."""
+"""Whatever is wrong with an artefact is told by file and mend: when it is opened, or, where a hash
+agrees with a graph that is none, when that graph is first needed."""
 
 import hashlib
 import io
@@ -15,8 +16,19 @@ import sentencepiece
 from keras_transformer.export import OnnxTranslator
 from keras_transformer.text.tokenizer import train_tokenizer
 
-GRAPHS = ("encoder", "decoder")
-FILES = ("manifest.json", "encoder.onnx", "decoder.onnx", "tokenizer.model")
+GRAPHS = ("encoder", "decoder", "greedy", "scorer")
+FILES = (
+    "manifest.json",
+    *(f"{graph}.onnx" for graph in GRAPHS),
+    "weights.bin",
+    "tokenizer.model",
+)
+# What needs a graph first.
+CALLS: dict[str, Callable[[OnnxTranslator], object]] = {
+    "decoder": lambda translator: translator.translate(["hello"], beam_size=2, max_length=3),
+    "greedy": lambda translator: translator.translate(["hello"], max_length=3),
+    "scorer": lambda translator: translator.score(["hello"], ["hello"]),
+}
 TEXTS = ["a small house stands by the river", "the red dog runs to the house", "hello, you"]
 
 
@@ -38,7 +50,8 @@ def put(directory: Path, name: str, data: bytes) -> None:
     (directory / name).write_bytes(data)
 
     def rehash(values: dict[str, Any]) -> None:
-        for entry in (*values["graphs"].values(), *values["tokenizers"].values()):
+        tokenizers = values["tokenizers"].values()
+        for entry in (*values["graphs"].values(), *tokenizers, values["weights"]):
             if entry["file"] == name:
                 entry["sha256"] = hashlib.sha256(data).hexdigest()
 
@@ -47,7 +60,7 @@ def put(directory: Path, name: str, data: bytes) -> None:
 
 def change_graph(directory: Path, name: str, change: Callable[[Any], object]) -> None:
     """Changes an ONNX graph in place, and its hash."""
-    model = onnx.load(directory / name)
+    model = onnx.load(directory / name, load_external_data=False)
     change(model.graph)
     put(directory, name, model.SerializeToString())
 
@@ -55,6 +68,19 @@ def change_graph(directory: Path, name: str, change: Callable[[Any], object]) ->
 def refused(directory: Path, message: str, error: type[Exception] = ValueError) -> None:
     with pytest.raises(error, match=message):
         OnnxTranslator(directory, threads=1)
+
+
+def graph_refused(directory: Path, graph: str, message: str) -> None:
+    """As `refused`, for graphs that are opened when they are first needed; the others still run."""
+    if graph not in CALLS:
+        return refused(directory, message)
+    with OnnxTranslator(directory, threads=1) as translator:
+        for name, call in (*CALLS.items(), *CALLS.items()):
+            if name != graph:
+                call(translator)
+                continue
+            with pytest.raises(ValueError, match=message):
+                call(translator)
 
 
 # The directory and its files.
@@ -127,7 +153,8 @@ def test_another_version(copy: Path, version: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "field", ["config", "special_ids", "opset", "graphs", "tokenizers", "max_difference"]
+    "field",
+    ["config", "special_ids", "opset", "graphs", "weights", "tokenizers", "max_difference"],
 )
 @pytest.mark.parametrize("value", ["missing", None, [], "text", {"a": 1}], ids=str)
 def test_a_field_that_is_missing_or_of_another_kind(copy: Path, field: str, value: object) -> None:
@@ -153,9 +180,12 @@ def test_a_file_in_another_folder(copy: Path, kind: str, folder: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["source_vocab_size", "target_vocab_size"])
-def test_a_config_without_a_vocabulary_size(copy: Path, field: str) -> None:
+@pytest.mark.parametrize("value", [None, "60", 60.5, True, 0, -1], ids=str)
+def test_a_config_without_a_vocabulary_size(copy: Path, field: str, value: object) -> None:
+    edit(copy, lambda values: values["config"].update({field: value}))
+    refused(copy, f"manifest.json: config must give {field}.*got {value!r}")
     edit(copy, lambda values: values["config"].pop(field))
-    refused(copy, f"manifest.json.*{field}")
+    refused(copy, f"manifest.json: config must give {field}.*got None")
 
 
 # The graphs; their hashes are right.
@@ -169,7 +199,7 @@ def test_a_graph_that_is_broken(copy: Path, graph: str, data: Any) -> None:
         data = (copy / name).read_bytes()
         data = data[: len(data) // 2]
     put(copy, name, data)
-    refused(copy, f"{name}.*export the model again")
+    graph_refused(copy, graph, f"{name}.*export the model again")
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -178,11 +208,11 @@ def test_a_graph_of_an_unknown_operator(copy: Path, graph: str) -> None:
         found.node[0].op_type = "NoSuchOperator"
 
     change_graph(copy, f"{graph}.onnx", change)
-    refused(copy, f"{graph}.onnx.*export the model again")
+    graph_refused(copy, graph, f"{graph}.onnx.*export the model again")
 
 
 def test_graphs_that_changed_places(copy: Path) -> None:
-    encoder, decoder = ((copy / f"{graph}.onnx").read_bytes() for graph in GRAPHS)
+    encoder, decoder = ((copy / f"{graph}.onnx").read_bytes() for graph in GRAPHS[:2])
     put(copy, "encoder.onnx", decoder)
     put(copy, "decoder.onnx", encoder)
     refused(copy, "encoder.onnx has the inputs .* but the manifest names .*export the model again")
@@ -195,14 +225,14 @@ def test_a_manifest_that_names_other_tensors(copy: Path, graph: str, kind: str) 
         values["graphs"][graph][kind][0]["name"] = "other"
 
     edit(copy, change)
-    refused(copy, f"{graph}.onnx has the {kind} .* the manifest names other")
+    graph_refused(copy, graph, f"{graph}.onnx has the {kind} .* the manifest names other")
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("kind", ["inputs", "outputs"])
 def test_a_manifest_that_lacks_a_tensor(copy: Path, graph: str, kind: str) -> None:
     edit(copy, lambda values: values["graphs"][graph][kind].pop())
-    refused(copy, f"{graph}.onnx has the {kind} .*export the model again")
+    graph_refused(copy, graph, f"{graph}.onnx has the {kind} .*export the model again")
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -213,8 +243,9 @@ def test_a_manifest_that_lacks_a_tensor(copy: Path, graph: str, kind: str) -> No
         ("dtype", lambda dtype: "int32" if dtype == "float32" else "float32"),
         ("shape", lambda shape: [*shape[:-1], 7]),
         ("shape", lambda shape: [*shape, 2]),
+        ("shape", lambda shape: ["another", *shape[1:]]),
     ],
-    ids=["dtype", "size", "rank"],
+    ids=["dtype", "size", "rank", "axis name"],
 )
 def test_a_manifest_that_gives_a_tensor_another_type(
     copy: Path, graph: str, kind: str, field: str, change: Callable[[Any], Any]
@@ -227,7 +258,13 @@ def test_a_manifest_that_gives_a_tensor_another_type(
         names.append(tensor["name"])
 
     edit(copy, edit_last)
-    refused(copy, f"{graph}.onnx.*{names[0]}.*export the model again")
+    graph_refused(copy, graph, f"{graph}.onnx.*{names[0]}.*export the model again")
+
+
+@pytest.mark.parametrize("keep", [0, 100])
+def test_weights_that_are_cut_short(copy: Path, keep: int) -> None:
+    put(copy, "weights.bin", (copy / "weights.bin").read_bytes()[:keep])
+    refused(copy, "encoder.onnx.*export the model again")
 
 
 # The tokenizers; their hashes are right.

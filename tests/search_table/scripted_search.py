@@ -1,5 +1,5 @@
-"""What a search case is, and the scripts that several of them share: probabilities of the next token
-come in, a table of log-probabilities leaves.
+"""What a search case is, and the scripts that several of them share: probabilities of the next
+token come in, a table of log-probabilities leaves.
 """
 
 import dataclasses

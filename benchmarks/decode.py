@@ -1,0 +1,207 @@
+"""Measures how fast an exported model translates, beside CTranslate2 with the same weights.
+
+    python benchmarks/decode.py --json decode.json
+    python benchmarks/decode.py --size tiny --batch 1,8 --search greedy --precision int8
+    python benchmarks/decode.py --size none --real-text runs/mine test.en test.de
+
+Prints a table of ratios (our tokens a second over CTranslate2's, medians) and, with `--json FILE`,
+writes all figures to FILE and the tables to FILE with the ending .md. Lengths are forced to be
+equal; engines run in processes of their own and take turns. Fails where float32 ids differ by more
+than rounding explains. `--real-text` adds rows on a test set, text to text, with a trained run.
+"""
+
+import argparse
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from speed import report
+from speed.cells import OURS, SPLIT, Cell, beam_size
+from speed.processes import Worker
+from speed.real_text import RealText, measure_texts
+from speed.sizes import SIZES
+from speed.suite import measure_size
+
+COLUMNS = {"naive": "naive", "keras": "keras_predict", "optimum": "optimum"}
+PEER = "speed.engines.peer"
+PRECISIONS = ("float32", "int8")
+_PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the benchmark; ends with status 1 and a message where it cannot."""
+    options = parse(arguments)
+    result: dict[str, Any] = {"machine": describe_machine(), "cells": [], "real_text": []}
+    try:
+        with ExitStack() as stack:
+            run(options, result, stack)
+    except (OSError, RuntimeError, ValueError) as error:
+        sys.exit(f"decode.py: {error}")
+    finally:
+        # What was measured before a failure is not lost.
+        if options.json is not None:
+            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    text = write_report(options, result)
+    print(text)
+    if options.json is not None:
+        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+
+
+def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
+    """Measures all that is asked for and adds it to the result as it comes."""
+    cores = len(os.sched_getaffinity(0))
+    workers = {OURS: stack.enter_context(Worker("speed.engines.ours", name="ours"))}
+    for threads in sorted({1, cores}):
+        workers[str(threads)] = stack.enter_context(
+            Worker(PEER, str(threads), "1", name=f"CTranslate2 on {threads} threads")
+        )
+    if cores > 1:
+        workers[SPLIT] = stack.enter_context(
+            Worker(PEER, "1", str(cores), name=f"CTranslate2, {cores} batches at a time")
+        )
+    for size in options.size:
+        cells = [
+            Cell(SIZES[size], batch, search, precision)
+            for precision, search, batch in itertools.product(
+                options.precision, options.search, options.batch
+            )
+        ]
+        with ExitStack() as inner:
+            columns = {name: inner.enter_context(column(name, options)) for name in options.columns}
+            for row in measure_size(cells, workers, columns, options.work, options.repeats):
+                result["cells"].append(row)
+                tell(f"{row['size']} batch {row['batch']}", row)
+    if options.real_text:
+        if SPLIT in workers:
+            # A file is many batches: running them side by side is as good a way as any.
+            workers[f"{cores} × 1"] = workers.pop(SPLIT)
+        text = RealText(*map(Path, options.real_text))
+        asked = (options.search, options.precision, options.repeats)
+        for row in measure_texts(text, workers, options.work, *asked):
+            result["real_text"].append(row)
+            tell("real text", row)
+
+
+def column(name: str, options: argparse.Namespace) -> Worker:
+    """Starts the engine of a further column."""
+    python = options.optimum_python if name == "optimum" else None
+    return Worker(f"speed.engines.{COLUMNS[name]}", python=python, name=name)
+
+
+def tell(place: str, row: dict[str, Any]) -> None:
+    """Says on the error stream how far the benchmark is."""
+    print(
+        f"{place} {row['search']} {row['precision']}: {row['ratio']:.2f} "
+        f"({row['ours']:,.0f} against {row['peer']:,.0f})",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def describe_machine() -> dict[str, Any]:
+    """Returns what the figures depend on."""
+    return {
+        "processor": processor_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def processor_name() -> str:
+    """Returns what the processor calls itself, where the system tells."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.machine()
+
+
+def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
+    """Returns the tables, with what is needed to read them."""
+    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
+    parts = [f"Measured with {machine}; medians of {options.repeats} rounds."]
+    if result["cells"]:
+        parts.append(report.decode_table(result["cells"], options.columns))
+        parts.append(report.verdict([cell["ratio"] for cell in result["cells"]]))
+        parts.append(report.split_note(result["cells"]))
+        parts.append(report.rates(result["cells"]))
+    if result["real_text"]:
+        parts.append(report.text_table(result["real_text"]))
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description="Measures decoding beside CTranslate2 with the same weights.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--size", type=names(SIZES), default="tiny,base", help=f"of {', '.join(SIZES)}, or none")
+    add("--batch", type=items(count), default="1,8,32,64", help="sentences at a time")
+    add("--search", type=items(search), default="greedy,beam4", help="greedy, or beam and a size")
+    add("--precision", type=names(PRECISIONS), default="float32,int8", help="of float32, int8")
+    add("--repeats", type=count, default=7, help="turns of each engine; their median counts")
+    add("--columns", type=names(COLUMNS), default="naive,keras", help="further engines, or none")
+    add("--optimum-python", type=Path, help="interpreter of an environment that has Optimum")
+    add(
+        "--real-text",
+        nargs=3,
+        metavar=("RUN", "SOURCE", "REFERENCE"),
+        help="a finished run's directory and a test set's two files",
+    )
+    add("--json", type=Path, metavar="FILE", help="where to write all figures")
+    add("--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept")
+    options = parser.parse_args(arguments)
+    if "optimum" in options.columns and options.optimum_python is None:
+        parser.error("--columns optimum needs --optimum-python")
+    if not options.size and not options.real_text:
+        parser.error("--size none measures nothing: give --real-text as well")
+    return options
+
+
+def items(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Reads values separated by commas."""
+
+    def read(text: str) -> list[Any]:
+        try:
+            return list(dict.fromkeys(kind(item) for item in text.split(",")))
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
+def names(known: Sequence[str] | dict[str, Any]) -> Callable[[str], list[str]]:
+    """Reads known names separated by commas, or "none"."""
+
+    def check(name: str) -> str:
+        if name not in known:
+            raise ValueError(f"must be of {', '.join(known)}, got {name!r}")
+        return name
+
+    return lambda text: [] if text == "none" else items(check)(text)
+
+
+def count(text: str) -> int:
+    """Reads a number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"must be a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def search(text: str) -> str:
+    """Reads the name of a search."""
+    beam_size(text)
+    return text
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Makes and keeps what is measured: for each model a folder that holds its run directory and every
+export of it, all with the same weights.
+
+Making them needs TensorFlow and happens in a process of its own (`python -m speed.artefacts`).
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from .sizes import SIZES
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+_ROOT = BENCHMARKS.parent
+# What the exports are made by; the runtime only reads them.
+_MAKERS = (
+    "keras_transformer/config.py",
+    "keras_transformer/layers",
+    "keras_transformer/models",
+    "keras_transformer/text",
+    "export/manifest.py",
+    "export/onnx",
+    "benchmarks/speed/artefacts.py",
+    "benchmarks/speed/ctranslate2_model.py",
+    "benchmarks/speed/naive_export.py",
+    "benchmarks/speed/random_run.py",
+    "benchmarks/speed/sizes.py",
+)
+_PACKAGES = ("ctranslate2", "keras", "onnx", "onnxruntime", "tensorflow", "tf2onnx")
+
+RUN = "run"
+NAIVE = "naive"
+
+
+def ours(precision: str) -> str:
+    """Names the folder of our artefact in a precision: "float32" or "int8"."""
+    return f"onnxruntime-{precision}"
+
+
+def peers(precision: str) -> str:
+    """Names the folder of the CTranslate2 model in a precision."""
+    return f"ctranslate2-{precision}"
+
+
+def size_folder(work: Path, name: str) -> Path:
+    """Names the folder of a size's exports, made by the sources as they are now."""
+    return work / f"{name}-{_fingerprint([])}"
+
+
+def run_folder(work: Path, run: Path) -> Path:
+    """Names the folder of a trained run's exports."""
+    model = run / "model.keras"
+    if not model.is_file():
+        raise FileNotFoundError(f"{model} is missing: give the directory of a finished run.")
+    return work / f"{run.resolve().name}-{_fingerprint([model])}"
+
+
+def make(folder: Path, parts: Iterable[str], size: str | None = None, run: Path | None = None):
+    """Makes the missing parts of a folder, in a process of its own.
+
+    Args:
+        folder: From `size_folder` or `run_folder`; older ones of the same name are removed.
+        parts: Names from `ours`, `peers` and `NAIVE`.
+        size: Name of the size whose random run is exported.
+        run: The trained run that is exported instead.
+
+    Raises:
+        RuntimeError: The process failed; its messages stand on the error stream.
+    """
+    missing = sorted(part for part in set(parts) if not (folder / part).exists())
+    if not missing:
+        return
+    for old in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):
+        if old != folder and len(old.name) == len(folder.name):
+            shutil.rmtree(old)
+    order = json.dumps(
+        {"folder": str(folder), "parts": missing, "size": size, "run": run and str(run)}
+    )
+    print(f"making {', '.join(missing)} in {folder}", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "speed.artefacts", order]
+    if subprocess.run(command, env=environment(), stdout=sys.stderr).returncode:
+        raise RuntimeError(f"{folder} could not be made; the messages above say why.")
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment of a child process that imports this package."""
+    paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
+    return {**quiet, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+
+
+def _fingerprint(inputs: Iterable[Path]) -> str:
+    """Hashes the inputs, the makers' sources and the packages' versions."""
+    digest = hashlib.sha256()
+    for path in (*inputs, *_sources()):
+        digest.update(path.read_bytes())
+    for name in _PACKAGES:
+        digest.update(f"{name} {importlib.metadata.version(name)}".encode())
+    return digest.hexdigest()[:12]
+
+
+def _sources() -> Iterator[Path]:
+    for name in _MAKERS:
+        path = _ROOT / name
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _make_parts(folder: Path, parts: list[str], size: str | None, run: Path | None) -> None:
+    from keras_transformer.training.run import load_run
+
+    from .random_run import write_random_run
+
+    if size is not None:
+        run = folder / RUN
+        if not run.exists():
+            _whole(run, lambda directory: write_random_run(SIZES[size], directory))
+    loaded = load_run(run)
+    for part in parts:
+        _whole(folder / part, lambda directory, part=part: _export(loaded, part, directory))
+
+
+def _export(loaded, part: str, directory: Path) -> None:
+    from keras_transformer.export import export_onnx
+
+    from .ctranslate2_model import write_ctranslate2
+    from .naive_export import write_naive
+
+    model, source, target = loaded
+    kind, _, precision = part.partition("-")
+    quantization = "int8" if precision == "int8" else None
+    if kind == NAIVE:
+        write_naive(model, directory)
+    elif kind == "ctranslate2":
+        write_ctranslate2(model, source, target, directory, quantization)
+    else:
+        tokenizers = {} if source is target else {"target_tokenizer": target}
+        export_onnx(model, source, directory, quantize=quantization, **tokenizers)
+
+
+def _whole(directory: Path, write) -> None:
+    """Gives a directory its name only when it is complete."""
+    partial = directory.with_name(f"{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    write(partial)
+    partial.rename(directory)
+
+
+def _main() -> None:
+    order = json.loads(sys.argv[1])
+    run = order["run"] and Path(order["run"])
+    _make_parts(Path(order["folder"]), order["parts"], order["size"], run)
+
+
+if __name__ == "__main__":
+    _main()

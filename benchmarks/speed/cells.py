@@ -1,0 +1,190 @@
+"""One cell of the table: a model, precision, search and batch, on which the engines take turns."""
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .processes import Worker
+from .sizes import Size
+from .turns import take_turns
+
+OURS = "ours"
+# CTranslate2 translating parts of the batch at the same time, each on one thread. It stands beside
+# the peers: one translation of the whole batch is what is compared.
+SPLIT = "split"
+# A column beside the comparison: once more than this it is measured only once.
+_SLOW_SECONDS = 5.0
+_COLUMN_ROUNDS = 3
+_PROBES = 256
+_ROUNDED_SHARE = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What is translated in a cell.
+
+    Attributes:
+        size: The model.
+        batch: Sentences at a time.
+        search: "greedy", or "beam" and the beam size, as in "beam4".
+        precision: "float32" or "int8".
+    """
+
+    size: Size
+    batch: int
+    search: str
+    precision: str
+
+    @property
+    def beam_size(self) -> int:
+        """Hypotheses for each sentence."""
+        return beam_size(self.search)
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The arguments of an engine's `decode`."""
+        return {
+            "rows": self.size.sources(self.batch),
+            "beam_size": self.beam_size,
+            "length": self.size.target_tokens,
+        }
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all translations together."""
+        return self.batch * self.size.target_tokens
+
+
+def beam_size(search: str) -> int:
+    """Returns the beam size of a search's name.
+
+    Raises:
+        ValueError: It is neither "greedy" nor "beam" and a number.
+    """
+    if search == "greedy":
+        return 1
+    number = search.removeprefix("beam")
+    if number == search or not number.isdecimal() or int(number) < 2:
+        raise ValueError(f"search must be greedy, or beam and a size as in beam4, got {search!r}.")
+    return int(number)
+
+
+def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict[str, Any]:
+    """Lets our engine and the peers take turns; all have the cell's model loaded.
+
+    Args:
+        cell: What to translate.
+        workers: `OURS`, one or more peers, and maybe `SPLIT`.
+        rounds: Turns of each.
+
+    Returns:
+        `compare`'s fields, and which cell it is; where there is something to split, "split" in
+        tokens a second and "ratio_split", ours over it.
+    """
+
+    def measure(worker: Worker):
+        return lambda times: worker.ask("measure", **cell.request, times=times)
+
+    taking_part = {
+        name: measure(worker) for name, worker in workers.items() if name != SPLIT or cell.batch > 1
+    }
+    seconds = take_turns(taking_part, rounds, workers)
+    split = seconds.pop(SPLIT, None)
+    row = {
+        "size": cell.size.name,
+        "batch": cell.batch,
+        "search": cell.search,
+        "precision": cell.precision,
+        **compare(seconds, cell.tokens),
+    }
+    if split is not None:
+        row["split"] = cell.tokens / statistics.median(split)
+        row["ratio_split"] = row["ours"] / row["split"]
+    return row
+
+
+def compare(seconds: Mapping[str, Sequence[float]], amount: float) -> dict[str, Any]:
+    """Compares the medians of our engine and of the fastest peer.
+
+    Args:
+        seconds: Seconds of each round for `OURS` and each peer.
+        amount: What was done in a round: tokens or sentences.
+
+    Returns:
+        "ours", "peer" (amount a second), "ratio" of the two, "ratio_low" and "ratio_high" (the
+        least and most of any round), "peer_name", "peers" (all of them) and "seconds".
+    """
+    rates = {name: amount / statistics.median(values) for name, values in seconds.items()}
+    ours = rates.pop(OURS)
+    best = max(rates, key=lambda name: rates[name])
+    ratios = [peer / mine for mine, peer in zip(seconds[OURS], seconds[best], strict=True)]
+    return {
+        "ours": ours,
+        "peer": rates[best],
+        "ratio": ours / rates[best],
+        "ratio_low": min(ratios),
+        "ratio_high": max(ratios),
+        "peer_name": best,
+        "peers": rates,
+        "seconds": {name: list(values) for name, values in seconds.items()},
+    }
+
+
+def measure_column(cell: Cell, worker: Worker) -> tuple[float, list[list[int]]]:
+    """Returns the tokens a second of an engine that stands beside the comparison, and its ids."""
+    ids = worker.ask("decode", **cell.request)
+    seconds = worker.ask("measure", **cell.request, times=1)
+    if seconds < _SLOW_SECONDS:
+        rounds = [worker.ask("measure", **cell.request, times=1) for _ in range(_COLUMN_ROUNDS)]
+        seconds = statistics.median(rounds)
+    worker.settle()
+    return cell.tokens / seconds, ids
+
+
+def agreement(ids: Sequence[Sequence[int]], reference: Sequence[Sequence[int]]) -> float:
+    """Returns the share of tokens that are the reference's at the same place."""
+    pairs = [
+        pair
+        for row, expected in zip(ids, reference, strict=True)
+        for pair in zip(row, expected, strict=True)
+    ]
+    return sum(found == wanted for found, wanted in pairs) / len(pairs)
+
+
+def first_tokens(size: Size, worker: Worker) -> list[list[int]]:
+    """Returns the first token that an engine gives each of many sentences, greedily.
+
+    Later tokens tell less about precision: once two translations differ, they go on differing.
+    """
+    return worker.ask("decode", rows=size.sources(_PROBES), beam_size=1, length=1)
+
+
+def check_float32(cell: Cell, ours: Worker, peer: Worker) -> tuple[list[list[int]], float]:
+    """Checks that both engines give the same ids in float32.
+
+    Of hypotheses as good as equal, rounding decides which one a beam loses: two sentences in a
+    hundred may differ, and it is reported how many do.
+
+    Returns:
+        Our ids, and the share of sentences for which the peer's are the same.
+
+    Raises:
+        ValueError: More differ, or a translation has another length than was asked for.
+    """
+    found, expected = (worker.ask("decode", **cell.request) for worker in (ours, peer))
+    place = f"{cell.size.name}, {cell.search}, batch {cell.batch}, float32"
+    for name, rows in ((ours.name, found), (peer.name, expected)):
+        wrong = [len(row) for row in rows if len(row) != cell.size.target_tokens]
+        if wrong:
+            raise ValueError(
+                f"{place}: {name} gave {wrong[0]} tokens instead of {cell.size.target_tokens}."
+            )
+    different = [row for row in range(cell.batch) if found[row] != expected[row]]
+    if len(different) > _ROUNDED_SHARE * cell.batch:
+        row = different[0]
+        raise ValueError(
+            f"{place}: {len(different)} of {cell.batch} sentences differ, first number {row}:\n"
+            f"{ours.name}: {found[row]}\n{peer.name}: {expected[row]}"
+        )
+    return found, 1 - len(different) / cell.batch

@@ -1,0 +1,145 @@
+"""Writes a Keras Transformer as a CTranslate2 model with the very same weights, so that both can be
+compared: a model and its tokenizers come in, a directory leaves.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ctranslate2.specs import common_spec, transformer_spec
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.models.transformer import Transformer
+from keras_transformer.special_ids import BOS_ID, EOS_ID, UNK_ID
+from keras_transformer.text.tokenizer import Tokenizer
+
+# CTranslate2 looks positions up in a table: the longest text or translation it can take.
+_MOST_POSITIONS = 1024
+
+
+def write_ctranslate2(
+    model: Transformer,
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    directory: Path,
+    quantization: str | None = None,
+) -> None:
+    """Writes the model for `ctranslate2.Translator`, and `source.model` and `target.model` beside
+    it; CTranslate2 will add eos to sources by itself.
+
+    Args:
+        model: A float32 model.
+        source_tokenizer: Its source vocabulary.
+        target_tokenizer: Its target vocabulary.
+        directory: Where to write; what is there is replaced.
+        quantization: A type of CTranslate2's, such as "int8"; float32 where None.
+
+    Raises:
+        ValueError: CTranslate2 has no such model.
+    """
+    config = model.config
+    _check(config)
+    spec = transformer_spec.TransformerSpec.from_config(
+        (config.num_encoder_layers, config.num_decoder_layers),
+        config.num_heads,
+        pre_norm=config.norm == "pre",
+        activation=common_spec.Activation.RELU,
+    )
+    spec.config.layer_norm_epsilon = config.layer_norm_epsilon
+    _fill_tokens(spec, source_tokenizer, target_tokenizer)
+    parts = {layer.name: layer for layer in model.layers}
+    _fill_embeddings(spec, parts, config)
+    _fill_encoder(spec.encoder, parts["encoder"])
+    _fill_decoder(spec.decoder, parts["decoder"])
+    spec.validate()
+    spec.optimize(quantization=quantization)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    spec.save(str(directory))
+    source_tokenizer.save(directory / "source.model")
+    target_tokenizer.save(directory / "target.model")
+
+
+def _check(config: TransformerConfig) -> None:
+    if config.activation != "relu":
+        raise ValueError(f"activation must be relu for CTranslate2, got {config.activation!r}.")
+    if config.key_dim * config.num_heads != config.model_dim or config.value_dim != config.key_dim:
+        raise ValueError(
+            "key_dim and value_dim must be model_dim / num_heads for CTranslate2, got "
+            f"{config.key_dim} and {config.value_dim} for {config.model_dim} / {config.num_heads}."
+        )
+
+
+def _fill_tokens(spec: Any, source: Tokenizer, target: Tokenizer) -> None:
+    source_pieces, target_pieces = (t.pieces(range(t.vocab_size)) for t in (source, target))
+    spec.register_source_vocabulary(source_pieces)
+    spec.register_target_vocabulary(target_pieces)
+    spec.config.unk_token = target_pieces[UNK_ID]
+    spec.config.bos_token = target_pieces[BOS_ID]
+    spec.config.eos_token = target_pieces[EOS_ID]
+    spec.config.decoder_start_token = target_pieces[BOS_ID]
+    spec.config.add_source_eos = True
+
+
+def _fill_embeddings(spec: Any, parts: dict[str, Any], config: TransformerConfig) -> None:
+    target = parts["tokens" if config.share_embeddings == "all" else "target_tokens"].matrix
+    source = target if config.share_embeddings == "all" else parts["source_tokens"].matrix
+    spec.encoder.embeddings[0].weight = _array(source)
+    spec.decoder.embeddings.weight = _array(target)
+    tied = config.share_embeddings != "none"
+    output = _array(target) if tied else _array(parts["output_linear"].kernel).T
+    spec.decoder.projection.weight = np.ascontiguousarray(output)
+    places = np.arange(config.max_positions or _MOST_POSITIONS, dtype=np.int32)
+    for side, name in ((spec.encoder, "source"), (spec.decoder, "target")):
+        side.position_encodings.encodings = _array(parts[f"{name}_positions"].encode(places))
+
+
+def _fill_encoder(spec: Any, encoder: Any) -> None:
+    for layer, block in zip(spec.layer, encoder.blocks, strict=True):
+        _fill_self_attention(layer.self_attention, block.attention, block.attention_residual)
+        _fill_feed_forward(layer.ffn, block)
+    if encoder.final_norm is not None:
+        _fill_norm(spec.layer_norm, encoder.final_norm)
+
+
+def _fill_decoder(spec: Any, decoder: Any) -> None:
+    for layer, block in zip(spec.layer, decoder.blocks, strict=True):
+        _fill_self_attention(
+            layer.self_attention, block.self_attention, block.self_attention_residual
+        )
+        attention = block.cross_attention
+        _fill_linear(layer.attention.linear[0], attention.query_linear)
+        _fill_linear(layer.attention.linear[1], attention.key_linear, attention.value_linear)
+        _fill_linear(layer.attention.linear[2], attention.output_linear)
+        _fill_norm(layer.attention.layer_norm, block.cross_attention_residual.layer_norm)
+        _fill_feed_forward(layer.ffn, block)
+    if decoder.final_norm is not None:
+        _fill_norm(spec.layer_norm, decoder.final_norm)
+
+
+def _fill_self_attention(spec: Any, attention: Any, residual: Any) -> None:
+    linears = (attention.query_linear, attention.key_linear, attention.value_linear)
+    _fill_linear(spec.linear[0], *linears)
+    _fill_linear(spec.linear[1], attention.output_linear)
+    _fill_norm(spec.layer_norm, residual.layer_norm)
+
+
+def _fill_feed_forward(spec: Any, block: Any) -> None:
+    _fill_linear(spec.linear_0, block.feed_forward.hidden)
+    _fill_linear(spec.linear_1, block.feed_forward.output_linear)
+    _fill_norm(spec.layer_norm, block.feed_forward_residual.layer_norm)
+
+
+def _fill_linear(spec: Any, *linears: Any) -> None:
+    """Several linear layers that read the same input become one, side by side."""
+    spec.weight = np.concatenate([_array(linear.kernel).T for linear in linears])
+    spec.bias = np.concatenate([_array(linear.bias) for linear in linears])
+
+
+def _fill_norm(spec: Any, norm: Any) -> None:
+    spec.gamma, spec.beta = _array(norm.gamma), _array(norm.beta)
+
+
+def _array(values: Any) -> np.ndarray:
+    return np.ascontiguousarray(values, np.float32)

@@ -1,0 +1,54 @@
+"""Our runtime as its users run it: `OnnxTranslator` with its defaults."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.export import OnnxTranslator
+
+from .. import artefacts
+from ..serving import Engine, serve
+
+
+class OurEngine(Engine):
+    """`OnnxTranslator`; threads as it chooses them."""
+
+    def load(self, folder: str, precision: str) -> None:
+        """Opens our artefact; the one before is freed first."""
+        self._translator: Any = None
+        self._translator = OnnxTranslator(Path(folder) / artefacts.ours(precision))
+
+    def prepare(self, rows: list[list[int]]) -> list[list[int]]:
+        """Returns the rows: ids are what it takes."""
+        return rows
+
+    def run(self, prepared: Any, beam_size: int, length: int) -> Any:
+        """Translates with forced lengths."""
+        return self._translator.translate_ids(
+            prepared,
+            beam_size=beam_size,
+            min_length=length,
+            max_length=length,
+            length_penalty_type="exponent",
+            length_penalty=1.0,
+            return_scores=False,
+        )
+
+    def to_ids(self, result: Any) -> list[list[int]]:
+        """Returns the best hypothesis of each row."""
+        return [list(map(int, hypotheses[0].ids)) for hypotheses in result]
+
+    def translate(self, texts: Sequence[str], beam_size: int) -> list[str]:
+        """Translates texts with CTranslate2's definition of search."""
+        return self._translator.translate(
+            texts,
+            beam_size=beam_size,
+            length_penalty_type="exponent",
+            length_penalty=1.0,
+            early_stopping="first",
+            max_length=256,
+        )
+
+
+if __name__ == "__main__":
+    serve(OurEngine())

@@ -1,0 +1,100 @@
+"""A run directory with random weights: a size comes in, a model leaves that decodes a varied and
+stable text, as a trained one would, without having been trained.
+"""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.models.transformer import Transformer, build_transformer
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.training.run_directory import RunDirectory
+
+from .sizes import Size
+
+_SYLLABLES = [c + v for c, v in itertools.product("bcdfghjklmnpqrstvwxz", "aeiou")]
+_CONSTANT = 4.0
+_UNWANTED_LOGIT = -6.0
+
+
+def write_random_run(size: Size, directory: Path) -> None:
+    """Writes what `keras-transformer train` would leave of a finished run: config, vocabulary and
+    model.
+    """
+    directory.mkdir(parents=True)
+    run = RunDirectory(directory)
+    tokenizer = synthetic_tokenizer(size.vocab_size)
+    model = build_transformer(size.config)
+    randomize(model)
+    run.save_config(size.config)
+    run.save_tokenizers(tokenizer, tokenizer)
+    model.save(run.model)
+
+
+def synthetic_tokenizer(vocab_size: int) -> Tokenizer:
+    """Trains a vocabulary of exactly this size on made-up words."""
+    return train_tokenizer(_sentences(2 * vocab_size), vocab_size, "bpe", byte_fallback=False)
+
+
+def _sentences(words: int) -> Iterator[str]:
+    """Yields sentences of ten words, each of two to four syllables."""
+    random = np.random.default_rng(0)
+    for _ in range(words // 10):
+        lengths = random.integers(2, 5, 10)
+        yield " ".join("".join(random.choice(_SYLLABLES, length)) for length in lengths)
+
+
+def randomize(model: Transformer, seed: int = 0) -> None:
+    """Draws all weights anew.
+
+    pad, bos and eos never win: nothing then depends on whether an engine forbids them, or on
+    whether it renormalises the probabilities of the others when it does.
+    """
+    random = np.random.default_rng(seed)
+    for weight in model.weights:
+        weight.assign(_draw(weight, model.config, random).astype(np.float32))
+    norm = _last_norm(model)
+    # Else the tied embedding would repeat the token that was read: states resemble their input.
+    gamma = norm.gamma * random.choice([-1.0, 1.0], norm.gamma.shape)
+    # One feature of the last states is constant; only the three tokens have a weight for it.
+    beta = np.array(norm.beta)
+    gamma, beta[0] = np.where(np.arange(len(gamma)) == 0, 0, gamma), _CONSTANT
+    norm.gamma.assign(gamma)
+    norm.beta.assign(beta)
+
+
+def _draw(weight: Any, config: TransformerConfig, random: np.random.Generator) -> np.ndarray:
+    shape = tuple(weight.shape)
+    *_, layer, name = weight.path.split("/")
+    if name == "matrix":
+        values = random.normal(0, config.model_dim**-0.5, shape)
+        values[:, 0] = 0
+        values[[PAD_ID, BOS_ID, EOS_ID]] = 0
+        values[[PAD_ID, BOS_ID, EOS_ID], 0] = _UNWANTED_LOGIT / _CONSTANT
+        return values
+    if name == "gamma":
+        return 1 + 0.1 * random.normal(size=shape)
+    if name in ("beta", "bias"):
+        return 0.02 * random.normal(size=shape)
+    if layer == "output":
+        return random.normal(0, _branch(config) * shape[0] ** -0.5, shape)
+    if layer == "output_linear":
+        values = random.normal(0, _branch(config) * shape[0] ** -0.5, shape)
+        # relu leaves a positive mean, which would push all states the same way.
+        return values - values.mean(axis=0)
+    return random.normal(0, 1.5 * shape[0] ** -0.5, shape)
+
+
+def _branch(config: TransformerConfig) -> float:
+    """Deviation of a branch's output: those of a deep stack add up, one after the other."""
+    return 2 / config.num_decoder_layers
+
+
+def _last_norm(model: Transformer) -> Any:
+    decoder = model.get_layer("decoder")
+    return decoder.final_norm or decoder.blocks[-1].feed_forward_residual.layer_norm

@@ -1,0 +1,75 @@
+"""The child's side of a measuring process: requests come in as lines of JSON, an engine answers.
+
+Standard library only: an engine may run in another environment's interpreter.
+"""
+
+import abc
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+
+class Engine(abc.ABC):
+    """Something that translates ids; subclasses wrap one library each."""
+
+    @abc.abstractmethod
+    def load(self, folder: str, precision: str) -> None:
+        """Opens a model in place of the one before.
+
+        Args:
+            folder: From `artefacts.size_folder` or `artefacts.run_folder`.
+            precision: "float32" or "int8".
+        """
+
+    @abc.abstractmethod
+    def prepare(self, rows: list[list[int]]) -> Any:
+        """Turns ids without eos into what `run` takes; not timed."""
+
+    @abc.abstractmethod
+    def run(self, prepared: Any, beam_size: int, length: int) -> Any:
+        """Translates into exactly `length` tokens each; timed."""
+
+    @abc.abstractmethod
+    def to_ids(self, result: Any) -> list[list[int]]:
+        """Returns the best translation's ids for each row of `run`'s result; not timed."""
+
+    def decode(self, rows: list[list[int]], beam_size: int, length: int) -> list[list[int]]:
+        """Returns the translations' ids."""
+        return self.to_ids(self.run(self.prepare(rows), beam_size, length))
+
+    def measure(self, rows: list[list[int]], beam_size: int, length: int, times: int) -> float:
+        """Returns the mean seconds of one translation of all rows among `times` in a row."""
+        prepared = self.prepare(rows)
+        start = time.perf_counter()
+        for _ in range(times):
+            self.run(prepared, beam_size, length)
+        return (time.perf_counter() - start) / times
+
+    def translate(self, texts: Sequence[str], beam_size: int) -> list[str]:
+        """Translates texts, which end where the model ends them."""
+        raise NotImplementedError(f"{type(self).__name__} translates no texts.")
+
+    def measure_texts(self, texts: list[str], beam_size: int) -> float:
+        """Returns the seconds of one translation of all texts, tokenizing included."""
+        start = time.perf_counter()
+        self.translate(texts, beam_size)
+        return time.perf_counter() - start
+
+
+def serve(engine: Engine) -> None:
+    """Answers requests until the input ends: {"do": a method's name, "with": its arguments}."""
+    # Libraries may print what they like: only answers reach the parent.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = {"result": getattr(engine, request["do"])(**request["with"])}
+        except Exception:
+            answer = {"error": traceback.format_exc()}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()

@@ -1,0 +1,63 @@
+"""The model sizes that are measured, and the sentences they are measured on; nothing here needs
+TensorFlow, so that measuring processes can import it.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.special_ids import EOS_ID
+
+_FIRST_PIECE_ID = EOS_ID + 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Size:
+    """One model size and the lengths that are forced on its translations.
+
+    Args:
+        name: As given on the command line.
+        vocab_size: Ids of the shared vocabulary.
+        target_tokens: Tokens generated for each sentence; the end token is not among them.
+        source_tokens: Tokens of each source sentence, the end token included.
+        preset: The preset of `TransformerConfig`.
+        fields: Fields of the config that replace the preset's.
+    """
+
+    name: str
+    vocab_size: int
+    target_tokens: int
+    preset: str
+    source_tokens: int = 24
+    fields: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def config(self) -> TransformerConfig:
+        """The model's config."""
+        return TransformerConfig.preset(self.preset, vocab_size=self.vocab_size, **self.fields)
+
+    def sources(self, batch: int) -> list[list[int]]:
+        """Returns the ids of `batch` sentences without eos, the same at every call."""
+        random = np.random.default_rng(batch)
+        shape = (batch, self.source_tokens - 1)
+        return random.integers(_FIRST_PIECE_ID, self.vocab_size, shape).tolist()
+
+
+SIZES = {
+    size.name: size
+    for size in (
+        Size(name="tiny", preset="tiny", vocab_size=10_000, target_tokens=48),
+        Size(name="base", preset="base", vocab_size=32_000, target_tokens=32),
+        # For smoke tests: says nothing about speed.
+        Size(
+            name="mini",
+            preset="tiny",
+            vocab_size=300,
+            target_tokens=6,
+            source_tokens=5,
+            fields={"model_dim": 32, "feed_forward_dim": 48, "num_decoder_layers": 2},
+        ),
+    )
+}

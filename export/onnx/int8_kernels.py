@@ -1,0 +1,157 @@
+"""Linear layers with int8 weights as ONNX operators: `LinearNode`s and lookups come in, nodes and
+stored tensors that take their place are collected. `quantization` says which kernel is for what.
+"""
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.numpy_helper import from_array
+
+from .int8_matrices import LARGEST, quantize_blocks, quantize_lines
+from .linear_nodes import GraphIndex, LinearNode, StoredMatrix
+from .operators import MICROSOFT
+
+# Larger blocks make the last of an odd number of rows differ in its last bits.
+_BLOCK = 64
+_ZERO_POINT = 128
+# Divides every scale of a row to zero.
+_HUGE = 1e30
+
+
+class Int8Kernels:
+    """Writes kernels into `nodes` and `stored`; what several layers share is stored once.
+
+    Args:
+        index: Finds the float32 matrices.
+    """
+
+    def __init__(self, index: GraphIndex) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.stored: dict[str, onnx.TensorProto] = {}
+        self._index = index
+        self._transposed: dict[str, str] = {}
+        self._count = 0
+
+    def blocks(self, layer: LinearNode) -> None:
+        """Quantises weights, and inward each row, by blocks of 64."""
+        name, transposed = layer.matrix
+        kernel = self._finite(name).T if transposed else self._finite(name)
+        values, scales = quantize_blocks(kernel, _BLOCK)
+        stored = f"{name}/blocks{'_transposed' if transposed else ''}"
+        inputs = [
+            layer.inputs,
+            self._store(stored, values),
+            self._store(f"{stored}/scales", scales),
+            *(["", "", layer.bias] if layer.bias else []),
+        ]
+        size = {"K": kernel.shape[0], "N": kernel.shape[1], "block_size": _BLOCK}
+        self._with_residual(layer, "MatMulNBits", inputs, bits=8, accuracy_level=4, **size)
+
+    def tensor(self, layer: LinearNode) -> None:
+        """Quantises inputs with one scale for all rows together."""
+        bias = ["", layer.bias] if layer.bias else []
+        inputs = [layer.inputs, *self._columns(layer.matrix), *bias]
+        self._with_residual(layer, "DynamicQuantizeMatMul", inputs)
+
+    def rows(self, layer: LinearNode) -> None:
+        """Quantises each row of the inputs with its own scale."""
+        values, scales = self._columns(layer.matrix)
+        quantized, row_scales, zero_point = self._quantize_rows(layer)
+        one = self._constant("one", np.float32(1))
+        product = self._add(
+            "MatMulIntegerToFloat", [quantized, values, one, scales, zero_point], domain=MICROSOFT
+        )
+        added = layer.bias or layer.residual
+        scaled = self._add("Mul", [product, row_scales], output="" if added else layer.output)
+        if added:
+            self._add("Add", [scaled, added], output=layer.output)
+
+    def lookup(self, node: onnx.NodeProto) -> None:
+        """Looks int8 rows of a table up, each with its own scale."""
+        table, ids = node.input
+        values, scales = self._lines(table, axis=0)
+        found = self._add("Cast", [self._add("Gather", [values, ids])], to=onnx.TensorProto.FLOAT)
+        # Constant, so that onnxruntime reshapes them once, when it loads the graph.
+        as_column = self._constant("as_column", np.array([-1, 1], np.int64))
+        scale = self._add("Gather", [self._add("Reshape", [scales, as_column]), ids])
+        self._add("Mul", [found, scale], output=node.output[0])
+
+    def _with_residual(
+        self, layer: LinearNode, op_type: str, inputs: list[str], **flags: int
+    ) -> None:
+        """Adds an operator that takes a bias, and what it does not take after it."""
+        output = "" if layer.residual else layer.output
+        product = self._add(op_type, inputs, output=output, domain=MICROSOFT, **flags)
+        if layer.residual:
+            self._add("Add", [product, layer.residual], output=layer.output)
+
+    def _quantize_rows(self, layer: LinearNode) -> tuple[str, str, str]:
+        """Quantises each row of a layer's inputs by its largest absolute value.
+
+        Unsigned, as signed inputs are 10 times slower; a row of zeros has the scale 0, by which
+        whatever it becomes is multiplied in the end.
+
+        Returns:
+            The rows as uint8 `(rows, inputs)`, their float32 scales `(rows, 1)`, their zero point.
+        """
+        values = layer.inputs if layer.nonnegative else self._add("Abs", [layer.inputs])
+        axis = self._constant("last_axis", np.array([1], np.int64))
+        largest = self._add("ReduceMax", [values, axis], keepdims=1)
+        steps = 255 if layer.nonnegative else LARGEST
+        scales = self._add("Mul", [largest, self._constant(f"step_{steps}", np.float32(1 / steps))])
+        flat = self._add("Reshape", [scales, self._constant("flat", np.array([-1], np.int64))])
+        if layer.nonnegative:
+            return self._add("QuantizeLinear", [layer.inputs, flat], axis=0), scales, ""
+        middle = self._constant("middle", np.uint8(_ZERO_POINT))
+        # Every row needs its own zero point: 0 + 128, in one operator rather than Shape and Expand.
+        huge = self._constant("huge", np.float32(_HUGE))
+        middles = self._add("QuantizeLinear", [flat, huge, middle])
+        return self._add("QuantizeLinear", [layer.inputs, flat, middles], axis=0), scales, middle
+
+    def _columns(self, matrix: StoredMatrix) -> tuple[str, str]:
+        """Returns an int8 kernel `(inputs, outputs)` and the scales of its columns."""
+        values, scales = self._lines(matrix.name, axis=0 if matrix.transposed else 1)
+        if not matrix.transposed:
+            return values, scales
+        if values not in self._transposed:
+            self._transposed[values] = self._add("Transpose", [values], perm=[1, 0])
+        return self._transposed[values], scales
+
+    def _lines(self, name: str, axis: int) -> tuple[str, str]:
+        """Stores a matrix as int8 as it lies, with a scale for each place on an axis."""
+        names = f"{name}/int8_{axis}", f"{name}/scales_{axis}"
+        if names[0] not in self.stored:
+            values, scales = quantize_lines(self._finite(name), axis)
+            self._store(names[0], values)
+            self._store(names[1], scales)
+        return names
+
+    def _finite(self, name: str) -> np.ndarray:
+        values = self._index.array(name)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"the matrix {name!r} holds a value that is not finite, which int8 cannot hold: "
+                "export an earlier checkpoint."
+            )
+        return values
+
+    def _constant(self, name: str, value: np.ndarray | np.generic) -> str:
+        return self._store(f"int8/{name}", np.asarray(value))
+
+    def _store(self, name: str, values: np.ndarray) -> str:
+        if name not in self.stored:
+            self.stored[name] = from_array(np.ascontiguousarray(values), name)
+        return name
+
+    def _add(
+        self, op_type: str, inputs: list[str], *, output: str = "", domain: str = "", **flags: Any
+    ) -> str:
+        """Appends a node and returns its output."""
+        self._count += 1
+        name = f"int8/{op_type}_{self._count}"
+        output = output or f"{name}:0"
+        self.nodes.append(
+            onnx.helper.make_node(op_type, inputs, [output], name=name, domain=domain, **flags)
+        )
+        return output
