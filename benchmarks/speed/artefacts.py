@@ -11,8 +11,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from .sizes import SIZES
 
@@ -61,7 +62,9 @@ def run_folder(work: Path, run: Path) -> Path:
     return work / f"{run.resolve().name}-{_fingerprint([model])}"
 
 
-def make(folder: Path, parts: Iterable[str], size: str | None = None, run: Path | None = None):
+def make(
+    folder: Path, parts: Iterable[str], size: str | None = None, run: Path | None = None
+) -> None:
     """Makes the missing parts of a folder, in a process of its own.
 
     Args:
@@ -125,7 +128,7 @@ def _make_parts(folder: Path, parts: list[str], size: str | None, run: Path | No
         _whole(folder / part, lambda directory, part=part: _export(loaded, part, directory))
 
 
-def _export(loaded, part: str, directory: Path) -> None:
+def _export(loaded: tuple[Any, Any, Any], part: str, directory: Path) -> None:
     from keras_transformer.export import export_onnx
 
     from .ctranslate2_model import write_ctranslate2
@@ -143,7 +146,7 @@ def _export(loaded, part: str, directory: Path) -> None:
         export_onnx(model, source, directory, quantize=quantization, **tokenizers)
 
 
-def _whole(directory: Path, write) -> None:
+def _whole(directory: Path, write: Callable[[Path], None]) -> None:
     """Gives a directory its name only when it is complete."""
     partial = directory.with_name(f"{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .processes import Worker
@@ -83,7 +83,7 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
         tokens a second and "ratio_split", ours over it.
     """
 
-    def measure(worker: Worker):
+    def measure(worker: Worker) -> Callable[[int], float]:
         return lambda times: worker.ask("measure", **cell.request, times=times)
 
     taking_part = {

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def _matrix_rate(dtype: str, threads: int) -> float:
     return _ROWS * _WIDTH * _WIDTH / _fastest(lambda: session.run(None, inputs))
 
 
-def _matrix_product(dtype: str, threads: int):
+def _matrix_product(dtype: str, threads: int) -> tuple[Any, dict[str, np.ndarray]]:
     import onnx
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper

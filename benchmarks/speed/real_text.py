@@ -4,7 +4,7 @@ trained model, and nothing is forced.
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def measure_texts(
 def _time(
     workers: Mapping[str, Worker], arguments: dict[str, Any], sentences: int, rounds: int
 ) -> dict[str, Any]:
-    def measure(worker: Worker):
+    def measure(worker: Worker) -> Callable[[int], float]:
         return lambda times: worker.ask("measure_texts", **arguments)
 
     return compare(

@@ -14,6 +14,7 @@ from types import ModuleType
 
 try:
     import keras
+    import onnx
 
     from . import fused, portable
     from .checks import check_numbers, check_operators
@@ -210,14 +211,7 @@ def _write(
     directory: Path,
     form: _Form,
 ) -> None:
-    graphs = {
-        "encoder": encoder_graph(model, form.module, form.opset),
-        "decoder": decoder_graph(model, form.module, form.opset),
-        "greedy": greedy_graph(model, form.module, form.opset),
-        "scorer": scorer_graph(model, form.module, form.opset),
-    }
-    graphs = {name: in_precision(graph, name, form.precision) for name, graph in graphs.items()}
-    save_graphs({_FILES[name]: graph for name, graph in graphs.items()}, directory, WEIGHTS_FILE)
+    save_graphs(_graphs(model, form), directory, WEIGHTS_FILE)
     if target_tokenizer is None:
         names = {"source": TOKENIZER_FILE, "target": TOKENIZER_FILE}
         tokenizer.save(directory / TOKENIZER_FILE)
@@ -231,6 +225,19 @@ def _write(
     difference = check_numbers(model, manifest, directory, tolerance_of(form.precision))
     replace(manifest, max_difference=difference).write(directory)
     Manifest.read(directory).verify(directory)
+
+
+def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Yields each graph with its file's name; one at a time, as a graph holds all its weights."""
+    makers = {
+        "encoder": encoder_graph,
+        "decoder": decoder_graph,
+        "greedy": greedy_graph,
+        "scorer": scorer_graph,
+    }
+    for name, make in makers.items():
+        graph = make(model, form.module, form.opset)
+        yield _FILES[name], in_precision(graph, name, form.precision)
 
 
 def _describe(

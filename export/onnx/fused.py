@@ -19,6 +19,7 @@ from .fused_layers import (
     cached_self_attention,
     embed,
     multi_head_attention,
+    product,
     query_projection,
     run_sub_layers,
     self_attention_projection,
@@ -44,7 +45,7 @@ def encode(model: Transformer, source_ids: tf.Tensor) -> list[KeysValues]:
     """Returns every decoder block's cross-attention keys and values; see `Transformer.encode`."""
     parts, blocks = model._parts, model._parts["encoder"].blocks
     keep = tf.not_equal(source_ids, PAD_ID)
-    embedded = parts["source_tokens"](source_ids) + parts["source_positions"](keep)
+    embedded = embed(parts["source_tokens"], source_ids) + parts["source_positions"](keep)
     width = model.config.model_dim
     shape, mask = tf.shape(source_ids), tf.cast(keep, tf.int32)
     sub_layers = []
@@ -178,15 +179,19 @@ def _visible_attention(
     """Attends to the source and adds the mean of the heads' weights to `weights`."""
     attention = block.cross_attention
     projection = query_projection(attention)
-    sizes = (shape[0], shape[1], attention.num_heads, attention.key_dim)
+    heads, width = attention.num_heads, attention.key_dim
 
     def run(project: Project) -> tf.Tensor:
-        query = tf.transpose(tf.reshape(project(projection), sizes), (0, 2, 1, 3))
+        if heads == 1:  # tf2onnx would make a reshape of the transposition, and a wrong one.
+            query = tf.reshape(project(projection), (shape[0], 1, shape[1], width))
+        else:
+            query = tf.reshape(project(projection), (shape[0], shape[1], heads, width))
+            query = tf.transpose(query, (0, 2, 1, 3))
         hidden = tf.cast(1 - source_mask, tf.float32)[:, None, None, :] * MASKED
         found = tf.nn.softmax(tf.matmul(query, cross[0], transpose_b=True) + hidden)
         weights.append(tf.reduce_mean(found, axis=1))
-        heads = tf.transpose(tf.matmul(found, cross[1]), (0, 2, 1, 3))
-        return tf.reshape(heads, (-1, projection.bias.size))
+        attended = tf.transpose(tf.matmul(found, cross[1]), (0, 2, 1, 3))
+        return tf.reshape(attended, (-1, projection.bias.size))
 
     return SubLayer(block.cross_attention_residual, run, Linear.of(attention.output_linear))
 
@@ -228,6 +233,6 @@ def _cross_attention(
 
 def _to_logits(parts: dict[str, Any], states: tf.Tensor) -> tf.Tensor:
     if parts["output_linear"] is not None:
-        return tf.matmul(states, tf.constant(weight_array(parts["output_linear"].kernel)))
-    matrix = tf.constant(weight_array(parts["target_tokens"].matrix))
-    return tf.matmul(states, matrix, transpose_b=True)
+        return product(states, weight_array(parts["output_linear"].kernel))
+    # The embedding's own matrix, so that it is stored once.
+    return product(states, weight_array(parts["target_tokens"].matrix), transposed=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from .operators import MICROSOFT, onnx_operator
+from .operators import MICROSOFT, onnx_operator, weight
 
 # What a masked score is set to: far below any score, far above float32's limit.
 MASKED = -1e9
@@ -108,15 +108,20 @@ def _run_post_norm(states: tf.Tensor, sub_layers: Sequence[SubLayer]) -> tf.Tens
 def embed(tokens: Any, ids: tf.Tensor) -> tf.Tensor:
     """Looks ids up in a `TokenEmbedding`, which checks them for negative ones besides."""
     scale = float(tokens.model_dim) ** 0.5
-    return tf.gather(tf.constant(weight_array(tokens.matrix)), ids) * scale
+    return tf.gather(weight(weight_array(tokens.matrix)), ids) * scale
 
 
 def gemm(states: tf.Tensor, kernel: np.ndarray, added: tf.Tensor) -> tf.Tensor:
     """Returns states · kernel + added: one operator for a product and a bias or a residual."""
     outputs = [(tf.float32, (None, kernel.shape[1]))]
-    [result] = onnx_operator(
-        "Gemm", [states, tf.constant(kernel), added], outputs, alpha=1.0, beta=1.0
-    )
+    [result] = onnx_operator("Gemm", [states, weight(kernel), added], outputs, alpha=1.0, beta=1.0)
+    return result
+
+
+def product(states: tf.Tensor, matrix: np.ndarray, *, transposed: bool = False) -> tf.Tensor:
+    """Returns states · matrix, or states · matrixᵀ."""
+    outputs = [(tf.float32, (None, matrix.shape[0 if transposed else 1]))]
+    [result] = onnx_operator("Gemm", [states, weight(matrix)], outputs, transB=int(transposed))
     return result
 
 

@@ -22,7 +22,7 @@ from keras_transformer.models.transformer import Transformer
 
 from ..manifest import TensorSpec
 from .candidates import best_continuations, best_tokens
-from .operators import MARKER_HANDLERS
+from .operators import MARKER_HANDLERS, put_weights_in
 
 _OUR_PRODUCER = "keras-transformer"
 _DTYPES = {
@@ -245,6 +245,7 @@ def _convert(
             custom_op_handlers={"Erfc": (_erfc, []), **MARKER_HANDLERS},
             extra_opset=[onnx.helper.make_opsetid(domain, 1) for domain in domains],
         )
+    put_weights_in(proto.graph)
     _declare(proto.graph.input, inputs)
     _declare(proto.graph.output, outputs)
     # tf2onnx imports domains that it did not use; a reader may refuse a model for them.

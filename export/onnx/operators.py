@@ -6,9 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import onnx
 import tensorflow as tf
+from onnx.numpy_helper import from_array
 
 MICROSOFT = "com.microsoft"
+_WEIGHTS = "weights"
+# Smaller ones pass through TensorFlow and tf2onnx, which fold them where they can.
+_SMALLEST_WEIGHT = 4096
 _MARKER = "PyFunc"
 
 Output = tuple[tf.DType, Sequence[int | None]]
@@ -48,6 +54,34 @@ def onnx_operator(
     for tensor, (_, shape) in zip(results, outputs, strict=True):
         tensor.set_shape(shape)
     return list(results)
+
+
+def weight(values: np.ndarray) -> tf.Tensor:
+    """Puts a float32 matrix into the TensorFlow graph being traced.
+
+    A large one only by name, until `put_weights_in` gives it its values: copies of it in every form
+    that a graph takes on its way would need many times its memory, and TensorFlow's graphs end at
+    2 GB.
+    """
+    values = np.asarray(values, np.float32)
+    if values.size < _SMALLEST_WEIGHT:
+        return tf.constant(values)
+    key = f"weight_{len(_waiting)}"
+    _waiting[key] = values
+    [named] = onnx_operator(key, [], [(tf.float32, values.shape)], domain=_WEIGHTS)
+    return named
+
+
+def put_weights_in(graph: onnx.GraphProto) -> None:
+    """Replaces the names of large matrices by the matrices, and forgets them."""
+    named = [node for node in graph.node if node.domain == _WEIGHTS]
+    for node in named:
+        graph.initializer.append(from_array(_waiting[node.op_type], node.output[0]))
+        graph.node.remove(node)
+    _waiting.clear()
+
+
+_waiting: dict[str, np.ndarray] = {}
 
 
 def _place(context: Any, node: Any, name: str, _: Any) -> None:

@@ -4,7 +4,7 @@ which protobuf, the form of ONNX files, ends.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,24 +19,25 @@ _SMALLEST_OUTSIDE = 1024
 _ALIGNMENT = 64
 
 
-def save_graphs(graphs: Mapping[str, onnx.ModelProto], directory: Path, weights_file: str) -> None:
+def save_graphs(
+    graphs: Iterable[tuple[str, onnx.ModelProto]], directory: Path, weights_file: str
+) -> None:
     """Writes graphs and the weights that they share.
 
     Readers find the weights by the file's name beside the graphs, so all must stay together.
 
     Args:
-        graphs: Graphs with their weights in memory, by the names of their files. Their weights are
-            taken out of them.
+        graphs: Names of files and graphs with their weights in memory; each is written, and emptied
+            of its weights, before the next is asked for.
         directory: Where to write.
         weights_file: Name of the file for the weights.
     """
+    stored: dict[bytes, int] = {}
     with open(directory / weights_file, "wb") as stream:
-        stored: dict[bytes, int] = {}
-        for graph in graphs.values():
+        for file, graph in graphs:
             for tensor in graph.graph.initializer:
                 _move(tensor, stream, stored, weights_file)
-    for file, graph in graphs.items():
-        onnx.save_model(graph, str(directory / file))
+            onnx.save_model(graph, str(directory / file))
 
 
 def _move(

@@ -134,7 +134,8 @@ class Engine:
             request = self._request(places, options, limits, prefixes, with_scores)
             steps = self._start([sources[place] for place in places], request)
             candidates = search(steps, request)
-            self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
+            with self._lock:
+                self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
             return candidates
 
         for places, results in zip(batches, self._map(translate, batches), strict=True):

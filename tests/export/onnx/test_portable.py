@@ -52,7 +52,7 @@ def test_portable_graphs_hold_standard_operators_only(exported_portable: Any, gr
         ("encoder", {"MultiHeadAttention": 1}),
         ("decoder", {"MultiHeadAttention": 2, "DecoderMaskedMultiHeadAttention": 2}),
         ("greedy", {"MultiHeadAttention": 2, "DecoderMaskedMultiHeadAttention": 2}),
-        ("scorer", {}),
+        ("scorer", {"MultiHeadAttention": 2}),
     ],
 )
 def test_fused_graphs_hold_onnxruntime_s_attention(
@@ -62,7 +62,6 @@ def test_fused_graphs_hold_onnxruntime_s_attention(
     fused = {name: count for (_, name), count in found.items() if name.endswith("Attention")}
     assert fused == expected
     assert {domain for domain, _ in found} <= {"", "com.microsoft"}
-    assert ("", "Softmax") in found or expected
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -144,7 +143,9 @@ def decode(run: Run, graph: str) -> list[Arrays]:
         "target_ids": np.array([[2, 5, 6], [2, 7, 0]], np.int32),
         "labels": np.array([[5, 6, 3], [7, 3, 0]], np.int32),
     }
-    found.append(run("scorer", {**target, **given}))
+    scored = run("scorer", {**target, **given})
+    # What stands at padding has no meaning.
+    found.append({name: value[target["labels"] != 0] for name, value in scored.items()})
     return found
 
 

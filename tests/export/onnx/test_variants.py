@@ -36,8 +36,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "num_encoder_layers": 2,
         "num_decoder_layers": 1,
     },
-    "pre-norm, other widths of keys and values": {
+    "pre-norm, one head, other widths of keys and values": {
         "norm": "pre",
+        "num_heads": 1,
         "key_dim": 5,
         "value_dim": 7,
         "num_decoder_layers": 1,

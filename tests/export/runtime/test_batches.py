@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.export.runtime.batches import MemoryBound, pad_sources, plan_batches
+from keras_transformer.export.runtime.batches import (
+    MemoryBound,
+    pad_sources,
+    plan_batches,
+    spread,
+)
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=50)
 
@@ -116,6 +121,29 @@ def test_nothing_to_translate_makes_no_batch() -> None:
 def test_wrong_arguments_are_named(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(
+    sizes=st.lists(st.integers(1, 30), max_size=6),
+    workers=st.integers(1, 8),
+    least=st.integers(1, 8),
+)
+def test_spread_batches_hold_the_same_sentences_and_are_alike(
+    sizes: list[int], workers: int, least: int
+) -> None:
+    numbers = iter(range(sum(sizes)))
+    batches = [[next(numbers) for _ in range(size)] for size in sizes]
+    divided = spread(batches, workers, least)
+    assert sorted(sum(divided, [])) == list(range(sum(sizes)))
+    assert all(batch == sorted(batch) for batch in divided)
+    # No fewer than there were, no more than there are workers for, none too small.
+    assert len(batches) <= len(divided) <= max(workers, len(batches))
+    for batch in batches:
+        parts = [part for part in divided if part[0] in batch]
+        assert len(parts) == 1 or min(map(len, parts)) >= least
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    if all(size >= workers * least for size in sizes) and sizes:
+        assert len(divided) >= workers
 
 
 def test_rows_end_with_eos_and_are_padded_on_the_right() -> None:

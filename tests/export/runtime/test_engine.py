@@ -61,6 +61,26 @@ def test_results_do_not_depend_on_the_batches(
         np.testing.assert_allclose(*numbers, atol=1e-4)
 
 
+@EVERY_OPTION
+def test_results_do_not_depend_on_batches_side_by_side(
+    exported: Any,
+    manifest: Manifest,
+    engine: Engine,
+    sources: list[list[int]],
+    options: dict[str, Any],
+) -> None:
+    chosen = SearchOptions(max_length=40, **options)
+    many = [source for source in sources for _ in range(6)]
+    together = Engine(manifest, exported.path, 3, 8192, None)
+    assert len(together._plan(many, [40] * len(many), 1)) >= 3
+    assert ids_of(together.search(many, chosen)) == ids_of(engine.search(many, chosen))
+    with pytest.raises(ValueError, match="got 60 in row 48"):
+        together.search([*many, [60]], chosen)
+    together.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        together.search(many, chosen)
+
+
 def test_without_scores_greedy_search_takes_the_same_tokens(
     engine: Engine, sources: list[list[int]]
 ) -> None:
