@@ -76,7 +76,8 @@ def run_sub_layers(
         for layer in sub_layers:
             inputs = layer_norm(states, layer.residual.layer_norm)
             hidden = layer.run(partial(apply_linear, inputs))
-            states = gemm(hidden, layer.output.kernel, states) + layer.output.bias
+            # The bias with the product: int8 kernels take one, but no residual.
+            states = states + apply_linear(hidden, layer.output)
         return layer_norm(states, final_norm)
     return _run_post_norm(states, sub_layers)
 

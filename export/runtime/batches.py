@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ids = npt.NDArray[np.int32]
+IdRows = Sequence[Sequence[int]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -104,7 +105,7 @@ def spread(batches: list[list[int]], workers: int, least: int) -> list[list[int]
     return divided
 
 
-def pad_sources(rows: Sequence[Sequence[int]], *, pad_id: int, eos_id: int) -> Ids:
+def pad_sources(rows: IdRows, *, pad_id: int, eos_id: int) -> Ids:
     """Ends each row with eos and pads it on the right.
 
     Args:

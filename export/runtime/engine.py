@@ -8,23 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from keras_transformer.decoding.inputs import check_prefixes, check_token_ids
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.sampling import fresh_seed
 
 from ..manifest import Manifest
-from .batches import MemoryBound, pad_sources, plan_batches, spread
+from .alignments import Alignment, align
+from .batches import IdRows, MemoryBound, plan_batches, spread
 from .cache import bytes_per_token, whole_blocks
 from .decoder_steps import DecoderSteps
+from .graphs import Graphs
 from .one_by_one import OneByOne
 from .requests import NOTHING_FOUND, Candidate, Request
 from .search import needs_ranking, search
-from .sessions import Session, check_threads, open_session
+from .sessions import Session, check_threads
 
-IdRows = Sequence[Sequence[int]]
 _EMPTY = Candidate([], 0.0, 0.0)
 # Room for tokens at first: translations are seldom this much longer than their source.
 _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
@@ -32,23 +30,9 @@ _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
 # than one batch on all threads, whose every product they would have to wait for each other at.
 _CACHED_BYTES = 24 << 20
 # A small model's caches should stay there too; a large one needs rows to earn its weights' way.
-_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 512, 8192
+_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 1024, 8192
 # Rows below which a batch is not worth dividing.
 _LEAST_ROWS = 6
-
-
-@dataclasses.dataclass(frozen=True)
-class Alignment:
-    """A given translation as the model sees it.
-
-    Attributes:
-        log_probabilities: float32 `(target_length,)` in nats, of each token and of eos.
-        attention: float32 `(target_length, source_length)`, where each of them looks in the source,
-            its eos included: the mean of all layers and heads.
-    """
-
-    log_probabilities: npt.NDArray[np.float32]
-    attention: npt.NDArray[np.float32]
 
 
 class Engine:
@@ -83,25 +67,28 @@ class Engine:
         for name, value in (("batch_tokens", batch_tokens), ("max_cache_bytes", max_cache_bytes)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}.")
-        self._directory = directory
         self._max_cache_bytes = max_cache_bytes
         self._lock = threading.Lock()
-        self._closed = False
         threads = check_threads(threads)
         is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
-        self._parallel, self._threads = (threads, 1) if is_small else (1, threads)
+        self._parallel = threads if is_small else 1
         self._batch_tokens = batch_tokens or (_SMALL_BATCH_TOKENS if is_small else _BATCH_TOKENS)
         self._pool: ThreadPoolExecutor | None = None
-        self._sessions: dict[str, Session] = {}
         self._vocabulary = int(manifest.config["target_vocab_size"])
-        self._session("encoder")
+        self._graphs = Graphs(manifest, directory, 1 if is_small else threads)
+        self._alone = self._graphs
+        if is_small and threads > 1 and manifest.precision == "float32":
+            # A sentence on its own has no other beside it: all threads may read its weights.
+            self._alone = Graphs(manifest, directory, threads)
+        self._graphs.open("encoder")
 
     def close(self) -> None:
         """Lets go of the graphs; calls that are running finish, later ones raise RuntimeError."""
+        self._graphs.close()
+        self._alone.close()
         with self._lock:
-            self._closed = True
-            self._sessions = {}
             if self._pool is not None:
+                # What is in it already is done all the same.
                 self._pool.shutdown(wait=False)
 
     def search(
@@ -124,7 +111,8 @@ class Engine:
             ValueError: A source, a prefix or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        self._check_open()
+        graphs = self._alone if len(sources) == 1 else self._graphs
+        opened = graphs.open("encoder", _step_graph(options, with_scores))
         options, limits, prefixes = self._check(sources, options, prefixes)
         found = [[_EMPTY] for _ in sources]
         rows = options.num_hypotheses if options.sample else options.beam_size
@@ -132,7 +120,7 @@ class Engine:
 
         def translate(places: list[int]) -> list[list[Candidate]]:
             request = self._request(places, options, limits, prefixes, with_scores)
-            steps = self._start([sources[place] for place in places], request)
+            steps = self._start(opened, [sources[place] for place in places], request)
             candidates = search(steps, request)
             with self._lock:
                 self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
@@ -157,15 +145,17 @@ class Engine:
             ValueError: As for `search`, at once.
             RuntimeError: The engine is closed.
         """
-        self._check_open()
+        opened = self._alone.open("encoder", _step_graph(options, with_scores=False))
         options, limits, prefixes = self._check([source], options, [prefix])
         if not len(source):
             return iter(())
         request = self._request([0], options, limits, prefixes, with_scores=False)
-        return self._stream(source, request)
+        return self._stream(opened, source, request)
 
-    def _stream(self, source: Sequence[int], request: Request) -> Iterator[int]:
-        for tokens in OneByOne(self._start([source], request), request):
+    def _stream(
+        self, opened: dict[str, Session], source: Sequence[int], request: Request
+    ) -> Iterator[int]:
+        for tokens in OneByOne(self._start(opened, [source], request), request):
             token = int(tokens[0])
             if token in (self.manifest.special_ids["eos"], self.manifest.special_ids["pad"]):
                 return
@@ -182,37 +172,13 @@ class Engine:
             ValueError: There are not as many of both, or an id is outside its vocabulary.
             RuntimeError: The engine is closed.
         """
-        self._check_open()
         if len(sources) != len(targets):
             raise ValueError(
                 f"got {len(targets)} translations for {len(sources)} sources: give one for each."
             )
         self._check_rows("source", sources)
         self._check_rows("target", targets)
-        found: list[Alignment | None] = [None] * len(sources)
-        lengths = [max(2, len(s) + 1, len(t) + 1) for s, t in zip(sources, targets, strict=True)]
-        for places in plan_batches(lengths, batch_tokens=self._batch_tokens):
-            batch = [(sources[place], targets[place]) for place in places]
-            for place, alignment in zip(places, self._align_batch(batch), strict=True):
-                found[place] = alignment
-        return [alignment for alignment in found if alignment is not None]
-
-    def _align_batch(
-        self, batch: Sequence[tuple[Sequence[int], Sequence[int]]]
-    ) -> Iterator[Alignment]:
-        ids = self.manifest.special_ids
-        mask, cross = self._encode([source for source, _ in batch])
-        labels = pad_sources([target for _, target in batch], pad_id=ids["pad"], eos_id=ids["eos"])
-        target_ids = np.roll(labels, 1, axis=1)
-        target_ids[:, 0] = ids["bos"]
-        inputs = {"target_ids": target_ids, "labels": labels, "source_mask": mask, **cross}
-        outputs = ["log_probabilities", "attention"]
-        log_probabilities, attention = self._session("scorer").run(outputs, inputs)
-        for row, (source, target) in enumerate(batch):
-            length = len(target) + 1
-            yield Alignment(
-                log_probabilities[row, :length], attention[row, :length, : len(source) + 1]
-            )
+        return align(self.manifest, self._graphs, sources, targets, self._batch_tokens)
 
     def _check(
         self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
@@ -269,10 +235,10 @@ class Engine:
         if self._parallel == 1 or len(batches) < 2:
             return map(translate, batches)
         with self._lock:
-            self._check_open()
+            # Asked again under the lock: a pool that is shut down takes no more work.
+            self._graphs.open()
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._parallel)
-            # Under the lock: a pool that is shut down takes no more work.
             tasks = [self._pool.submit(translate, batch) for batch in batches]
         return [task.result() for task in tasks]
 
@@ -295,35 +261,14 @@ class Engine:
             with_scores=with_scores,
         )
 
-    def _start(self, sources: IdRows, request: Request) -> DecoderSteps:
-        mask, cross = self._encode(sources)
+    def _start(self, opened: dict[str, Session], sources: IdRows, request: Request) -> DecoderSteps:
+        mask, cross = self._graphs.encode(opened["encoder"], sources)
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
-        name = "decoder" if needs_ranking(request) else "greedy"
+        name = _step_graph(request.options, request.with_scores)
         graph, limit = self.manifest.graphs[name], max(request.limits)
-        return DecoderSteps(self._session(name), graph, mask, cross, int(room), limit)
+        return DecoderSteps(opened[name], graph, mask, cross, int(room), limit)
 
-    def _encode(
-        self, sources: IdRows
-    ) -> tuple[npt.NDArray[np.int32], dict[str, npt.NDArray[np.float32]]]:
-        """Returns the source's mask `(batch, source_length)` and the encoder's outputs by name."""
-        ids = self.manifest.special_ids
-        source_ids = pad_sources(sources, pad_id=ids["pad"], eos_id=ids["eos"])
-        names = [spec.name for spec in self.manifest.graphs["encoder"].outputs]
-        cross = self._session("encoder").run(names, {"source_ids": source_ids})
-        mask = (source_ids != ids["pad"]).astype(np.int32)
-        return mask, dict(zip(names, cross, strict=True))
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("the translator is closed: open another one.")
-
-    def _session(self, name: str) -> Session:
-        """Returns an open graph; each but the encoder is opened when it is needed first."""
-        with self._lock:
-            self._check_open()
-            if name not in self._sessions:
-                self._sessions[name] = open_session(
-                    self.manifest, self._directory, name, self._threads
-                )
-            return self._sessions[name]
+def _step_graph(options: SearchOptions, with_scores: bool) -> str:
+    return "decoder" if needs_ranking(options, with_scores) else "greedy"

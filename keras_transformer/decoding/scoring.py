@@ -1,5 +1,5 @@
-"""How probable a given translation is: pairs of id sequences come in, log-probabilities leave, from
-one pass of the full model over each target (teacher forcing).
+"""How the model sees translations that are already there: pairs of id sequences come in, and from
+one pass over each pair (teacher forcing) log-probabilities and attention leave.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Tensor = Any
 
 
 class TeacherForcing:
-    """Log-probabilities of given translations.
+    """Log-probabilities and attention of given translations.
 
     Args:
         model: A trained model.
@@ -28,34 +28,40 @@ class TeacherForcing:
         self._model = model
         self._batch_tokens = batch_tokens
         ids = tf.TensorSpec((None, None), tf.int32)
-        self._run = tf.function(self._log_probabilities, input_signature=[ids, ids])
+        self._run = tf.function(self._align, input_signature=[ids, ids])
 
-    def log_probabilities(
+    def align(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-    ) -> list[float]:
-        """Returns the log-probability of each target, its end token included, in nats.
+    ) -> list[tuple[float, np.ndarray]]:
+        """Returns the log-probability of each target and where its tokens look in the source.
 
         Args:
             sources: Ids of each source, without begin and end tokens.
             targets: Ids of each target, without begin and end tokens.
+
+        Returns:
+            The sum over the target's tokens, its end token included, in nats, and float32 attention
+            `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
         """
         lengths = {
             place: len(source) + len(target) + 2
             for place, (source, target) in enumerate(zip(sources, targets, strict=True))
         }
-        found = np.zeros(len(lengths))
+        found: dict[int, tuple[float, np.ndarray]] = {}
         for places in batches(lengths, self._batch_tokens):
             source_ids = pad([[*sources[place], EOS_ID] for place in places], PAD_ID)
             labels = pad([[*targets[place], EOS_ID] for place in places], PAD_ID)
-            found[places] = np.array(self._run(source_ids, labels))
-        return found.tolist()
+            totals, attention = (np.array(part) for part in self._run(source_ids, labels))
+            for row, place in enumerate(places):
+                size = (len(targets[place]) + 1, len(sources[place]) + 1)
+                found[place] = (float(totals[row]), attention[row, : size[0], : size[1]])
+        return [found[place] for place in range(len(lengths))]
 
-    def _log_probabilities(self, source_ids: Tensor, labels: Tensor) -> Tensor:
+    def _align(self, source_ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         start = ops.full_like(labels[:, :1], BOS_ID)
         # The end token that shorter rows read here comes after all of their labels.
         target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
-        logits = self._model({"source_ids": source_ids, "target_ids": target_ids}, training=False)
-        logits = ops.cast(logits, "float32")
-        own = ops.take_along_axis(logits, labels[:, :, None], axis=2)[:, :, 0]
-        log_probs = own - ops.logsumexp(logits, axis=-1)
-        return ops.sum(ops.where(labels != PAD_ID, log_probs, 0.0), axis=1)
+        log_probs, attention = self._model.align(
+            target_ids, labels, ops.not_equal(source_ids, PAD_ID), self._model.encode(source_ids)
+        )
+        return ops.sum(ops.where(labels != PAD_ID, log_probs, 0.0), axis=1), attention

@@ -73,13 +73,19 @@ class Translator:
         return [best[0].text for best in found]
 
     def translate_n_best(
-        self, texts: Sequence[str], *, target_prefixes: Sequence[str] | None = None, **options: Any
+        self,
+        texts: Sequence[str],
+        *,
+        target_prefixes: Sequence[str] | None = None,
+        return_attention: bool = False,
+        **options: Any,
     ) -> list[list[Hypothesis]]:
         """Translates sentences and returns the `num_hypotheses` best of each, best first.
 
         Args:
             texts: As for `translate`.
             target_prefixes: As for `translate`; part of every translation's text and ids.
+            return_attention: Give each hypothesis its `attention` to the source.
             **options: Fields of `SearchOptions`.
 
         Returns:
@@ -92,8 +98,15 @@ class Translator:
         results = self.translate_ids(sources, prefixes=prefixes, **options)
         flat = [ids for sentence in results for ids, _, _ in sentence]
         decoded = iter(self.target_tokenizer.decode(flat))
+        attentions: Iterator[Any] = iter([None] * len(flat))
+        if return_attention:
+            repeated = [ids for ids, found in zip(sources, results, strict=True) for _ in found]
+            attentions = (seen for _, seen in self._teacher_forcing.align(repeated, flat))
         return [
-            [Hypothesis(next(decoded), ids, score, total) for ids, score, total in sentence]
+            [
+                Hypothesis(next(decoded), ids, score, total, next(attentions))
+                for ids, score, total in sentence
+            ]
             for sentence in results
         ]
 
@@ -195,10 +208,10 @@ class Translator:
             )
         self._check_positions(sources, "sentence")
         self._check_positions(targets, "target")
-        totals = self._teacher_forcing.log_probabilities(sources, targets)
+        found = self._teacher_forcing.align(sources, targets)
         return [
             (list(target), total / penalty_of(len(target) + 1, options), total)
-            for target, total in zip(targets, totals, strict=True)
+            for target, (total, _) in zip(targets, found, strict=True)
         ]
 
     def _check_positions(self, rows: Sequence[Sequence[int]], name: str) -> None:

@@ -31,12 +31,14 @@ def test_run_and_settings_reach_the_exporter(
         "keras_transformer.cli.export.load_run", lambda directory: ("model", "source", target)
     )
     output = tmp_path / "exported"
-    flags = ["--format", "onnx", "--output", output, "--opset", 19]
+    flags = ["--format", "onnx", "--output", output, "--opset", 19, "--quantize", "int8"]
     result = run_cli("export", "runs/demo", *flags)
     assert (result.code, result.err) == (0, "")
     assert result.out == f"exported runs/demo to {output}\n"
     settings = {
         "target_tokenizer": None if shared else "target",
+        "target": "onnxruntime",
+        "quantize": "int8",
         "opset": 19,
         "overwrite": False,
     }

@@ -4,12 +4,14 @@ import io
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.cli.translate import read_blocks
+from keras_transformer.decoding.options import SearchOptions
 
 
 def test_lines_keep_their_order_and_empty_lines_stay(run_cli, translator) -> None:
@@ -29,10 +31,21 @@ def test_no_input_is_no_output(run_cli, translator) -> None:
 
 
 def test_search_flags_reach_the_translator(run_cli, translator) -> None:
-    flags = "--beam-size 4 --length-penalty 1 --num-hypotheses 2 --max-length 9"
+    flags = (
+        "--beam-size 4 --length-penalty 1 --num-hypotheses 2 --max-length 9 --min-length 2 "
+        "--early-stopping exact --banned-sequences [7,8] [9]"
+    )
     run_cli("translate", "model", *flags.split(), stdin=b"a\n")
-    expected = {"beam_size": 4, "length_penalty": 1.0, "num_hypotheses": 2, "max_length": 9}
-    assert translator.search == [expected]
+    options = SearchOptions(
+        beam_size=4,
+        length_penalty=1.0,
+        num_hypotheses=2,
+        max_length=9,
+        min_length=2,
+        early_stopping="exact",
+        banned_sequences=((7, 8), (9,)),
+    )
+    assert translator.search == [asdict(options)]
 
 
 def test_n_best_gives_n_lines_for_each_line(run_cli, translator) -> None:

@@ -160,7 +160,7 @@ def test_a_large_vocabulary_is_searched_by_blocks(case: tuple[Variant, OnnxTrans
     made, translator = case
     large = made.model.config.target_vocab_size == LARGE_VOCABULARY
     for graph in ("decoder", "greedy"):
-        file = translator._engine._directory / translator.manifest.graphs[graph].file
+        file = translator._engine._graphs._directory / translator.manifest.graphs[graph].file
         proto = onnx.load(file, load_external_data=False)
         top_k = [node for node in proto.graph.node if node.op_type == "TopK"]
         ranking = graph == "decoder"

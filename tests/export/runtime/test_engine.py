@@ -216,13 +216,13 @@ def test_each_source_needs_its_target(engine: Engine) -> None:
 
 def test_a_graph_is_opened_when_it_is_needed_first(exported: Any, manifest: Manifest) -> None:
     engine = Engine(manifest, exported.path, 1, 8192, None)
-    opened = [set(engine._sessions)]
+    opened = [set(engine._graphs._sessions)]
     engine.search([[5]], SearchOptions(max_length=2), with_scores=False)
-    opened.append(set(engine._sessions))
+    opened.append(set(engine._graphs._sessions))
     engine.search([[5]], SearchOptions(max_length=2))
-    opened.append(set(engine._sessions))
+    opened.append(set(engine._graphs._sessions))
     engine.align([[5]], [[6]])
-    opened.append(set(engine._sessions))
+    opened.append(set(engine._graphs._sessions))
     assert [len(names) for names in opened] == [1, 2, 3, 4]
     assert opened[1] == {"encoder", "greedy"}
 

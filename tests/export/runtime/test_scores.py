@@ -70,6 +70,17 @@ def test_attention_has_a_row_for_each_token_and_its_end(
     assert {one.attention is None for found in plain for one in found} == {True}
 
 
+def test_attention_is_the_keras_side_s(
+    translator: OnnxTranslator, keras_side: Any, texts: list[str]
+) -> None:
+    found, wanted = (
+        side.translate_n_best(texts, max_length=45, return_attention=True)
+        for side in (translator, keras_side)
+    )
+    for [ours], [theirs] in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours.attention, theirs.attention, atol=1e-5)
+
+
 # A model made by hand that copies word by word: the newest token asks for its successor.
 COPIED = ["▁you", "▁b", "u", "y", "▁the"]
 

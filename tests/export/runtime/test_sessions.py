@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.export import Manifest
 from keras_transformer.export.manifest import GRAPHS
-from keras_transformer.export.runtime.sessions import available_cores, open_session
+from keras_transformer.export.runtime.sessions import available_cores, open_session, saturates_bytes
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +67,30 @@ def test_a_graph_may_leave_unnamed_what_the_manifest_names(exported: Any, tmp_pa
                 size.Clear()
     onnx.save(model, tmp_path / "encoder.onnx")
     assert open_session(Manifest.read(exported.path), tmp_path, "encoder", threads=1)
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "expected"),
+    [
+        ("x86_64", "flags : avx2 avx512_vnni", False),
+        ("x86_64", "flags : avx2 avx_vnni", False),
+        ("x86_64", "flags : avx2 avx512f", True),
+        ("AMD64", None, True),
+        ("aarch64", None, False),
+    ],
+)
+def test_processors_that_cut_off_sums_of_bytes_are_told_apart(
+    machine: str, flags: str | None, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: Any, **__: Any) -> str:
+        if flags is None:
+            raise FileNotFoundError("/proc/cpuinfo")
+        return flags
+
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("pathlib.Path.read_text", read)
+    saturates_bytes.cache_clear()
+    try:
+        assert saturates_bytes() is expected
+    finally:
+        saturates_bytes.cache_clear()

@@ -1,0 +1,70 @@
+"""The opened graphs of one artefact, shared by all threads, and the run of the encoder that both
+decoding and scoring begin with.
+"""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..manifest import Manifest
+from .batches import IdRows, pad_sources
+from .sessions import Session, open_session
+
+Encoded = tuple[npt.NDArray[np.int32], dict[str, npt.NDArray]]
+
+
+class Graphs:
+    """An artefact's graphs, each opened when it is needed first.
+
+    Args:
+        manifest: The artefact's contract.
+        directory: Where its files are.
+        threads: Threads of each graph.
+    """
+
+    def __init__(self, manifest: Manifest, directory: Path, threads: int) -> None:
+        self._manifest, self._directory, self._threads = manifest, directory, threads
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Session] | None = {}
+
+    def open(self, *names: str) -> dict[str, Session]:
+        """Returns graphs by name; whoever holds them may use them after `close` as well.
+
+        Raises:
+            ValueError: A graph cannot be read, or is not the manifest's.
+            RuntimeError: The graphs are closed.
+        """
+        with self._lock:
+            if self._sessions is None:
+                raise RuntimeError("the translator is closed: open another one.")
+            for name in names:
+                if name not in self._sessions:
+                    self._sessions[name] = open_session(
+                        self._manifest, self._directory, name, self._threads
+                    )
+            return {name: self._sessions[name] for name in names}
+
+    def close(self) -> None:
+        """Lets go of the graphs: they are freed when nobody uses them any more."""
+        with self._lock:
+            self._sessions = None
+
+    def encode(self, encoder: Session, sources: IdRows) -> Encoded:
+        """Runs the encoder.
+
+        Args:
+            encoder: Its session.
+            sources: Ids of each text, without bos and eos.
+
+        Returns:
+            int32 `(batch, source_length)`, 1 where there is a token, and the encoder's outputs by
+            their names.
+        """
+        ids = self._manifest.special_ids
+        source_ids = pad_sources(sources, pad_id=ids["pad"], eos_id=ids["eos"])
+        names = [spec.name for spec in self._manifest.graphs["encoder"].outputs]
+        outputs = encoder.run(names, {"source_ids": source_ids})
+        mask = (source_ids != ids["pad"]).astype(np.int32)
+        return mask, dict(zip(names, outputs, strict=True))
