@@ -30,7 +30,7 @@ _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
 # than one batch on all threads, whose every product they would have to wait for each other at.
 _CACHED_BYTES = 24 << 20
 # A small model's caches should stay there too; a large one needs rows to earn its weights' way.
-_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 1024, 8192
+_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 640, 8192
 # Rows below which a batch is not worth dividing.
 _LEAST_ROWS = 6
 
