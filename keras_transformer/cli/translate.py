@@ -90,6 +90,10 @@ def translate_block(
     translator: TextTranslator, lines: Sequence[str], search: SearchOptions, *, scores: bool = False
 ) -> Iterator[str]:
     """Yields `num_hypotheses` output lines for every input line, in order, best first."""
+    if search.num_hypotheses == 1 and not scores:
+        # Where no score is wanted, greedy search spares the softmax.
+        yield from map(_one_line, translator.translate(lines, **asdict(search)))
+        return
     best = translator.translate_n_best(lines, **asdict(search))
     for hypotheses in best:
         for rank in range(search.num_hypotheses):

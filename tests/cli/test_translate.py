@@ -108,10 +108,9 @@ def test_each_block_is_answered_before_the_next_is_read() -> None:
         "import sys\n"
         "from keras_transformer import cli\n"
         "from keras_transformer.cli import translate\n"
-        "from keras_transformer.decoding.options import Hypothesis\n"
         "class Shouting:\n"
-        "    def translate_n_best(self, texts, **search):\n"
-        "        return [[Hypothesis(text.upper(), [], 0.0, 0.0)] for text in texts]\n"
+        "    def translate(self, texts, **search):\n"
+        "        return [text.upper() for text in texts]\n"
         "translate.open_translator = lambda directory: Shouting()\n"
         "sys.exit(cli.main(['translate', 'model', '--block-lines', '1']))\n"
     )
