@@ -17,7 +17,6 @@ from ..runtime.sessions import open_session
 from ..runtime.top_k import log_softmax
 from .operators import MICROSOFT
 
-MAX_DIFFERENCE = 1e-4
 _STEPS = 4
 _BEAMS = 3
 _CANDIDATES = 5
@@ -55,7 +54,7 @@ def check_operators(path: Path, *, portable: bool) -> None:
 
 
 def check_numbers(
-    model: Transformer, manifest: Manifest, directory: Path, tolerance: float = MAX_DIFFERENCE
+    model: Transformer, manifest: Manifest, directory: Path, tolerance: float
 ) -> float:
     """Compares all graphs with the model they were made of.
 

@@ -50,15 +50,20 @@ def encode(model: Transformer, source_ids: tf.Tensor) -> list[KeysValues]:
     shape, mask = tf.shape(source_ids), tf.cast(keep, tf.int32)
     sub_layers = []
     for block in blocks:
-        sub_layers += [_encoder_attention(block, shape, mask), _feed_forward(block)]
+        sub_layers += [
+            _self_attention(block.attention, block.attention_residual, shape, mask),
+            _feed_forward(block),
+        ]
     states = run_sub_layers(
         tf.reshape(embedded, (-1, width)), sub_layers, parts["encoder"].final_norm
     )
     return _project_for_decoder(states, shape, parts["decoder"].blocks)
 
 
-def _encoder_attention(block: Any, shape: tf.Tensor, mask: tf.Tensor) -> SubLayer:
-    attention = block.attention
+def _self_attention(
+    attention: Any, residual: Any, shape: tf.Tensor, mask: tf.Tensor | None
+) -> SubLayer:
+    """Attends within whole sequences: to what the mask keeps, or causally where it is None."""
     packed = self_attention_projection(attention)
 
     def run(project: Project) -> tf.Tensor:
@@ -66,7 +71,7 @@ def _encoder_attention(block: Any, shape: tf.Tensor, mask: tf.Tensor) -> SubLaye
         query, key, value = tf.split(states, 3, axis=2)
         return multi_head_attention(query, key, value, mask, attention.num_heads)
 
-    return SubLayer(block.attention_residual, run, Linear.of(attention.output_linear))
+    return SubLayer(residual, run, Linear.of(attention.output_linear))
 
 
 def _feed_forward(block: Any) -> SubLayer:
@@ -142,7 +147,8 @@ def align(
     weights: list[tf.Tensor] = []
     for block, keys_values in zip(parts["decoder"].blocks, cross, strict=True):
         sub_layers += [
-            _causal_attention(block, shape),
+            # Padding comes after all real tokens, which look back only: it needs no mask.
+            _self_attention(block.self_attention, block.self_attention_residual, shape, None),
             _visible_attention(block, keys_values, source_mask, shape, weights),
             _feed_forward(block),
         ]
@@ -154,19 +160,6 @@ def align(
     chosen = tf.gather(logits, tf.reshape(labels, (-1, 1)), batch_dims=1)
     log_probabilities = tf.reshape(chosen - largest - total, shape)
     return log_probabilities, tf.add_n(weights) / len(weights)
-
-
-def _causal_attention(block: Any, shape: tf.Tensor) -> SubLayer:
-    attention = block.self_attention
-    packed = self_attention_projection(attention)
-
-    def run(project: Project) -> tf.Tensor:
-        states = tf.reshape(project(packed), (shape[0], shape[1], packed.bias.size))
-        # Padding comes after all real tokens, which look back only: it needs no mask of its own.
-        query, key, value = tf.split(states, 3, axis=2)
-        return multi_head_attention(query, key, value, None, attention.num_heads)
-
-    return SubLayer(block.self_attention_residual, run, Linear.of(attention.output_linear))
 
 
 def _visible_attention(

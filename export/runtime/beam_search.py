@@ -8,12 +8,8 @@ import numpy.typing as npt
 from keras_transformer.decoding.options import length_penalty
 
 from .constraints import SPARE, Constraints
-from .requests import Candidate, Ids, Request, Steps, Values
+from .requests import LEAVING_SHARE, Candidate, Ids, Request, Steps, Values
 from .top_k import top_candidates
-
-# Finished sentences leave the batch when they are this share of it: moving the others' caches costs
-# about as much as some steps of theirs.
-_LEAVING_SHARE = 0.25
 
 
 class BeamSearch:
@@ -58,7 +54,7 @@ class BeamSearch:
                 left = len(self._done) - np.count_nonzero(self._done)
                 if not left:
                     break
-                if left <= (1 - _LEAVING_SHARE) * len(self._done):
+                if left <= (1 - LEAVING_SHARE) * len(self._done):
                     self._leave()
         return [found[: self._options.num_hypotheses] for found in self._finished]
 

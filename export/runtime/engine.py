@@ -115,8 +115,7 @@ class Engine:
         opened = graphs.open("encoder", _step_graph(options, with_scores))
         options, limits, prefixes = self._check(sources, options, prefixes)
         found = [[_EMPTY] for _ in sources]
-        rows = options.num_hypotheses if options.sample else options.beam_size
-        batches = self._plan(sources, limits, rows)
+        batches = self._plan(sources, limits, options.rows_per_sentence)
 
         def translate(places: list[int]) -> list[list[Candidate]]:
             request = self._request(places, options, limits, prefixes, with_scores)

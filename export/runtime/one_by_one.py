@@ -11,12 +11,9 @@ from keras_transformer.decoding.options import length_penalty
 from keras_transformer.decoding.sampling import uniforms
 
 from .constraints import SPARE, Constraints
-from .requests import Best, Candidate, Ids, Request, Steps, Values
+from .requests import LEAVING_SHARE, Best, Candidate, Ids, Request, Steps, Values
 from .sampling import draw
 from .top_k import top_candidates
-
-# As in beam search, where the reason stands.
-_LEAVING_SHARE = 0.25
 
 
 class OneByOne:
@@ -37,7 +34,7 @@ class OneByOne:
         self._options = request.options
         self._constraints = Constraints(request)
         self._eos = request.special_ids["eos"]
-        self._samples = self._options.num_hypotheses if self._options.sample else 1
+        self._samples = self._options.rows_per_sentence
         rows = len(request.limits) * self._samples
         self._found: list[Candidate | None] = [None] * rows
         # What follows holds the rows still in the batch, [R].
@@ -130,7 +127,7 @@ class OneByOne:
         """Takes out of the batch the sentences all of whose rows are done, once they are many."""
         done = self._done.reshape(-1, self._samples).all(axis=1)
         kept = np.flatnonzero(~done)
-        if kept.size > (1 - _LEAVING_SHARE) * done.size:
+        if kept.size > (1 - LEAVING_SHARE) * done.size:
             return ids
         if kept.size:
             self._steps.keep(kept)

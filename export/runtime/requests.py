@@ -81,6 +81,9 @@ class Candidate(NamedTuple):
     log_probability: float
 
 
+# Finished sentences leave the batch when they are this share of it: moving the others' caches costs
+# about as much as some steps of theirs.
+LEAVING_SHARE = 0.25
 NOTHING_FOUND = Candidate([], -np.inf, -np.inf)
 
 

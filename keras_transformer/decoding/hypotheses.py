@@ -53,14 +53,9 @@ class SearchState(NamedTuple):
     model: Any
 
 
-def rows_per_sentence(options: SearchOptions) -> int:
-    """Returns K, the hypotheses that are extended side by side for each sentence."""
-    return options.num_hypotheses if options.sample else options.beam_size
-
-
 def start(stepper: Stepper, batch: Tensor, length: int, options: SearchOptions) -> SearchState:
     """Returns the state before the first token; of a beam only the first hypothesis is possible."""
-    rows = rows_per_sentence(options)
+    rows = options.rows_per_sentence
     ids = ops.full((batch, rows, length), PAD_ID, dtype="int32")
     impossible = ops.full((batch, rows), IMPOSSIBLE, dtype="float32")
     first = ops.cast(ops.arange(rows) < (rows if options.sample else 1), "float32")

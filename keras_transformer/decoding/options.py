@@ -151,6 +151,11 @@ class SearchOptions:
             if not self.sample and getattr(self, name) != defaults[name]:
                 raise ValueError(f"{name} is meant for sampling: give sample=True as well.")
 
+    @property
+    def rows_per_sentence(self) -> int:
+        """Hypotheses that are extended side by side for each sentence: beams or samples."""
+        return self.num_hypotheses if self.sample else self.beam_size
+
     def limit(self, source_length: int) -> int:
         """Returns the longest translation of a source of this many tokens, end token included."""
         if self.max_length_ratio is None:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.constraints import IMPOSSIBLE
-from keras_transformer.decoding.hypotheses import Sentences, rows_per_sentence
+from keras_transformer.decoding.hypotheses import Sentences
 from keras_transformer.decoding.inputs import check_prefixes, check_texts, check_token_ids
 from keras_transformer.decoding.options import Hypothesis, LengthPenaltyType, SearchOptions
 from keras_transformer.decoding.options import length_penalty as penalty_of
@@ -143,7 +143,7 @@ class Translator:
             chosen = dataclasses.replace(chosen, seed=fresh_seed())
         results: list[list[Found]] = [[([], 0.0, 0.0)] for _ in sources]
         lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
-        for places in batches(lengths, self.batch_tokens, rows_per_sentence(chosen)):
+        for places in batches(lengths, self.batch_tokens, chosen.rows_per_sentence):
             source_ids = pad([[*sources[place], EOS_ID] for place in places], PAD_ID)
             given = _given(places, chosen, limits, prefixes)
             found = self._search(chosen, given)({"source_ids": source_ids, **given})

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_transformer.decoding.constraints import IMPOSSIBLE
-from keras_transformer.decoding.hypotheses import Sentences, rows_per_sentence
+from keras_transformer.decoding.hypotheses import Sentences
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.sampling import uniforms
 from keras_transformer.decoding.search import FIRST_STAGE, search
@@ -72,7 +72,7 @@ def run(
         prefixes=prefixes and tf.constant([[*row, -1, -1, -1][:3] for row in prefixes]),
         uniforms=tf.constant(np.array(samples)) if samples else None,
     )
-    steps = TableSteps(log_probs, rows_per_sentence(chosen))
+    steps = TableSteps(log_probs, chosen.rows_per_sentence)
     found = tf.function(lambda: vars(search(steps, batch, chosen, given)))()
     assert found["ids"].shape[:2] == (batch, chosen.num_hypotheses)
     return [
