@@ -17,6 +17,17 @@ CLI = [
     "sacrebleu>=2.5,<3",
     "tqdm>=4.66,<5",
 ]
+# `keras-transformer serve`: REST on onnxruntime, without TensorFlow.
+SERVE = [
+    *CLI,
+    "starlette>=1,<2",
+    "uvicorn>=0.40,<1",
+    "httptools>=0.7,<1",
+    "uvloop>=0.22,<1",
+    "prometheus-client>=0.22,<1",
+]
+# TensorFlow Serving's gRPC interface beside it; its protos bring TensorFlow.
+GRPC = [*SERVE, "grpcio>=1.76,<2", "tensorflow-serving-api>=2.20,<2.22"]
 TRAIN = [
     *CLI,
     "tensorflow>=2.20,<2.22",
@@ -31,13 +42,17 @@ TRAIN = [
 TFDS = [*TRAIN, "tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"]
 DEV = [
     *TFDS,
+    *GRPC,
     # The engine that benchmarks/ measures against.
     "ctranslate2>=4.8,<5",
     "hypothesis>=6.100,<7",
     "mypy>=1.18,<3",
+    "playwright>=1.55,<2",
     "pytest>=8,<10",
     "pytest-xdist>=3.6,<4",
+    "requests>=2.32,<3",
     "ruff>=0.14,<0.18",
+    "schemathesis>=4,<5",
     "setuptools>=77",
     "uv>=0.9,<1",
 ]
@@ -65,6 +80,8 @@ setup(
         "keras_transformer.export",
         "keras_transformer.export.onnx",
         "keras_transformer.export.runtime",
+        "keras_transformer.export.saved_model",
+        "keras_transformer.export.server",
     ],
     package_dir={"keras_transformer": "keras_transformer", "keras_transformer.export": "export"},
     package_data={"keras_transformer": ["py.typed"]},
@@ -74,7 +91,14 @@ setup(
         "onnxruntime>=1.20",
         "sentencepiece>=0.2,<0.3",
     ],
-    extras_require={"cli": CLI, "train": TRAIN, "tfds": TFDS, "dev": DEV},
+    extras_require={
+        "cli": CLI,
+        "serve": SERVE,
+        "grpc": GRPC,
+        "train": TRAIN,
+        "tfds": TFDS,
+        "dev": DEV,
+    },
     entry_points={"console_scripts": ["keras-transformer = keras_transformer.cli:main"]},
     classifiers=[
         "Programming Language :: Python :: 3",
