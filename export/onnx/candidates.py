@@ -29,21 +29,43 @@ def best_continuations(
         int32 ids, float32 values and int32 beams, all `(batch, count)`, best first: the value is
         the log-probability of the beam continued by the id.
     """
-    ids, values = best_tokens(logits, vocabulary, count)
-    return _rank_beams(_log_softmax(logits, values), ids, totals, count)
+    ids = _best_tokens(logits, vocabulary, count)
+    # One operator: written out, it would take half as long again.
+    [log_probs] = onnx_operator("LogSoftmax", [logits], [(tf.float32, logits.shape)], axis=1)
+    [log_probs] = onnx_operator(
+        "GatherElements", [log_probs, ids], [(tf.float32, (None, None))], axis=1
+    )
+    return _rank_beams(log_probs, ids, totals, count)
 
 
-def best_tokens(
-    logits: tf.Tensor, vocabulary: int, count: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Selects the largest logits of each row: int32 ids and float32 values `(rows, count)`."""
+def best_token(logits: tf.Tensor, vocabulary: int) -> tf.Tensor:
+    """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
+
+    Looks for it only in the block of the largest maximum, as ArgMax is slow over long rows.
+    """
+    width = block_width(vocabulary)
+    if width == vocabulary:
+        return tf.cast(_arg_max(logits), tf.int32)
+    blocks, maxima = _block_maxima(logits, vocabulary, width)
+    best = _arg_max(maxima, keepdims=1)
+    [chosen] = onnx_operator(
+        "GatherND", [blocks, best], [(tf.float32, (None, width))], batch_dims=1
+    )
+    first, last = best[:, 0] * width, (vocabulary // width - 1) * width
+    if not vocabulary % width:
+        return tf.cast(first + _arg_max(chosen), tf.int32)
+    # What the blocks leave over stands behind the chosen one, as if it were the last's end.
+    place = _arg_max(tf.concat([chosen, logits[:, last + width :]], axis=1))
+    return tf.cast(place + tf.where(place < width, first, last), tf.int32)
+
+
+def _best_tokens(logits: tf.Tensor, vocabulary: int, count: tf.Tensor) -> tf.Tensor:
+    """Selects the ids of the largest logits of each row, largest first: int64 `(rows, count)`."""
     count = tf.minimum(count, vocabulary)
     width = block_width(vocabulary)
     if width == vocabulary:
-        values, ids = _top_k(logits, count)
-    else:
-        values, ids = _top_k_by_blocks(logits, vocabulary, width, count)
-    return tf.cast(ids, tf.int32), values
+        return _top_k(logits, count)[1]
+    return _top_k_by_blocks(logits, vocabulary, width, count)
 
 
 def _rank_beams(
@@ -55,9 +77,13 @@ def _rank_beams(
     in_sentence = tf.shape(extended, tf.int64)[1]
     values, places = _top_k(extended, tf.minimum(count, in_sentence))
     [best] = onnx_operator(
-        "GatherElements", [tf.reshape(ids, flat), places], [(tf.int32, (None, None))], axis=1
+        "GatherElements", [tf.reshape(ids, flat), places], [(tf.int64, (None, None))], axis=1
     )
-    return best, values, tf.cast(places // tf.shape(log_probs, tf.int64)[1], tf.int32)
+    return (
+        tf.cast(best, tf.int32),
+        values,
+        tf.cast(places // tf.shape(log_probs, tf.int64)[1], tf.int32),
+    )
 
 
 def block_width(vocabulary: int) -> int:
@@ -73,22 +99,13 @@ def block_width(vocabulary: int) -> int:
     )
 
 
-def _top_k_by_blocks(
-    logits: tf.Tensor, vocabulary: int, width: int, count: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _top_k_by_blocks(logits: tf.Tensor, vocabulary: int, width: int, count: tf.Tensor) -> tf.Tensor:
     """Looks for the best only in the `count` blocks of largest maximum, which must hold them.
 
     The chosen blocks keep their order, so that ties are settled by id.
     """
     number = vocabulary // width
-    whole = logits[:, : number * width] if vocabulary % width else logits
-    blocks = tf.reshape(whole, (-1, number, width))
-    [maxima] = onnx_operator(
-        "ReduceMax",
-        [blocks, tf.constant([2], tf.int64)],
-        [(tf.float32, (None, number))],
-        keepdims=0,
-    )
+    blocks, maxima = _block_maxima(logits, vocabulary, width)
     taken = tf.minimum(count, number)
     _, best = _top_k(maxima, taken)
     best, _ = onnx_operator(
@@ -105,11 +122,31 @@ def _top_k_by_blocks(
         chosen = tf.concat([chosen, logits[:, number * width :]], axis=1)
         tail = tf.fill(tf.stack([tf.shape(best)[0], 1]), tf.cast(number, tf.int64))
         best = tf.concat([best, tail], axis=1)
-    values, places = _top_k(chosen, count)
+    _, places = _top_k(chosen, count)
     [block] = onnx_operator(
         "GatherElements", [best, places // width], [(tf.int64, (None, None))], axis=1
     )
-    return values, block * width + places % width
+    return block * width + places % width
+
+
+def _block_maxima(logits: tf.Tensor, vocabulary: int, width: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Divides rows into whole blocks `(rows, blocks, width)`; gives the maxima of these, too."""
+    number = vocabulary // width
+    whole = logits[:, : number * width] if vocabulary % width else logits
+    blocks = tf.reshape(whole, (-1, number, width))
+    [maxima] = onnx_operator(
+        "ReduceMax",
+        [blocks, tf.constant([2], tf.int64)],
+        [(tf.float32, (None, number))],
+        keepdims=0,
+    )
+    return blocks, maxima
+
+
+def _arg_max(values: tf.Tensor, keepdims: int = 0) -> tf.Tensor:
+    shape = (None, 1) if keepdims else (None,)
+    [places] = onnx_operator("ArgMax", [values], [(tf.int64, shape)], axis=1, keepdims=keepdims)
+    return places
 
 
 def _keep_rows(values: tf.Tensor) -> tf.Tensor:
@@ -122,14 +159,3 @@ def _keep_rows(values: tf.Tensor) -> tf.Tensor:
 def _top_k(values: tf.Tensor, count: tf.Tensor) -> list[tf.Tensor]:
     outputs = [(tf.float32, (None, None)), (tf.int64, (None, None))]
     return onnx_operator("TopK", [values, count], outputs)
-
-
-def _log_softmax(logits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Returns the log-probabilities of `values`, of which each row's largest logit is the first.
-
-    Written out, as ReduceLogSumExp is many times slower in onnxruntime.
-    """
-    largest = values[:, :1]
-    total = tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True)
-    # Not the other way round: the logarithm would be rounded to a large logit's precision.
-    return values - largest - tf.math.log(total)

@@ -19,6 +19,8 @@ from .operators import MICROSOFT
 
 _STEPS = 4
 _BEAMS = 3
+# Of a decoder graph, beside the caches.
+_COMPARED = ("logits", "candidate_values", "next_ids")
 _CANDIDATES = 5
 _SOURCE_LENGTHS = (7, 1, 4)
 _ROWS = (len(_SOURCE_LENGTHS), _BEAMS)
@@ -81,7 +83,11 @@ def check_numbers(
         _Graph(manifest, directory, name) for name in ("encoder", "decoder", "greedy", "scorer")
     )
     compare = Comparison(tolerance)
-    compare(encoder.run({"source_ids": source_ids}), _by_name("cross", cross))
+    states = np.asarray(model.encoder({"source_ids": source_ids}))
+    compare(
+        encoder.run({"source_ids": source_ids}),
+        {**_by_name("cross", cross), "encoder_states": states},
+    )
     steps = min(_STEPS, model.config.max_positions or _STEPS)
     ids = random.integers(EOS_ID + 1, model.config.target_vocab_size, (steps, *_ROWS), np.int32)
     ids[0] = BOS_ID
@@ -131,11 +137,13 @@ def _check_decoder(
         }
         found = decoder.run_in_place(inputs, buffers)
         logits = np.asarray(logits)
-        ranked = logits
-        if "totals" in decoder.inputs:
+        if "next_ids" in found:
+            chosen = np.take_along_axis(logits, found.pop("next_ids")[:, None], axis=1)
+            compare({"next_ids": chosen}, {"next_ids": logits.max(axis=1, keepdims=True)})
+        else:
             ranked = (log_softmax(logits) + totals.reshape(-1, 1)).reshape(batch, -1)
-        values = -np.sort(-ranked, axis=1)[:, :_CANDIDATES]
-        compare(found, {"logits": logits, "candidate_values": values})
+            compare(found, {"candidate_values": -np.sort(-ranked, axis=1)[:, :_CANDIDATES]})
+        compare(found, {"logits": logits})
         order = parents[step]
         moved = (np.arange(batch)[:, None] * beams + order).ravel()
         caches = [tuple(np.asarray(part)[moved] for part in pair) for pair in caches]
@@ -175,7 +183,7 @@ class _Graph:
             binding.bind_output(
                 f"new_{name}", "cpu", 0, value.dtype.type, value.shape, value.ctypes.data
             )
-        names = ("logits", "candidate_values")
+        names = [name for name in _COMPARED if name in self._outputs]
         for name in names:
             binding.bind_output(name, "cpu")
         self._session.run_with_iobinding(binding)

@@ -3,19 +3,16 @@ checked against Keras before it got its name.
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
 try:
-    import keras
     import onnx
 
+    from ..inputs import check_inputs, in_float32
     from . import fused, portable
     from .checks import check_numbers, check_operators
     from .graphs import (
@@ -55,6 +52,7 @@ from ..manifest import (
     StoredFile,
     sha256_of,
 )
+from ..placement import placed
 
 _LOWEST_OPSET = 18
 _FILES = {
@@ -105,13 +103,10 @@ def export_onnx(
             from Keras.
     """
     final = Path(os.path.abspath(directory))
-    _check_arguments(model, tokenizer, target_tokenizer or tokenizer)
+    check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     form = _Form.choose(model, target, quantize, opset)
-    _check_place(final, overwrite)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary_sibling(final) as temporary:
-        _write(_in_float32(model), tokenizer, target_tokenizer, temporary, form)
-        _put_in_place(temporary, final)
+    with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
+        _write(in_float32(model), tokenizer, target_tokenizer, temporary, form)
     return Path(directory)
 
 
@@ -155,53 +150,6 @@ class _Form:
     def module(self) -> ModuleType:
         """What the graphs are traced from."""
         return fused if self.target == "onnxruntime" else portable
-
-
-def _check_arguments(model: Transformer, source: Tokenizer, target: Tokenizer) -> None:
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            f"export_onnx needs Keras on TensorFlow, got the backend {keras.backend.backend()!r}: "
-            "set KERAS_BACKEND=tensorflow."
-        )
-    if not isinstance(model, Transformer):
-        raise TypeError(
-            f"model must come from build_transformer, got {type(model).__name__}: load it with "
-            "keras.saving.load_model after importing keras_transformer.models.transformer."
-        )
-    for side, tokenizer in (("source", source), ("target", target)):
-        size = getattr(model.config, f"{side}_vocab_size")
-        if tokenizer.vocab_size != size:
-            raise ValueError(
-                f"the {side} tokenizer has {tokenizer.vocab_size} ids, but the model's "
-                f"{side}_vocab_size is {size}: give the tokenizer it was trained with."
-            )
-
-
-def _check_place(final: Path, overwrite: bool) -> None:
-    if not os.path.lexists(final):
-        return
-    if not overwrite:
-        raise FileExistsError(f"{final} exists: choose another directory, or overwrite=True.")
-    # Overwriting deletes: never what export_onnx did not write itself.
-    if not (final / MANIFEST_FILE).is_file() and (not final.is_dir() or any(final.iterdir())):
-        raise FileExistsError(
-            f"{final} exists and holds no {MANIFEST_FILE}: it is no artefact and will not be "
-            "replaced; choose another directory."
-        )
-
-
-def _in_float32(model: Transformer) -> Transformer:
-    """Returns the model itself, or its float32 twin where layers compute in another type."""
-    if all(layer.compute_dtype == "float32" for layer in model.layers):
-        return model
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("float32")
-    try:
-        twin = Transformer(model.config)
-    finally:
-        keras.config.set_dtype_policy(policy)
-    twin.set_weights([keras.ops.convert_to_numpy(w).astype("float32") for w in model.weights])
-    return twin
 
 
 def _write(
@@ -275,32 +223,3 @@ def _describe(
         fallback=form.fallback,
         producer={name: version(name) for name in packages},
     )
-
-
-@contextmanager
-def _temporary_sibling(final: Path) -> Iterator[Path]:
-    """Makes a directory beside `final`, on the same disk, and removes it where it is left over."""
-    temporary = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}."))
-    try:
-        yield temporary
-    finally:
-        if temporary.exists():
-            shutil.rmtree(temporary)
-
-
-def _put_in_place(temporary: Path, final: Path) -> None:
-    """Renames the finished artefact; one that stood there before is put aside, then removed."""
-    # mkdtemp makes the directory private; an artefact is read by whoever may read its parent.
-    temporary.chmod(0o755)
-    if not final.exists():
-        temporary.rename(final)
-        return
-    aside = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}.old."))
-    final.rename(aside / final.name)
-    try:
-        temporary.rename(final)
-    except BaseException:
-        (aside / final.name).rename(final)
-        aside.rmdir()
-        raise
-    shutil.rmtree(aside)

@@ -41,8 +41,8 @@ def why_not(config: Any) -> str | None:
     return None
 
 
-def encode(model: Transformer, source_ids: tf.Tensor) -> list[KeysValues]:
-    """Returns every decoder block's cross-attention keys and values; see `Transformer.encode`."""
+def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
+    """Returns the encoder's states and every decoder block's cross-attention keys and values."""
     parts, blocks = model._parts, model._parts["encoder"].blocks
     keep = tf.not_equal(source_ids, PAD_ID)
     embedded = embed(parts["source_tokens"], source_ids) + parts["source_positions"](keep)
@@ -57,7 +57,8 @@ def encode(model: Transformer, source_ids: tf.Tensor) -> list[KeysValues]:
     states = run_sub_layers(
         tf.reshape(embedded, (-1, width)), sub_layers, parts["encoder"].final_norm
     )
-    return _project_for_decoder(states, shape, parts["decoder"].blocks)
+    cross = _project_for_decoder(states, shape, parts["decoder"].blocks)
+    return tf.reshape(states, (shape[0], shape[1], width)), cross
 
 
 def _self_attention(

@@ -21,7 +21,7 @@ from onnx.numpy_helper import to_array
 from keras_transformer.models.transformer import Transformer
 
 from ..manifest import TensorSpec
-from .candidates import best_continuations, best_tokens
+from .candidates import best_continuations, best_token
 from .operators import MARKER_HANDLERS, put_weights_in
 
 _OUR_PRODUCER = "keras-transformer"
@@ -38,7 +38,10 @@ Specs = tuple[list[TensorSpec], list[TensorSpec]]
 def encoder_specs(config: Any) -> Specs:
     """Returns the encoder graph's inputs and outputs for a `TransformerConfig`."""
     inputs = [TensorSpec(name="source_ids", dtype="int32", shape=("batch", "source_length"))]
-    return inputs, _layer_specs(config, "cross", "batch", "source_length")
+    states = TensorSpec(
+        name="encoder_states", dtype="float32", shape=("batch", "source_length", config.model_dim)
+    )
+    return inputs, [*_layer_specs(config, "cross", "batch", "source_length"), states]
 
 
 def decoder_specs(config: Any) -> Specs:
@@ -65,17 +68,17 @@ def decoder_specs(config: Any) -> Specs:
 
 
 def greedy_specs(config: Any) -> Specs:
-    """Returns the greedy graph's inputs and outputs: the decoder's, with one row a sentence."""
-    left_out = ("beam_size", "totals", "cache_beams", "candidate_beams")
+    """Returns the greedy graph's inputs and outputs: one row a sentence, and one candidate."""
+    left_out = ("beam_size", "num_candidates", "totals", "cache_beams")
     inputs, outputs = (
         [
             replace(spec, shape=tuple("batch" if size == "rows" else size for size in spec.shape))
             for spec in specs
-            if spec.name not in left_out
+            if spec.name not in left_out and not spec.name.startswith("candidate_")
         ]
         for specs in decoder_specs(config)
     )
-    return inputs, outputs
+    return inputs, [TensorSpec(name="next_ids", dtype="int32", shape=("batch",)), *outputs]
 
 
 def scorer_specs(config: Any) -> Specs:
@@ -108,7 +111,7 @@ def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[Tenso
 
 
 def encoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
-    """Traces source ids → cross-attention keys and values of every decoder layer.
+    """Traces source ids → cross-attention keys and values of every decoder layer, and the states.
 
     Args:
         model: A float32 model.
@@ -117,7 +120,8 @@ def encoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
     """
 
     def encode(source_ids: tf.Tensor) -> dict[str, tf.Tensor]:
-        return _named("cross", target.encode(model, source_ids))
+        states, cross = target.encode(model, source_ids)
+        return {**_named("cross", cross), "encoder_states": states}
 
     return _convert(encode, encoder_specs(model.config), opset, target.DOMAINS)
 
@@ -163,10 +167,8 @@ def greedy_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mod
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
         logits, new_caches = _decode_step(model, target, given, None)
-        ids, values = best_tokens(logits, model.config.target_vocab_size, given["num_candidates"])
         return {
-            "candidate_ids": ids,
-            "candidate_values": values,
+            "next_ids": best_token(logits, model.config.target_vocab_size),
             "logits": logits,
             **_named("new_cache", new_caches),
         }

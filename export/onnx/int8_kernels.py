@@ -15,6 +15,9 @@ from .operators import MICROSOFT
 # Larger blocks make the last of an odd number of rows differ in its last bits.
 _BLOCK = 64
 _ZERO_POINT = 128
+# From here on MatMulIntegerToFloat takes longer to get a scale for each output ready, at every run,
+# than a cast and a product of their own do.
+_WIDE = 4096
 # Divides every scale of a row to zero.
 _HUGE = 1e30
 
@@ -24,11 +27,18 @@ class Int8Kernels:
 
     Args:
         index: Finds the float32 matrices.
+
+    Attributes:
+        nodes: What was written so far, in order.
+        stored: Initializers by name.
+        unscaled: For the outputs of some layers a value that is the same but for a positive factor
+            of each row.
     """
 
     def __init__(self, index: GraphIndex) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.stored: dict[str, onnx.TensorProto] = {}
+        self.unscaled: dict[str, str] = {}
         self._index = index
         self._transposed: dict[str, str] = {}
         self._count = 0
@@ -58,14 +68,22 @@ class Int8Kernels:
         """Quantises each row of the inputs with its own scale."""
         values, scales = self._columns(layer.matrix)
         quantized, row_scales, zero_point = self._quantize_rows(layer)
-        one = self._constant("one", np.float32(1))
-        product = self._add(
-            "MatMulIntegerToFloat", [quantized, values, one, scales, zero_point], domain=MICROSOFT
-        )
+        product = self._integer_product(quantized, values, scales, zero_point)
         added = layer.bias or layer.residual
         scaled = self._add("Mul", [product, row_scales], output="" if added else layer.output)
         if added:
             self._add("Add", [scaled, added], output=layer.output)
+        else:
+            self.unscaled[layer.output] = product
+
+    def _integer_product(self, inputs: str, kernel: str, scales: str, zero_point: str) -> str:
+        """Multiplies uint8 rows by an int8 kernel and each output by its scale."""
+        if self.stored[scales].dims[0] < _WIDE:
+            one = self._constant("one", np.float32(1))
+            operands = [inputs, kernel, one, scales, zero_point]
+            return self._add("MatMulIntegerToFloat", operands, domain=MICROSOFT)
+        sums = self._add("MatMulInteger", [inputs, kernel, *([zero_point] if zero_point else [])])
+        return self._add("Mul", [self._add("Cast", [sums], to=onnx.TensorProto.FLOAT), scales])
 
     def lookup(self, node: onnx.NodeProto) -> None:
         """Looks int8 rows of a table up, each with its own scale."""

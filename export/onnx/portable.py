@@ -11,9 +11,10 @@ from keras_transformer.models.transformer import Transformer
 DOMAINS: tuple[str, ...] = ()
 
 
-def encode(model: Transformer, source_ids: tf.Tensor) -> list[KeysValues]:
-    """Returns every decoder block's cross-attention keys and values; see `Transformer.encode`."""
-    return model.encode(source_ids)
+def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
+    """Returns the encoder's states and every decoder block's cross-attention keys and values."""
+    states = model.encoder({"source_ids": source_ids}, training=False)
+    return states, model._parts["decoder"].project(states)
 
 
 def decode_step(

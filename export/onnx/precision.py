@@ -36,6 +36,7 @@ def in_precision(graph: onnx.ModelProto, name: str, precision: str) -> onnx.Mode
         # The scorer's weights are the decoder's, and stored with them where they are alike.
         rows="many" if name == "encoder" else "few",
         batch_dependent=precision == "int8_batch_dependent",
+        ranked="logits" if name == "greedy" else "",
     )
 
 

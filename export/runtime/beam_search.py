@@ -8,7 +8,7 @@ import numpy.typing as npt
 from keras_transformer.decoding.options import length_penalty
 
 from .constraints import SPARE, Constraints
-from .requests import LEAVING_SHARE, Candidate, Ids, Request, Steps, Values
+from .requests import LEAVING_SHARE, Best, Candidate, Ids, Request, Steps, Values, take_beams
 from .top_k import top_candidates
 
 
@@ -42,15 +42,13 @@ class BeamSearch:
         """Returns up to `num_hypotheses` candidates of each sentence, best first."""
         size = self._options.beam_size
         for step in range(int(self._limits.max())):
-            totals, tokens, parents = self._continuations(step)
-            may_end = tokens[:, : 2 * size].min() <= self._constraints.last_special
+            totals, tokens, parents, may_end = self._continuations(step)
             if may_end:
                 totals, tokens, parents = self._sort_out(totals, tokens, parents, step)
             self._totals = _fill(totals, size, -np.inf)
             self._follow(_fill(tokens, size, 0), _fill(parents, size, 0), step)
             if may_end or step + 1 >= self._next_limit:
                 self._settle(step + 1)
-            if self._done.any():
                 left = len(self._done) - np.count_nonzero(self._done)
                 if not left:
                     break
@@ -58,26 +56,31 @@ class BeamSearch:
                     self._leave()
         return [found[: self._options.num_hypotheses] for found in self._finished]
 
-    def _continuations(self, step: int) -> tuple[Values, Ids, Ids]:
-        """Returns totals, tokens and parent beams of the best continuations, `(S, count)`."""
+    def _continuations(self, step: int) -> tuple[Values, Ids, Ids, bool]:
+        """Returns the best continuations, and whether one of them may be an end.
+
+        These are totals, tokens and parent beams, each `(S, count)`.
+        """
         count = 2 * self._options.beam_size
         if self._constraints.need_logits(step):
-            return self._from_logits(self._steps.logits(self._ids.ravel()), step)
+            return *self._from_logits(self._steps.logits(self._ids.ravel()), step), True
         best = self._steps.best(self._ids.ravel(), count + SPARE, self._totals)
-        if best.ids.min() <= self._constraints.last_special:
+        if best.ids.min() > self._constraints.last_special:
+            return best.values, best.ids, best.beams, False
+        if self._constraints.forbid(best.ids, step):
             self._constraints.strike(best, step)
             struck = np.isneginf(best.values)
             if struck.sum(axis=1).max() > SPARE + self._options.beam_size * (
                 step < self._options.min_length
             ):
-                return self._from_logits(self._steps.logits_again(), step)
+                return *self._from_logits(self._steps.logits_again(), step), True
             order = np.argsort(struck, axis=1, kind="stable")
-            return (
-                np.take_along_axis(best.values, order, 1),
-                np.take_along_axis(best.ids, order, 1),
-                np.take_along_axis(best.beams, order, 1),
+            best = Best(
+                ids=np.take_along_axis(best.ids, order, 1),
+                values=np.take_along_axis(best.values, order, 1),
+                beams=np.take_along_axis(best.beams, order, 1),
             )
-        return best.values, best.ids, best.beams
+        return best.values, best.ids, best.beams, True
 
     def _from_logits(self, logits: Values, step: int) -> tuple[Values, Ids, Ids]:
         """As `_continuations`, under constraints that concern every token."""
@@ -119,13 +122,11 @@ class BeamSearch:
     def _follow(self, tokens: Ids, parents: Ids, step: int) -> None:
         """Adds a token to each of the hypotheses that go on."""
         self._ids = tokens
-        history = self._history
-        if history.shape[1] == parents.shape[1]:
-            held = history[:, :, :step]
-            held[:] = held[np.arange(len(parents))[:, None], parents]
+        if self._history.shape[1] == parents.shape[1]:
+            self._history = take_beams(self._history, parents)
         else:
-            self._history = history = np.repeat(history, parents.shape[1], axis=1)
-        history[:, :, step] = tokens
+            self._history = np.repeat(self._history, parents.shape[1], axis=1)
+        self._history[:, :, step] = tokens
         self._steps.follow(parents)
 
     def _settle(self, length: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..manifest import TensorSpec
-from .requests import Ids, Rows
+from .requests import Ids, Rows, take_beams
 
 BLOCK_TOKENS = 16
 
@@ -74,13 +74,13 @@ class KeyValueCache:
         Returns:
             Whether the number of rows, and with it the buffers, changed.
         """
-        sentences, beams = parents.shape
+        beams = parents.shape[1]
         widened = beams != self.beams.shape[1]
         if widened:
             self._widen(beams, step)
         elif step:
             held = self.beams[:, :, : step - 1]
-            held[:] = held[np.arange(sentences)[:, None], parents]
+            held[:] = take_beams(self.beams, parents)[:, :, : step - 1]
         if step:
             self.beams[:, :, step - 1] = np.arange(beams) if widened else parents
         return widened

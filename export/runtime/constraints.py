@@ -43,6 +43,11 @@ class Constraints:
         """Tells whether the step needs `apply`; else `strike` is enough."""
         return self._always or self._is_forced(step)
 
+    def forbid(self, ids: Ids, step: int) -> bool:
+        """Tells whether one of these must not come next; `step` counts the tokens so far."""
+        never = self._never + ((self._eos,) if step < self._options.min_length else ())
+        return bool(np.isin(ids, never).any())
+
     def strike(self, best: Best, step: int) -> None:
         """Sets the values of forbidden candidates to -inf; `step` counts the tokens so far."""
         for token in self._never:

@@ -4,7 +4,7 @@ leave, and everything else stays bound to memory that the graph reads and writes
 
 import numpy as np
 import numpy.typing as npt
-from onnxruntime import IOBinding
+from onnxruntime import IOBinding, OrtValue
 
 from ..manifest import Graph
 from .cache import KeyValueCache
@@ -56,14 +56,21 @@ class DecoderSteps:
         self._asked = 1
         self._rebind()
 
-    def best(self, ids: Ids, count: int, totals: Values | None) -> Best:
-        """See `Steps.best`."""
+    def first(self, ids: Ids) -> Ids:
+        """See `Steps.first`; valid until the next step. Of the greedy graph only."""
+        if self._cache.make_room(self._step):
+            self._rebind()
+        self._ids[:] = ids
+        self._run(self._binding)
+        return self._first
+
+    def best(self, ids: Ids, count: int, totals: Values) -> Best:
+        """See `Steps.best`; of the decoder graph only."""
         if self._cache.make_room(self._step):
             self._rebind()
         if count != self._asked:
             self._bind_best(count)
-        if totals is not None:
-            self._totals[:] = totals
+        self._totals[:] = totals
         self._ids[:] = ids
         self._run(self._binding)
         return self._best
@@ -114,7 +121,11 @@ class DecoderSteps:
         self._totals = np.zeros((sentences, beams), np.float32)
         self._beam_size[0] = beams
         self._binding = self._bind_memory()
-        self._bind_best(self._asked)
+        if "next_ids" in self._names:
+            self._first = np.empty(sentences, np.int32)
+            _bind_output(self._binding, "next_ids", self._first)
+        else:
+            self._bind_best(self._asked)
 
     def _bind_memory(self) -> IOBinding:
         """Returns a binding of all inputs and of the caches that are written in place."""
@@ -130,10 +141,11 @@ class DecoderSteps:
         }
         for name, value in inputs.items():
             if name in self._names:
-                _bind_input(binding, name, value)
+                binding.bind_cpu_input(name, value)
         for name, buffer in zip(self._cache_names, self._cache.buffers, strict=True):
-            _bind_input(binding, name, buffer)
-            _bind_output(binding, f"new_{name}", buffer)
+            memory = OrtValue.ortvalue_from_numpy(buffer)
+            binding.bind_ortvalue_input(name, memory)
+            binding.bind_ortvalue_output(f"new_{name}", memory)
         return binding
 
     def _bind_best(self, count: int) -> None:
@@ -145,15 +157,8 @@ class DecoderSteps:
             np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.int32)
         )
         for name, value in zip(Best._fields, self._best, strict=True):
-            if f"candidate_{name}" in self._names:
-                _bind_output(self._binding, f"candidate_{name}", value)
-
-
-def _bind_input(binding: IOBinding, name: str, value: npt.NDArray) -> None:
-    address = value.__array_interface__["data"][0]  # Much faster than value.ctypes.
-    binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, address)
+            _bind_output(self._binding, f"candidate_{name}", value)
 
 
 def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:
-    address = value.__array_interface__["data"][0]
-    binding.bind_output(name, "cpu", 0, value.dtype.type, value.shape, address)
+    binding.bind_ortvalue_output(name, OrtValue.ortvalue_from_numpy(value))

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from keras_transformer.decoding.inputs import check_prefixes, check_token_ids
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.sampling import fresh_seed
@@ -31,8 +34,9 @@ _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
 _CACHED_BYTES = 24 << 20
 # A small model's caches should stay there too; a large one needs rows to earn its weights' way.
 _SMALL_BATCH_TOKENS, _BATCH_TOKENS = 640, 8192
-# Rows below which a batch is not worth dividing.
-_LEAST_ROWS = 6
+# Rows below which a batch is not worth dividing; int8 steps are so short that two threads of them
+# get in each other's way in Python.
+_LEAST_ROWS, _LEAST_INT8_ROWS = 4, 6
 
 
 class Engine:
@@ -73,6 +77,8 @@ class Engine:
         is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
         self._parallel = threads if is_small else 1
         self._batch_tokens = batch_tokens or (_SMALL_BATCH_TOKENS if is_small else _BATCH_TOKENS)
+        is_int8 = manifest.precision.startswith("int8")
+        self._least_rows = _LEAST_INT8_ROWS if is_int8 else _LEAST_ROWS
         self._pool: ThreadPoolExecutor | None = None
         self._vocabulary = int(manifest.config["target_vocab_size"])
         self._graphs = Graphs(manifest, directory, 1 if is_small else threads)
@@ -179,6 +185,28 @@ class Engine:
         self._check_rows("target", targets)
         return align(self.manifest, self._graphs, sources, targets, self._batch_tokens)
 
+    def encode(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
+        """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
+
+        Args:
+            sources: Ids of each text, without bos and eos; the states have eos as well.
+
+        Raises:
+            ValueError: A source does not fit the model.
+            RuntimeError: The engine is closed.
+        """
+        self._check_rows("source", sources)
+        encoder = self._graphs.open("encoder")["encoder"]
+        # A text without a token still has eos; 2 keeps it in the plan.
+        lengths = [max(2, len(source) + 1) for source in sources]
+        found: dict[int, npt.NDArray[np.float32]] = {}
+        for places in plan_batches(lengths, batch_tokens=self._batch_tokens):
+            rows = [sources[place] for place in places]
+            states = self._graphs.states(encoder, rows)
+            for place, row, state in zip(places, rows, states, strict=True):
+                found[place] = state[: len(row) + 1]
+        return [found[place] for place in range(len(sources))]
+
     def _check(
         self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
     ) -> tuple[SearchOptions, list[int], IdRows]:
@@ -225,7 +253,7 @@ class Engine:
             rows_per_sentence=rows,
             memory=memory,
         )
-        return spread(batches, self._parallel, max(1, _LEAST_ROWS // rows))
+        return spread(batches, self._parallel, max(1, self._least_rows // rows))
 
     def _map(
         self, translate: Callable[[list[int]], list[list[Candidate]]], batches: list[list[int]]

@@ -12,6 +12,9 @@ from ..manifest import Manifest
 from .batches import IdRows, pad_sources
 from .sessions import Session, open_session
 
+# The encoder's output that no other graph takes.
+_STATES = "encoder_states"
+
 Encoded = tuple[npt.NDArray[np.int32], dict[str, npt.NDArray]]
 
 
@@ -59,12 +62,26 @@ class Graphs:
             sources: Ids of each text, without bos and eos.
 
         Returns:
-            int32 `(batch, source_length)`, 1 where there is a token, and the encoder's outputs by
-            their names.
+            int32 `(batch, source_length)`, 1 where there is a token, and the cross-attention's keys
+            and values by their names.
         """
+        source_ids = self._pad(sources)
+        outputs = [spec.name for spec in self._manifest.graphs["encoder"].outputs]
+        names = [name for name in outputs if name != _STATES]
+        cross = encoder.run(names, {"source_ids": source_ids})
+        mask = (source_ids != self._manifest.special_ids["pad"]).astype(np.int32)
+        return mask, dict(zip(names, cross, strict=True))
+
+    def states(self, encoder: Session, sources: IdRows) -> npt.NDArray[np.float32]:
+        """Returns the encoder's states `(batch, source_length, model_dim)`.
+
+        Args:
+            encoder: Its session.
+            sources: As for `encode`.
+        """
+        [states] = encoder.run([_STATES], {"source_ids": self._pad(sources)})
+        return states.astype(np.float32)
+
+    def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
         ids = self._manifest.special_ids
-        source_ids = pad_sources(sources, pad_id=ids["pad"], eos_id=ids["eos"])
-        names = [spec.name for spec in self._manifest.graphs["encoder"].outputs]
-        outputs = encoder.run(names, {"source_ids": source_ids})
-        mask = (source_ids != ids["pad"]).astype(np.int32)
-        return mask, dict(zip(names, outputs, strict=True))
+        return pad_sources(sources, pad_id=ids["pad"], eos_id=ids["eos"])

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import sentencepiece
 
 from keras_transformer.decoding.inputs import check_texts
@@ -59,7 +61,7 @@ class OnnxTranslator:
         self.manifest = Manifest.read(path)
         self.manifest.verify(path)
         self._source, self._target = (
-            _load_tokenizer(path, self.manifest, side) for side in ("source", "target")
+            load_tokenizer(path, self.manifest, side) for side in ("source", "target")
         )
         self._engine = Engine(self.manifest, path, threads, batch_tokens, max_cache_bytes)
 
@@ -244,6 +246,30 @@ class OnnxTranslator:
             results.append(Hypothesis(text, ids, score, total, attention))
         return results
 
+    def encode(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+        """Returns the encoder's states of each text, for retrieval or probing.
+
+        Args:
+            texts: The texts; each ends in eos, one without a token too.
+
+        Returns:
+            States float32 `(batch, source_length, model_dim)`, zeros behind a text's end, and a
+            mask bool `(batch, source_length)`, True at its tokens, eos included.
+
+        Raises:
+            TypeError: As for `translate`.
+            ValueError: A text is longer than the model's positions.
+            RuntimeError: The translator is closed.
+        """
+        rows = self._engine.encode(self._source.encode(check_texts(texts), out_type=int))
+        longest = max(map(len, rows), default=0)
+        states = np.zeros((len(rows), longest, self.manifest.config["model_dim"]), np.float32)
+        mask = np.zeros((len(rows), longest), bool)
+        for place, row in enumerate(rows):
+            states[place, : len(row)] = row
+            mask[place, : len(row)] = True
+        return states, mask
+
     def _encode_prefixes(self, prefixes: Sequence[str] | None) -> list[list[int]] | None:
         if prefixes is None:
             return None
@@ -279,9 +305,14 @@ class OnnxTranslator:
         ]
 
 
-def _load_tokenizer(
+def load_tokenizer(
     directory: Path, manifest: Manifest, side: str
 ) -> sentencepiece.SentencePieceProcessor:
+    """Opens an artefact's SentencePiece model of one side, "source" or "target".
+
+    Raises:
+        ValueError: The file is none, or belongs to another model.
+    """
     path = directory / manifest.tokenizers[side].file
     processor = sentencepiece.SentencePieceProcessor()
     try:

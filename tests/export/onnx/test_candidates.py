@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keras_transformer.export.manifest import TensorSpec
 from keras_transformer.export.onnx.candidates import (
     best_continuations,
-    best_tokens,
+    best_token,
     block_width,
 )
 from keras_transformer.export.onnx.graphs import _convert
@@ -37,8 +37,7 @@ def select(vocabulary: int) -> Select:
         ("logits", "float32", ("rows", vocabulary)),
         ("totals", "float32", ("batch", "beams")),
         ("count", "int64", (1,)),
-        ("tokens", "int32", ("rows", "in_row")),
-        ("token_logits", "float32", ("rows", "in_row")),
+        ("token", "int32", ("rows",)),
         ("ids", "int32", ("batch", "candidates")),
         ("values", "float32", ("batch", "candidates")),
         ("beams", "int32", ("batch", "candidates")),
@@ -47,9 +46,9 @@ def select(vocabulary: int) -> Select:
     names = [spec.name for spec in specs]
 
     def trace(logits: Any, totals: Any, count: Any) -> dict[str, Any]:
-        tokens = best_tokens(logits, vocabulary, count)
+        token = best_token(logits, vocabulary)
         best = best_continuations(logits, vocabulary, count, totals)
-        return dict(zip(names[3:], (*tokens, *best), strict=True))
+        return dict(zip(names[3:], (token, *best), strict=True))
 
     proto = _convert(trace, (specs[:3], specs[3:]), 18, ())
     session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -90,9 +89,19 @@ def test_the_largest_logits_of_a_row_and_the_lowest_id_wins_a_tie(
 ) -> None:
     logits = drawn(seed, batch, vocabulary, distinct)
     found = select(logits, np.zeros((batch, 1), np.float32), count)
-    order = np.argsort(-logits, axis=1, kind="stable")[:, :count]
-    np.testing.assert_array_equal(found["tokens"], order)
-    np.testing.assert_array_equal(found["token_logits"], np.take_along_axis(logits, order, 1))
+    order = np.argsort(-logits, axis=1, kind="stable")
+    np.testing.assert_array_equal(found["ids"], order[:, :count])
+    np.testing.assert_array_equal(found["token"], order[:, 0])
+
+
+@given(place=st.integers(0, 10_000))
+def test_the_largest_logit_is_found_wherever_it_stands(
+    select: Select, vocabulary: int, place: int
+) -> None:
+    logits = np.zeros((2, vocabulary), np.float32)
+    logits[1, place % vocabulary] = 1
+    found = select(logits, np.zeros((2, 1), np.float32), 1)
+    assert found["token"].tolist() == [0, place % vocabulary]
 
 
 @given(beams=st.integers(1, 4), **CASES)

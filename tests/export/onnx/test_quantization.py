@@ -198,6 +198,41 @@ def test_widths_that_no_block_divides_are_exact_by_row_too(inputs: int, rows: An
 
 
 @pytest.mark.parametrize("before", ["Identity", "Relu"])
+def test_a_wide_head_is_multiplied_as_integers_and_exact_by_row(before: str) -> None:
+    nodes = [
+        helper.make_node(before, ["x"], ["z"]),
+        helper.make_node("Gemm", ["z", "w"], ["y"], transB=1),
+    ]
+    model = _graph(nodes, {"w": _random(5000, 40)})
+    quantized = quantize_int8(model, rows="few")
+    assert "MatMulInteger" in {node.op_type for node in quantized.graph.node}
+    x = np.random.default_rng(0).standard_normal((_BATCH, 40)).astype(np.float32)
+    session = _session(quantized)
+    [found] = session.run(None, {"x": x})
+    assert _error(found, _run(model, x=x)) < 0.02
+    for size in (1, 2, 33):
+        np.testing.assert_array_equal(session.run(None, {"x": x[:size]})[0], found[:size])
+
+
+def test_who_only_ranks_reads_the_head_before_its_rows_are_scaled() -> None:
+    nodes = [
+        helper.make_node("Gemm", ["x", "w"], ["logits"], transB=1),
+        helper.make_node("ArgMax", ["logits"], ["best"], axis=1),
+        helper.make_node("Cast", ["best"], ["y"], to=TensorProto.FLOAT),
+    ]
+    model = _graph(nodes, {"w": _random(5000, 40)})
+    model.graph.output.append(helper.make_tensor_value_info("logits", TensorProto.FLOAT, None))
+    ranked, plain = (quantize_int8(model, rows="few", ranked=name) for name in ("logits", ""))
+    readers = [
+        [node for node in one.graph.node if "logits" in node.input] for one in (ranked, plain)
+    ]
+    assert [len(found) for found in readers] == [0, 1]
+    x = np.random.default_rng(0).standard_normal((_BATCH, 40)).astype(np.float32)
+    for one, other in zip(*(_session(q).run(None, {"x": x}) for q in (ranked, plain)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("before", ["Identity", "Relu"])
 def test_a_row_of_zeros_gives_the_bias(before: str) -> None:
     nodes = [
         helper.make_node(before, ["x"], ["z"]),

@@ -27,7 +27,7 @@ def start(request: pytest.FixtureRequest) -> Start:
     manifest = Manifest.read(path)
     names = ("encoder", "decoder", "greedy")
     sessions = {name: open_session(manifest, path, name, threads=1) for name in names}
-    outputs = [spec.name for spec in manifest.graphs["encoder"].outputs]
+    outputs = [spec.name for spec in manifest.graphs["encoder"].outputs if "cross" in spec.name]
 
     def begin(
         sources: list[list[int]], graph: str = "decoder", capacity: int = 1, limit: int = 100
@@ -113,31 +113,25 @@ def test_candidates_are_the_best_of_all_logits(start: Start, count: int, beams: 
     assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
-@pytest.mark.parametrize("count", [1, 7, 100])
-def test_greedy_candidates_are_the_largest_logits(start: Start, count: int) -> None:
+def test_the_first_token_is_that_of_the_largest_logit(start: Start) -> None:
     steps = start(SOURCES, "greedy")
     ids = np.full(len(SOURCES), BOS, np.int32)
-    best = steps.best(ids, count, None)
-    tokens, values = best.ids.copy(), best.values.copy()
-    logits = steps.logits_again()
-    order = np.argsort(-logits, axis=1, kind="stable")[:, :count]
-    np.testing.assert_array_equal(tokens, order)
-    np.testing.assert_allclose(values, np.take_along_axis(logits, order, 1), atol=1e-6)
+    for _ in range(BLOCK_TOKENS + 2):
+        ids = steps.first(ids).copy()
+        np.testing.assert_array_equal(ids, steps.logits_again().argmax(axis=1))
 
 
-@pytest.mark.parametrize("graph", ["decoder", "greedy"])
-def test_the_count_may_change_between_steps(start: Start, graph: str) -> None:
-    steps = start(SOURCES, graph)
-    totals = np.zeros((len(SOURCES), 1), np.float32) if graph == "decoder" else None
+def test_the_count_may_change_between_steps(start: Start) -> None:
+    steps = start(SOURCES)
+    totals = np.zeros((len(SOURCES), 1), np.float32)
     for step, count in enumerate((2, 9, 9, 1)):
         best = steps.best(random_ids(step, len(SOURCES)), count, totals)
         assert {part.shape for part in best} == {(len(SOURCES), count)}
 
 
-@pytest.mark.parametrize("graph", ["decoder", "greedy"])
-def test_running_a_step_again_leaves_the_next_one_as_it_was(start: Start, graph: str) -> None:
-    once, twice = start(SOURCES, graph), start(SOURCES, graph)
-    totals = np.zeros((len(SOURCES), 1), np.float32) if graph == "decoder" else None
+def test_running_a_step_again_leaves_the_next_one_as_it_was(start: Start) -> None:
+    once, twice = start(SOURCES), start(SOURCES)
+    totals = np.zeros((len(SOURCES), 1), np.float32)
     for step in range(BLOCK_TOKENS + 2):
         ids = random_ids(step, len(SOURCES))
         first = once.best(ids, 4, totals)

@@ -144,13 +144,13 @@ def test_a_stream_yields_each_token_after_its_step(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = []
-    best = DecoderSteps.best
+    first = DecoderSteps.first
 
     def count(self: DecoderSteps, *arguments: Any) -> Any:
         steps.append(arguments)
-        return best(self, *arguments)
+        return first(self, *arguments)
 
-    monkeypatch.setattr(DecoderSteps, "best", count)
+    monkeypatch.setattr(DecoderSteps, "first", count)
     stream = engine.stream([5, 6, 7], SearchOptions(min_length=9))
     for number, _ in enumerate(itertools.islice(stream, 8)):
         assert len(steps) == number + 1

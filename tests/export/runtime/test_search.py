@@ -46,13 +46,13 @@ class ScriptedSteps:
         self.rows.pop()
         return self.logits(ids)
 
-    def best(self, ids: np.ndarray, count: int, totals: np.ndarray | None) -> Best:
+    def first(self, ids: np.ndarray) -> np.ndarray:
+        assert self.fed.shape[1] == 1
+        return self.logits(ids).argmax(axis=1).astype(np.int32)
+
+    def best(self, ids: np.ndarray, count: int, totals: np.ndarray) -> Best:
         logits = self.logits(ids)
         in_row = min(count, logits.shape[1])
-        if totals is None:
-            assert self.fed.shape[1] == 1
-            values, places = top_candidates(logits, in_row)
-            return Best(places.astype(np.int32), values, np.zeros_like(places, np.int32))
         # Ranked by beam first, as the graph does it.
         values, ids = top_candidates(log_softmax(logits), in_row)
         sentences, beams = totals.shape
