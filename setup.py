@@ -84,7 +84,10 @@ setup(
         "keras_transformer.export.server",
     ],
     package_dir={"keras_transformer": "keras_transformer", "keras_transformer.export": "export"},
-    package_data={"keras_transformer": ["py.typed"]},
+    package_data={
+        "keras_transformer": ["py.typed"],
+        "keras_transformer.export.server": ["page/*"],
+    },
     zip_safe=False,
     install_requires=[
         "numpy>=1.26",

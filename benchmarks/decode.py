@@ -11,19 +11,19 @@ than rounding explains. `--real-text` adds rows on a test set, text to text, wit
 """
 
 import argparse
-import importlib.metadata
 import itertools
 import json
 import os
-import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from speed import report
+from speed.arguments import count, items, names
 from speed.cells import OURS, SPLIT, Cell, beam_size
+from speed.machine import describe_machine
 from speed.processes import Worker
 from speed.real_text import RealText, measure_texts
 from speed.sizes import SIZES
@@ -38,7 +38,7 @@ _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message where it cannot."""
     options = parse(arguments)
-    result: dict[str, Any] = {"machine": describe_machine(), "cells": [], "real_text": []}
+    result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "cells": [], "real_text": []}
     try:
         with ExitStack() as stack:
             run(options, result, stack)
@@ -105,24 +105,6 @@ def tell(place: str, row: dict[str, Any]) -> None:
     )
 
 
-def describe_machine() -> dict[str, Any]:
-    """Returns what the figures depend on."""
-    return {
-        "processor": processor_name(),
-        "cores": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in _PACKAGES},
-    }
-
-
-def processor_name() -> str:
-    """Returns what the processor calls itself, where the system tells."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.machine()
-
-
 def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     """Returns the tables, with what is needed to read them."""
     machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
@@ -165,36 +147,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if not options.size and not options.real_text:
         parser.error("--size none measures nothing: give --real-text as well")
     return options
-
-
-def items(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """Reads values separated by commas."""
-
-    def read(text: str) -> list[Any]:
-        try:
-            return list(dict.fromkeys(kind(item) for item in text.split(",")))
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return read
-
-
-def names(known: Sequence[str] | dict[str, Any]) -> Callable[[str], list[str]]:
-    """Reads known names separated by commas, or "none"."""
-
-    def check(name: str) -> str:
-        if name not in known:
-            raise ValueError(f"must be of {', '.join(known)}, got {name!r}")
-        return name
-
-    return lambda text: [] if text == "none" else items(check)(text)
-
-
-def count(text: str) -> int:
-    """Reads a number above 0."""
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"must be a whole number above 0, got {text!r}")
-    return int(text)
 
 
 def search(text: str) -> str:

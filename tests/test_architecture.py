@@ -30,6 +30,9 @@ SHARED = {
     "keras_transformer.decoding.sampling",
     "keras_transformer.special_ids",
 }
+# The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.
+SERVER_PACKAGES = RUNTIME_PACKAGES | {"prometheus_client", "starlette", "uvicorn", "uvloop"}
+GRPC_IMPORTS = ("google.protobuf.", "grpc", "tensorflow.core.", "tensorflow_serving.")
 # The package itself loads its public names lazily: tests/test_package.py looks at that.
 PACKAGE = ROOT / "keras_transformer" / "__init__.py"
 CORE_FILES = sorted(set((ROOT / "keras_transformer").rglob("*.py")) - {PACKAGE})
@@ -75,6 +78,8 @@ def complaints(source: str, module: str, *, is_package: bool = False) -> list[st
     for name, is_inner in imports(source, module, is_package=is_package):
         if module.startswith("keras_transformer.export.runtime"):
             found += runtime_complaints(name, module)
+        elif module.startswith("keras_transformer.export.server"):
+            found += server_complaints(name, module)
         elif module.startswith("keras_transformer.export"):
             if name.startswith("keras_transformer.cli"):
                 found.append(f"{module} imports {name}: export never imports the command line")
@@ -108,6 +113,20 @@ def runtime_complaints(name: str, module: str) -> list[str]:
     return [f"{module} imports {name}: the runtime needs {', '.join(sorted(RUNTIME_PACKAGES))}"]
 
 
+def server_complaints(name: str, module: str) -> list[str]:
+    top, file = name.split(".")[0], module.rpartition(".")[2]
+    if top in SERVER_PACKAGES | sys.stdlib_module_names or name == "keras_transformer.__version__":
+        return []
+    if file.startswith("grpc_") and name.startswith(GRPC_IMPORTS):
+        return []
+    if name.startswith("keras_transformer.export.server."):
+        return []
+    inside = ("keras_transformer.export.runtime.", "keras_transformer.export.manifest.")
+    if name.startswith(inside) or name.rpartition(".")[0] in SHARED:
+        return []
+    return [f"{module} imports {name}: the server stands on the runtime, without TensorFlow"]
+
+
 @pytest.mark.parametrize("path", CORE_FILES + EXPORT_FILES, ids=module_name)
 def test_imports_point_one_way(path: Path) -> None:
     module = module_name(path)
@@ -138,6 +157,11 @@ def test_imports_point_one_way(path: Path) -> None:
             "from keras_transformer.decoding.search import search",
         ),
         ("keras_transformer.export.runtime.search", "from keras_transformer import decoding"),
+        ("keras_transformer.export.server.model", "from ..onnx import graphs"),
+        ("keras_transformer.export.server.model", "import keras"),
+        ("keras_transformer.export.server.rest", "import grpc"),
+        ("keras_transformer.export.server.grpc_server", "import tensorflow"),
+        ("keras_transformer.export.server.server", "import keras_transformer.cli.serve"),
     ],
 )
 def test_a_wrong_import_is_found(module: str, source: str) -> None:
@@ -161,6 +185,13 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         (
             "keras_transformer.export.runtime.search",
             "from keras_transformer.decoding.options import SearchOptions",
+        ),
+        ("keras_transformer.export.server.model", "from ..runtime.engine import Engine"),
+        ("keras_transformer.export.server.app", "import starlette.routing"),
+        ("keras_transformer.export.server.grpc_server", "import grpc"),
+        (
+            "keras_transformer.export.server.grpc_tensors",
+            "from tensorflow.core.framework.tensor_pb2 import TensorProto",
         ),
     ],
 )
@@ -198,3 +229,15 @@ def test_the_runtime_loads_its_three_packages_and_plain_python_only() -> None:
     ours = {name for name in loaded if name.startswith("keras_transformer.")}
     ours = {name for name in ours if not name.startswith("keras_transformer.export")}
     assert ours == SHARED | {"keras_transformer.decoding"}
+
+
+def test_the_server_without_grpc_loads_no_tensorflow() -> None:
+    command = (
+        "import sys, keras_transformer.cli.serve as serve, keras_transformer.export.server.server;"
+        "serve.build_parser(); print(*sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True
+    )
+    tops = {name.partition(".")[0] for name in result.stdout.split()}
+    assert not tops & {"tensorflow", "tensorflow_serving", "keras", "grpc"}

@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 import keras_transformer
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "export" / "server" / "page"
 # What a serving or data-reading process may import without paying for TensorFlow.
 LIGHT_MODULES = (
     "keras_transformer",
@@ -122,5 +123,6 @@ def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
         "keras_transformer/" + path.relative_to(ROOT).as_posix()
         for path in (ROOT / "export").rglob("*.py")
     }
-    assert sources == expected | {"keras_transformer/py.typed"}
+    page = {f"keras_transformer/export/server/page/{path.name}" for path in PAGE.iterdir()}
+    assert sources == expected | page | {"keras_transformer/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)

@@ -2,13 +2,16 @@
 its own (`python -m speed.machine`) with a thread for every core.
 """
 
+import importlib.metadata
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +37,24 @@ def measure_machine(sizes: Sequence[int]) -> dict[str, dict[str, float]]:
     quiet = {**environment(), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, env=quiet, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
+
+
+def describe_machine(packages: Sequence[str]) -> dict[str, Any]:
+    """Returns what figures depend on: processor, cores, Python and versions of packages."""
+    return {
+        "processor": processor_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in packages},
+    }
+
+
+def processor_name() -> str:
+    """Returns what the processor calls itself, where the system tells."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.machine()
 
 
 def _read_rate(size: int, threads: ThreadPoolExecutor, count: int) -> float:

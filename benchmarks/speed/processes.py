@@ -69,26 +69,34 @@ class Worker:
         return answer["result"]
 
     def settle(self) -> None:
-        """Waits until none of the process's threads runs or wants to.
+        """Waits until none of the process's threads runs or wants to, as `settle` does."""
+        settle(self._process.pid, self.name)
 
-        Raises:
-            RuntimeError: Some still do after five seconds: they spin.
-        """
-        end = time.monotonic() + _PATIENCE_SECONDS
-        idle = 0
-        while idle < _LOOKS:
-            if time.monotonic() > end:
-                raise RuntimeError(
-                    f"{self.name} keeps its threads spinning while it has nothing to do."
-                )
-            time.sleep(_LOOK_SECONDS)
-            idle = 0 if self._is_running() else idle + 1
 
-    def _is_running(self) -> bool:
-        # On a busy machine a spinning thread may get no time at all, but its state is still R. A
-        # thread's name, in parentheses, stands before its state and may hold anything.
-        for path in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if path.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "R":
-                    return True
-        return False
+def settle(pid: int, name: str) -> None:
+    """Waits until none of a process's threads runs or wants to.
+
+    Args:
+        pid: The process.
+        name: What the message calls it.
+
+    Raises:
+        RuntimeError: Some still do after five seconds: they spin.
+    """
+    end = time.monotonic() + _PATIENCE_SECONDS
+    idle = 0
+    while idle < _LOOKS:
+        if time.monotonic() > end:
+            raise RuntimeError(f"{name} keeps its threads spinning while it has nothing to do.")
+        time.sleep(_LOOK_SECONDS)
+        idle = 0 if _is_running(pid) else idle + 1
+
+
+def _is_running(pid: int) -> bool:
+    # On a busy machine a spinning thread may get no time at all, but its state is still R. A
+    # thread's name, in parentheses, stands before its state and may hold anything.
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if path.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "R":
+                return True
+    return False

@@ -31,7 +31,7 @@ def decode_table(cells: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
         row += [f"{cell['float32_equal']:.1%}", _agreements(cell)]
         row += [_count(cell.get(name)) for name in columns]
         rows.append(row)
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
 def split_note(cells: Sequence[Mapping[str, Any]]) -> str:
@@ -50,7 +50,7 @@ def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Makes the table of real text, one line for each search and precision."""
     heads = ["search", "precision", "ours", "CTranslate2", "its threads", "ratio"]
     heads += ["lowest–highest", "BLEU ours", "BLEU CTranslate2", "same translation"]
-    return _table(
+    return table(
         heads,
         [
             [
@@ -114,6 +114,7 @@ def _count(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Makes a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

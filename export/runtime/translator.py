@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import sentencepiece
 
 from keras_transformer.decoding.inputs import check_texts
 from keras_transformer.decoding.options import Hypothesis, SearchOptions, length_penalty
 
-from ..manifest import SPECIAL_IDS, Manifest
+from ..manifest import Manifest
 from .alignment import replace_unknown
 from .engine import Engine
 from .requests import Candidate
 from .streaming import stream_text
+from .tokenizers import TextIds
 
 
 class OnnxTranslator:
@@ -61,7 +61,7 @@ class OnnxTranslator:
         self.manifest = Manifest.read(path)
         self.manifest.verify(path)
         self._source, self._target = (
-            load_tokenizer(path, self.manifest, side) for side in ("source", "target")
+            TextIds(path, self.manifest, side) for side in ("source", "target")
         )
         self._engine = Engine(self.manifest, path, threads, batch_tokens, max_cache_bytes)
 
@@ -107,7 +107,7 @@ class OnnxTranslator:
             ValueError: An option is out of range, or a text is longer than the model's positions.
             RuntimeError: The translator is closed.
         """
-        sources = self._source.encode(check_texts(texts), out_type=int)
+        sources = self._source.encode(check_texts(texts))
         found = self._engine.search(
             sources,
             SearchOptions(**options),
@@ -116,11 +116,15 @@ class OnnxTranslator:
         )
         best = [candidates[0].ids for candidates in found]
         if not replace_unk:
-            return self._decode(best)
+            return self._target.decode(best)
         alignments = self._engine.align(sources, best)
         return [
             replace_unknown(
-                ids, alignment.attention[:-1], text, source=self._source, target=self._target
+                ids,
+                alignment.attention[:-1],
+                text,
+                source=self._source.processor,
+                target=self._target.processor,
             )
             for text, ids, alignment in zip(texts, best, alignments, strict=True)
         ]
@@ -146,7 +150,7 @@ class OnnxTranslator:
             ValueError: As for `translate`.
             RuntimeError: As for `translate`.
         """
-        sources = self._source.encode(check_texts(texts), out_type=int)
+        sources = self._source.encode(check_texts(texts))
         found = self._engine.search(
             sources, SearchOptions(**options), self._encode_prefixes(target_prefixes)
         )
@@ -204,10 +208,10 @@ class OnnxTranslator:
                 "translate_stream yields one translation as it comes, so it needs beam_size 1 and "
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
-        [source] = self._source.encode(check_texts([text]), out_type=int)
+        [source] = self._source.encode(check_texts([text]))
         [prefix] = self._encode_prefixes([target_prefix]) or [[]]
         tokens = self._engine.stream(source, chosen, prefix)
-        return stream_text(self._target, tokens, set(self.manifest.special_ids.values()))
+        return stream_text(self._target.processor, tokens, set(self.manifest.special_ids.values()))
 
     def score(
         self,
@@ -234,8 +238,8 @@ class OnnxTranslator:
         """
         chosen = SearchOptions(**options)
         targets = check_texts(targets, "targets")
-        source_ids = self._source.encode(check_texts(sources, "sources"), out_type=int)
-        target_ids = self._target.encode(targets, out_type=int)
+        source_ids = self._source.encode(check_texts(sources, "sources"))
+        target_ids = self._target.encode(targets)
         results = []
         for text, ids, alignment in zip(
             targets, target_ids, self._engine.align(source_ids, target_ids), strict=True
@@ -261,7 +265,7 @@ class OnnxTranslator:
             ValueError: A text is longer than the model's positions.
             RuntimeError: The translator is closed.
         """
-        rows = self._engine.encode(self._source.encode(check_texts(texts), out_type=int))
+        rows = self._engine.encode(self._source.encode(check_texts(texts)))
         longest = max(map(len, rows), default=0)
         states = np.zeros((len(rows), longest, self.manifest.config["model_dim"]), np.float32)
         mask = np.zeros((len(rows), longest), bool)
@@ -273,7 +277,7 @@ class OnnxTranslator:
     def _encode_prefixes(self, prefixes: Sequence[str] | None) -> list[list[int]] | None:
         if prefixes is None:
             return None
-        return self._target.encode(check_texts(prefixes, "target_prefixes"), out_type=int)
+        return self._target.encode(check_texts(prefixes, "target_prefixes"))
 
     def _with_attention(
         self, sources: list[list[int]], results: list[list[Hypothesis]]
@@ -289,46 +293,9 @@ class OnnxTranslator:
             for found in results
         ]
 
-    def _decode(self, rows: list[list[int]]) -> list[str]:
-        special = set(self.manifest.special_ids.values())
-        if not rows:
-            return []  # SentencePiece would take it for one text without ids.
-        return self._target.decode(
-            [[token for token in row if token not in special] for row in rows]
-        )
-
     def _to_text(self, candidates: list[Candidate]) -> list[Hypothesis]:
-        texts = self._decode([found.ids for found in candidates])
+        texts = self._target.decode([found.ids for found in candidates])
         return [
             Hypothesis(text, found.ids, found.score, found.log_probability)
             for text, found in zip(texts, candidates, strict=True)
         ]
-
-
-def load_tokenizer(
-    directory: Path, manifest: Manifest, side: str
-) -> sentencepiece.SentencePieceProcessor:
-    """Opens an artefact's SentencePiece model of one side, "source" or "target".
-
-    Raises:
-        ValueError: The file is none, or belongs to another model.
-    """
-    path = directory / manifest.tokenizers[side].file
-    processor = sentencepiece.SentencePieceProcessor()
-    try:
-        processor.LoadFromSerializedProto(path.read_bytes())
-    except RuntimeError as error:
-        raise ValueError(f"{path} is no SentencePiece model: export the model again.") from error
-    found = {name: getattr(processor, f"{name}_id")() for name in SPECIAL_IDS}
-    if found != manifest.special_ids:
-        raise ValueError(
-            f"{path} has the special ids {found}, but the manifest says "
-            f"{dict(manifest.special_ids)}: export the model again."
-        )
-    size = manifest.config[f"{side}_vocab_size"]
-    if processor.get_piece_size() != size:
-        raise ValueError(
-            f"{path} has {processor.get_piece_size()} pieces, but the model's {side}_vocab_size is "
-            f"{size}: it is another model's tokenizer; export the model again."
-        )
-    return processor

@@ -16,6 +16,7 @@ COMMANDS = {
     "train": "train a model on parallel text",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
+    "serve": "answer over REST and gRPC, as TensorFlow Serving does",
     "evaluate": "translate a test set and score it with BLEU and chrF",
 }
 DEBUG_VARIABLE = "KERAS_TRANSFORMER_DEBUG"

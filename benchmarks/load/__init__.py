@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/serve.py`: servers, clients, the bare translator, rounds, tables."""

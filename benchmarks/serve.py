@@ -1,0 +1,124 @@
+"""Measures how many requests `keras-transformer serve` answers, beside a server of the same
+translator that takes one request at a time.
+
+    python benchmarks/serve.py --artefact exported/mine --sentences test.en --json serve.json
+
+Each number of clients drives both servers in turn; every client checks that each answer is the bare
+translator's for the very sentence it sent. Prints requests a second, latencies and batch sizes, and
+with `--json FILE` writes all figures to FILE and the table to FILE with the ending .md. Ends with
+status 1 where a request was lost or answered wrongly.
+"""
+
+import argparse
+import itertools
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from load import report
+from load.servers import our_server, plain_server
+from load.suite import OURS, PLAIN, Load, measure_load
+from speed.arguments import count, items
+from speed.machine import describe_machine
+from speed.processes import Worker
+
+from keras_transformer.data.files import read_lines
+
+_PACKAGES = ("onnxruntime", "sentencepiece", "starlette", "uvicorn")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the benchmark; ends with status 1 and a message where it cannot, or finds a fault."""
+    options = parse(arguments)
+    result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "loads": []}
+    try:
+        with ExitStack() as stack:
+            run(options, result, stack)
+    except (OSError, RuntimeError, ValueError) as error:
+        sys.exit(f"serve.py: {error}")
+    finally:
+        # What was measured before a failure is not lost.
+        if options.json is not None:
+            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    text = write_report(options, result)
+    print(text)
+    if options.json is not None:
+        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+    if failures := report.failures(result["loads"]):
+        sys.exit(f"serve.py: {failures}")
+
+
+def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
+    """Measures each number of clients and adds it to the result as it comes."""
+    sentences = read_sentences(options.sentences, max(options.clients))
+    bare = stack.enter_context(Worker("load.bare", str(options.artefact), name="bare translator"))
+    expected = bare.ask("translate", texts=sentences)
+    load = Load(sentences, expected, options.seconds, options.rounds)
+    servers = {
+        OURS: stack.enter_context(our_server(options.artefact)),
+        PLAIN: stack.enter_context(plain_server(options.artefact)),
+    }
+    driver = stack.enter_context(Worker("load.clients", name="the clients"))
+    for clients in options.clients:
+        row = measure_load(load, clients, servers, driver, bare)
+        result["loads"].append(row)
+        print(
+            f"{clients} clients: {row[OURS]['rate']:,.0f} requests a second against "
+            f"{row[PLAIN]['rate']:,.0f}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def read_sentences(paths: Sequence[Path], least: int) -> list[str]:
+    """Reads the files' lines, each sentence once and no empty one.
+
+    Raises:
+        ValueError: There are fewer than `least`: each client needs one of its own.
+    """
+    lines = itertools.chain.from_iterable(map(read_lines, paths))
+    sentences = list(dict.fromkeys(filter(str.strip, lines)))
+    if len(sentences) < least:
+        raise ValueError(
+            f"{', '.join(map(str, paths))} holds {len(sentences)} different sentences, but each of "
+            f"{least} clients needs one of its own: give more sentences."
+        )
+    return sentences
+
+
+def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
+    """Returns the table, with what is needed to read it."""
+    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
+    parts = [
+        f"Measured with {machine}; {options.seconds:g} seconds each, in {options.rounds} rounds "
+        "that take turns. ratio: our requests a second over the plain server's.",
+        report.load_table(result["loads"]).rstrip(),
+        report.verdict(result["loads"]),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description="Measures serving beside a server that takes one request at a time.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--artefact", type=Path, required=True, help="an ONNX artefact's directory")
+    add("--sentences", type=Path, nargs="+", required=True, help="files, one sentence a line")
+    add("--clients", type=items(count), default="1,16,64", help="clients at the same time")
+    add("--seconds", type=float, default=60.0, help="how long each server is driven")
+    add("--rounds", type=int, default=3, help="turns that the seconds are cut into")
+    add("--json", type=Path, metavar="FILE", help="where to write all figures")
+    options = parser.parse_args(arguments)
+    if options.seconds <= 0 or options.rounds < 1:
+        parser.error("--seconds must be above 0 and --rounds at least 1")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A server that speaks TensorFlow Serving's protocols on onnxruntime."""

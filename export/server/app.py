@@ -1,0 +1,103 @@
+"""The web application: all paths of the server on one service."""
+
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .errors import ServingError
+from .exchange import answer_http_error, answer_serving_error
+from .live import live_routes
+from .openapi import describe
+from .page import page_routes
+from .rest import rest_routes
+from .service import Service
+from .settings import ServeOptions
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class _ModelName(Convertor[str]):
+    """A model's name in a path; what follows a colon is a verb."""
+
+    regex = "[^/:]+"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+def build_app(service: Service, options: ServeOptions) -> Starlette:
+    """Returns the application.
+
+    Args:
+        service: What answers.
+        options: The server's options.
+    """
+    register_url_convertor("model", _ModelName())
+    return Starlette(
+        routes=[
+            *rest_routes(service),
+            *live_routes(service),
+            *_operations(service, options),
+            *page_routes(service.model_name),
+        ],
+        middleware=[Middleware(_ClosingWhenDraining, service=service)],
+        exception_handlers={ServingError: answer_serving_error, HTTPException: answer_http_error},
+    )
+
+
+class _ClosingWhenDraining:
+    """Ends each connection with its answer once the server is to stop.
+
+    A client then knows that its next request needs another server; it does not lose one on a
+    connection that is closed under its hands.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_and_close(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._service.draining:
+                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        await self._app(scope, receive, send_and_close)
+
+
+def _operations(service: Service, options: ServeOptions) -> list[Route]:
+    """Returns the routes for whoever runs the server."""
+    description = describe(service.model_name, options, service.search)
+
+    async def is_alive(_: Request) -> Response:
+        return JSONResponse({"status": "alive"})
+
+    async def is_ready(_: Request) -> Response:
+        if service.is_ready:
+            return JSONResponse({"status": "ready"})
+        reason = "draining" if service.draining else "loading"
+        return JSONResponse({"status": reason}, status_code=503)
+
+    async def metrics(_: Request) -> Response:
+        return Response(service.journal.metrics(), media_type=_METRICS_TYPE)
+
+    async def openapi(_: Request) -> Response:
+        return JSONResponse(description)
+
+    return [
+        Route("/healthz", is_alive, methods=["GET"]),
+        Route("/readyz", is_ready, methods=["GET"]),
+        Route("/metrics", metrics, methods=["GET"]),
+        Route("/openapi.json", openapi, methods=["GET"]),
+    ]

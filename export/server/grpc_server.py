@@ -1,0 +1,229 @@
+"""TensorFlow Serving's gRPC interface, PredictionService and ModelService: requests come in, the
+`Service` that answers REST answers them too. Its protos load TensorFlow; REST alone does without.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.wrappers_pb2 import Int64Value
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from .errors import Code, ServingError
+from .grpc_tensors import to_array, to_proto, to_signature_def
+from .service import Service
+from .settings import ServeOptions
+from .signatures import Signature, signature_of
+
+_Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class GrpcServer:
+    """A gRPC server that listens.
+
+    Attributes:
+        port: The port it listens on, also where a free one was asked for.
+    """
+
+    port: int
+    _server: grpc.aio.Server
+
+    async def stop(self, grace: float) -> None:
+        """Takes no more requests, gives those that came `grace` seconds, then cuts them off."""
+        await self._server.stop(grace)
+
+
+async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
+    """Starts to answer gRPC in the running event loop.
+
+    Args:
+        service: What answers.
+        options: Their `host`, `grpc_port` (0 takes a free one) and `max_body_bytes`, the largest
+            message that may come.
+
+    Raises:
+        OSError: The address cannot be listened on.
+    """
+    server = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", options.max_body_bytes),
+            ("grpc.max_send_message_length", -1),
+            # Else a second server on the same port would get a share of the requests.
+            ("grpc.so_reuseport", 0),
+        ]
+    )
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        _PredictionServicer(service, options.max_body_bytes), server
+    )
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(_ModelServicer(service), server)
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"{host}:{options.grpc_port}"
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise OSError(f"gRPC cannot listen on {address}: {error}") from error
+    await server.start()
+    return GrpcServer(port, server)
+
+
+def _answering(method: _Method) -> _Method:
+    """Makes a method's `ServingError` the status of its answer."""
+
+    @functools.wraps(method)
+    async def answer(self: Any, request: Any, context: grpc.aio.ServicerContext) -> Any:
+        try:
+            return await method(self, request, context)
+        except ServingError as error:
+            await context.abort(grpc.StatusCode[error.code.name], error.message)
+
+    return answer
+
+
+class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer):
+    """Predict and GetModelMetadata; the other methods take tf.Example, which no signature reads."""
+
+    def __init__(self, service: Service, max_elements: int) -> None:
+        self._service = service
+        self._max_elements = max_elements
+
+    @_answering
+    async def Predict(
+        self, request: predict_pb2.PredictRequest, context: grpc.aio.ServicerContext
+    ) -> predict_pb2.PredictResponse:
+        """Runs a signature; the client's deadline is the request's."""
+        with self._service.refusals("grpc"):
+            name, asked = _model(request)
+            _, signatures = self._service.signatures(name, asked)
+            signature = signature_of(signatures, request.model_spec.signature_name)
+            wanted = _wanted_outputs(request.output_filter, signature)
+            inputs = {
+                key: to_array(value, key, self._max_elements)
+                for key, value in request.inputs.items()
+            }
+        prediction = await self._service.predict(
+            name,
+            signature.name,
+            inputs,
+            version=asked,
+            timeout=context.time_remaining(),
+            protocol="grpc",
+        )
+        return predict_pb2.PredictResponse(
+            outputs={key: to_proto(prediction.outputs[key]) for key in wanted},
+            model_spec=_spec(name, prediction.version, signature.name),
+        )
+
+    @_answering
+    async def GetModelMetadata(
+        self,
+        request: get_model_metadata_pb2.GetModelMetadataRequest,
+        context: grpc.aio.ServicerContext,
+    ) -> get_model_metadata_pb2.GetModelMetadataResponse:
+        """Describes the signatures."""
+        name, asked = _model(request)
+        if not request.metadata_field:
+            message = "GetModelMetadataRequest must specify at least one metadata_field"
+            raise ServingError(Code.INVALID_ARGUMENT, message)
+        for field in request.metadata_field:
+            if field != "signature_def":
+                message = f"Metadata field {field} is not supported: ask for signature_def"
+                raise ServingError(Code.INVALID_ARGUMENT, message)
+        version, signatures = self._service.signatures(name, asked)
+        definitions = {key: to_signature_def(value) for key, value in signatures.items()}
+        response = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=_spec(name, version))
+        response.metadata["signature_def"].Pack(
+            get_model_metadata_pb2.SignatureDefMap(signature_def=definitions)
+        )
+        return response
+
+    async def Classify(self, request: Any, context: grpc.aio.ServicerContext) -> None:
+        """Refuses."""
+        await _refuse(context, "Classify")
+
+    async def Regress(self, request: Any, context: grpc.aio.ServicerContext) -> None:
+        """Refuses."""
+        await _refuse(context, "Regress")
+
+    async def MultiInference(self, request: Any, context: grpc.aio.ServicerContext) -> None:
+        """Refuses."""
+        await _refuse(context, "MultiInference")
+
+
+class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
+    """GetModelStatus; the models themselves are chosen when the server starts."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    @_answering
+    async def GetModelStatus(
+        self,
+        request: get_model_status_pb2.GetModelStatusRequest,
+        context: grpc.aio.ServicerContext,
+    ) -> get_model_status_pb2.GetModelStatusResponse:
+        """Says which versions there are, and in which state."""
+        name, version = _model(request)
+        response = get_model_status_pb2.GetModelStatusResponse()
+        for status in self._service.status(name, version):
+            entry = response.model_version_status.add()
+            entry.version = status.version
+            entry.state = get_model_status_pb2.ModelVersionStatus.State.Value(status.state)
+            entry.status.error_code = 2 if status.error else 0  # UNKNOWN, OK
+            entry.status.error_message = status.error or ""
+        return response
+
+    async def HandleReloadConfigRequest(
+        self, request: Any, context: grpc.aio.ServicerContext
+    ) -> None:
+        """Refuses."""
+        await _refuse(context, "HandleReloadConfigRequest")
+
+
+def _model(request: Any) -> tuple[str, int | None]:
+    """Returns the name and, where one is asked for, the version of the request's model."""
+    if not request.HasField("model_spec"):
+        raise ServingError(Code.INVALID_ARGUMENT, "Missing ModelSpec: name the model")
+    spec = request.model_spec
+    if spec.HasField("version_label"):
+        message = f"Unrecognized servable version label: {spec.version_label}; give a number"
+        raise ServingError(Code.INVALID_ARGUMENT, message)
+    return spec.name, spec.version.value if spec.HasField("version") else None
+
+
+def _spec(name: str, version: int, signature_name: str = "") -> model_pb2.ModelSpec:
+    return model_pb2.ModelSpec(
+        name=name, version=Int64Value(value=version), signature_name=signature_name
+    )
+
+
+def _wanted_outputs(asked: Sequence[str], signature: Signature) -> list[str]:
+    """Returns the outputs to send: those asked for, all where none is."""
+    names = [output.name for output in signature.outputs]
+    for name in asked:
+        if name not in names:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f"output tensor alias not found in signature: {name} Outputs expected to be in "
+                f"the set {{{','.join(sorted(names))}}}.",
+            )
+    if len(set(asked)) < len(asked):
+        message = f"duplicate output tensor alias among {', '.join(asked)}"
+        raise ServingError(Code.INVALID_ARGUMENT, message)
+    return list(asked) or names
+
+
+async def _refuse(context: grpc.aio.ServicerContext, method: str) -> None:
+    await context.abort(
+        grpc.StatusCode.UNIMPLEMENTED,
+        f"{method} is not served here: Predict, GetModelMetadata and GetModelStatus are.",
+    )

@@ -1,0 +1,111 @@
+"""Paths of our own, for people who look at translations: one that streams a translation as it
+comes, and one that explains it with the n best and their attention.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from .errors import Code, ServingError
+from .exchange import read_body, read_timeout, until_hang_up
+from .json_tensors import read_object
+from .service import Service
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def live_routes(service: Service) -> list[Route]:
+    """Returns the routes of `:stream` and `:explain`."""
+    live = _Live(service)
+    return [
+        Route("/v1/models/{model:model}:stream", live.stream, methods=["POST"]),
+        Route("/v1/models/{model:model}:explain", live.explain, methods=["POST"]),
+    ]
+
+
+class _Live:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def stream(self, request: Request) -> Response:
+        """Sends the pieces of a translation as server-sent events."""
+        model = request.path_params["model"]
+        with self._service.refusals("rest"):
+            timeout = read_timeout(request)
+            body = await self._read(request, ("text", "target_prefix"))
+        text, prefix = body["text"], body.get("target_prefix", "")
+        pieces = self._service.stream(model, text, prefix, timeout)
+        # What is refused before the first piece is answered as any other request.
+        with until_hang_up(request.receive):
+            first = await anext(pieces, None)
+
+        async def events() -> AsyncIterator[str]:
+            translation = ""
+            try:
+                if first is not None:
+                    translation = first
+                    yield _event({"piece": first})
+                    async for piece in pieces:
+                        translation += piece
+                        yield _event({"piece": piece})
+                if self._service.is_beam_search:
+                    translation = await self._best(model, text, prefix, timeout)
+                yield _event({"translation": translation}, "done")
+            except ServingError as error:
+                yield _event({"error": error.message}, "error")
+
+        return StreamingResponse(events(), media_type="text/event-stream", headers=_HEADERS)
+
+    async def explain(self, request: Request) -> Response:
+        """Sends the best translations with their attention."""
+        with self._service.refusals("rest"):
+            timeout = read_timeout(request)
+            body = await self._read(request, ("text",))
+        with until_hang_up(request.receive):
+            return JSONResponse(
+                await self._service.explain(request.path_params["model"], body["text"], timeout)
+            )
+
+    async def _best(self, model: str, text: str, prefix: str, timeout: float | None) -> str:
+        """Returns what beam search finds, where greedy search has been streamed."""
+        search = self._service.search
+        inputs = {
+            "text": np.array([text.encode()], object),
+            "max_length": np.array([search.max_length], np.int32),
+            "length_penalty": np.array([search.length_penalty], np.float32),
+            "target_prefix": np.array([prefix.encode()], object),
+        }
+        signature = "translate_with_options"
+        found = await self._service.predict(model, signature, inputs, timeout=timeout)
+        return found.outputs["translation"][0].decode()
+
+    async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
+        """Returns the texts of a request; the first of `names` must be among them."""
+        body = read_object(await read_body(request, self._service.options.max_body_bytes))
+        for name in body:
+            if name not in names:
+                raise _refusal(f"unknown key {name!r}, expected {', '.join(names)}.")
+        if names[0] not in body:
+            raise _refusal(f"the key {names[0]!r} is missing.")
+        for name, value in body.items():
+            if not isinstance(value, str):
+                raise _refusal(f"{name} must be a string.")
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise _refusal(f"{name} has half a surrogate pair.") from error
+        return body
+
+
+def _event(data: dict[str, Any], name: str | None = None) -> str:
+    event = f"event: {name}\n" if name else ""
+    return f"{event}data: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def _refusal(message: str) -> ServingError:
+    return ServingError(Code.INVALID_ARGUMENT, message)

@@ -1,0 +1,201 @@
+"""One loaded version of the model: a request's arrays become rows, batches of rows become results,
+and a request's results arrays again.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.decoding.options import SearchOptions, length_penalty
+
+from ..manifest import Manifest
+from ..runtime.engine import Engine
+from ..runtime.requests import Candidate
+from ..runtime.streaming import stream_text
+from ..runtime.tokenizers import TextIds
+from .inputs import Arrays, PairRow, RowReader, TranslationRow
+from .outputs import Outputs, ResultWriter
+from .signatures import Signature, signatures_of
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+
+class ServedModel:
+    """An opened artefact behind the server's signatures.
+
+    `read` and `write` are quick and belong to one request; what `run` returns takes the rows of
+    many requests at once and is made for a thread of its own.
+
+    Args:
+        directory: The artefact; its files are checked against the manifest's hashes.
+        search: The search of every translation.
+        max_source_length: Most tokens of a source text, or fewer where the model allows fewer.
+        threads: As for `OnnxTranslator`.
+
+    Attributes:
+        config: The model's configuration as plain values.
+        search: The search, its `max_length` one that the model allows.
+        signatures: What requests may call, by name.
+
+    Raises:
+        FileNotFoundError: The directory or one of its files is missing.
+        ValueError: A file is damaged, or the search does not fit the model.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        search: SearchOptions,
+        *,
+        max_source_length: int = 512,
+        threads: int | None = None,
+    ) -> None:
+        manifest = Manifest.read(directory)
+        manifest.verify(directory)
+        self.config: Mapping[str, Any] = manifest.config
+        longest = manifest.config.get("max_positions")
+        if longest is not None:
+            # Positions hold eos or bos beside the text's tokens.
+            max_source_length = min(max_source_length, longest - 1)
+            search = dataclasses.replace(search, max_length=min(search.max_length, longest))
+        self.search = search
+        self._source, self._target = (
+            TextIds(directory, manifest, side) for side in ("source", "target")
+        )
+        self._special = frozenset(manifest.special_ids.values())
+        self._engine = Engine(manifest, directory, threads, None, None)
+        self.signatures = signatures_of(self)
+        self._reader = RowReader(
+            source=self._source.encode,
+            target=self._target.encode,
+            search=search,
+            special_ids=manifest.special_ids,
+            source_vocab_size=manifest.config["source_vocab_size"],
+            max_source_length=max_source_length,
+        )
+        self._writer = ResultWriter(
+            to_text=self._target.decode,
+            num_hypotheses=search.num_hypotheses,
+            max_length=search.max_length,
+            model_dim=manifest.config["model_dim"],
+        )
+        self._runs: dict[str, Run] = {"score": self._score, "encode": self._encode}
+
+    def close(self) -> None:
+        """Lets go of the graphs; what is running finishes."""
+        self._engine.close()
+
+    def warm_up(self) -> None:
+        """Opens every graph by using it once, so that no request waits for that.
+
+        Raises:
+            ValueError: A graph cannot be used.
+        """
+        search = self.search
+        unknown = [self._source.processor.unk_id()]
+        row = TranslationRow(unknown, (), min(search.max_length, 2), search.length_penalty)
+        # One text and several take different ways through the engine.
+        for rows in ([row], [row] * 2):
+            self._translate(rows)
+        self._score([PairRow(row.source, row.source)])
+        for _ in self._engine.stream(row.source, _greedy(search, row), ()):
+            pass
+
+    def read(self, signature: Signature, inputs: Arrays) -> Sequence[TranslationRow | PairRow]:
+        """Returns a request's rows; see `RowReader.read`."""
+        return self._reader.read(signature, inputs)
+
+    def read_text(self, text: str, target_prefix: str = "") -> TranslationRow:
+        """Returns the row of one text; see `RowReader.read_text`."""
+        return self._reader.read_text(text, target_prefix)
+
+    def run(self, signature: Signature) -> Run:
+        """Returns what takes rows of a signature to results; rows of one function may be joined."""
+        return self._runs.get(signature.name, self._translate)
+
+    def write(self, signature: Signature, results: Sequence[Any]) -> Outputs:
+        """Returns the arrays of a request's results."""
+        return self._writer.write(signature.name, results)
+
+    def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
+        """Translates a row greedily and emits each piece of text, until `emit` returns False."""
+        tokens = self._engine.stream(row.source, _greedy(self.search, row), row.prefix)
+        for piece in stream_text(self._target.processor, tokens, self._special):
+            if not emit(piece):
+                return
+
+    def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
+        """Returns each row's hypotheses with their attention, for people to look at."""
+        results = self._translate(rows)
+        pairs = [
+            (row.source, candidate.ids)
+            for row, found in zip(rows, results, strict=True)
+            for candidate in found
+        ]
+        alignments = iter(self._engine.align(*map(list, zip(*pairs, strict=True))))
+        return [
+            [self._hypothesis(candidate, next(alignments).attention) for candidate in found]
+            for found in results
+        ]
+
+    def source_pieces(self, text: str) -> list[str]:
+        """Returns a text's pieces as they stand in it, and eos."""
+        processor = self._source.processor
+        return [*processor.encode(text, out_type=str), processor.id_to_piece(processor.eos_id())]
+
+    def _translate(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
+        groups: dict[tuple[int, float], list[int]] = {}
+        for place, row in enumerate(rows):
+            groups.setdefault((row.max_length, row.length_penalty), []).append(place)
+        found: dict[int, list[Candidate]] = {}
+        for places in groups.values():
+            options = _with_row(self.search, rows[places[0]])
+            sources = [rows[place].source for place in places]
+            prefixes = [rows[place].prefix for place in places]
+            results = self._engine.search(sources, options, prefixes if any(prefixes) else None)
+            found.update(zip(places, results, strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    def _score(self, rows: Sequence[PairRow]) -> list[tuple[float, float]]:
+        alignments = self._engine.align([row.source for row in rows], [row.target for row in rows])
+        totals = [float(one.log_probabilities.sum(dtype=np.float64)) for one in alignments]
+        return [
+            (total / length_penalty(len(row.target) + 1, self.search), total)
+            for row, total in zip(rows, totals, strict=True)
+        ]
+
+    def _encode(self, rows: Sequence[TranslationRow]) -> list[npt.NDArray[np.float32]]:
+        return self._engine.encode([row.source for row in rows])
+
+    def _hypothesis(
+        self, candidate: Candidate, attention: npt.NDArray[np.float32]
+    ) -> dict[str, Any]:
+        [text], processor = self._target.decode([candidate.ids]), self._target.processor
+        return {
+            "translation": text,
+            "score": candidate.score,
+            "log_probability": candidate.log_probability,
+            "target_pieces": [
+                processor.id_to_piece(token) for token in (*candidate.ids, processor.eos_id())
+            ],
+            "attention": attention.astype(float).round(6).tolist(),
+        }
+
+
+def _with_row(search: SearchOptions, row: TranslationRow) -> SearchOptions:
+    if (row.max_length, row.length_penalty) == (search.max_length, search.length_penalty):
+        return search
+    return dataclasses.replace(
+        search,
+        max_length=row.max_length,
+        min_length=min(search.min_length, row.max_length),
+        length_penalty=row.length_penalty,
+    )
+
+
+def _greedy(search: SearchOptions, row: TranslationRow) -> SearchOptions:
+    return dataclasses.replace(_with_row(search, row), beam_size=1, num_hypotheses=1)

@@ -1,0 +1,81 @@
+// What the page asks the server, and the server's refusals in words.
+
+export class ServerError extends Error {
+  constructor(message, detail = "") {
+    super(message);
+    this.detail = detail;
+  }
+}
+
+const IN_WORDS = {
+  400: "The server does not accept this text.",
+  404: "The server does not know this model any more.",
+  413: "This text is too large for the server.",
+  429: "The server has more to do than it can take on. Try again in a moment.",
+  503: "The server is not ready: it loads a model, or shuts down.",
+  504: "The translation took longer than the server allows. Try a shorter text.",
+};
+
+// Yields {piece} for each piece of text as it comes, at last {translation}.
+export async function* streamTranslation(model, text, signal) {
+  const response = await ask(`v1/models/${encodeURIComponent(model)}:stream`, { text }, signal);
+  for await (const { event, data } of serverSentEvents(response)) {
+    const answer = JSON.parse(data);
+    if (event === "error") throw new ServerError("The translation broke off.", answer.error);
+    yield answer;
+    if (event === "done") return;
+  }
+  throw new ServerError("The translation broke off: the connection was closed.");
+}
+
+// Returns {source_pieces, hypotheses}, the best hypothesis first.
+export async function explain(model, text, signal) {
+  const response = await ask(`v1/models/${encodeURIComponent(model)}:explain`, { text }, signal);
+  return response.json();
+}
+
+// Returns the newest version that answers.
+export async function availableVersion(model, signal) {
+  const response = await ask(`v1/models/${encodeURIComponent(model)}`, undefined, signal);
+  const { model_version_status: all } = await response.json();
+  const versions = all.filter(({ state }) => state === "AVAILABLE").map((one) => Number(one.version));
+  if (!versions.length) throw new ServerError(IN_WORDS[503]);
+  return Math.max(...versions);
+}
+
+async function ask(path, body, signal) {
+  const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  let response;
+  try {
+    response = await fetch(path, {
+      ...request,
+      headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      signal,
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ServerError("The server cannot be reached.");
+  }
+  if (response.ok) return response;
+  const { error: detail = "" } = await response.json().catch(() => ({}));
+  throw new ServerError(IN_WORDS[response.status] ?? `The server failed (${response.status}).`, detail);
+}
+
+// Yields {event, data} as the HTML standard reads an event stream; of its fields we need these two.
+async function* serverSentEvents(response) {
+  let waiting = "";
+  const chunks = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { value, done } = await chunks.read();
+    if (done) return;
+    waiting += value;
+    const events = waiting.split(/\r?\n\r?\n/);
+    waiting = events.pop();
+    for (const lines of events) {
+      const fields = lines.split(/\r?\n/).map((line) => line.match(/^(\w+): ?(.*)$/s) ?? []);
+      const of = (name) => fields.filter((field) => field[1] === name).map((field) => field[2]);
+      const data = of("data").join("\n");
+      if (data) yield { event: of("event").at(-1) ?? "message", data };
+    }
+  }
+}

@@ -1,0 +1,305 @@
+"""The server without a protocol: arrays come in, arrays leave; REST and gRPC are built upon it."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from keras_transformer.decoding.options import SearchOptions
+
+from .batching import Batcher
+from .errors import Code, ServingError
+from .inputs import Arrays, TranslationRow, check_inputs
+from .journal import Entry, Journal
+from .model import Run, ServedModel
+from .settings import ServeOptions
+from .signatures import Signature, signature_of
+from .versions import LoadedVersion, Versions, VersionStatus
+
+__all__ = ["Prediction", "Service", "VersionStatus"]
+
+# Texts of more bytes are tokenized beside the event loop: they would hold up everyone else.
+_LONG_BYTES = 1 << 15
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """A request's result.
+
+    Attributes:
+        version: Version of the model that gave it.
+        outputs: Arrays by the names of the signature's outputs; strings as objects of bytes.
+    """
+
+    version: int
+    outputs: dict[str, npt.NDArray[Any]]
+
+
+class Service:
+    """One model in its versions, for any number of requests at once, within one event loop.
+
+    Every method that serves a request raises ServingError and nothing else.
+
+    Args:
+        options: Where the model is, and the limits.
+        search: The search of every translation.
+        journal: Where requests are counted.
+
+    Attributes:
+        options: As given.
+        search: As given.
+        model_name: What requests call the model.
+        is_beam_search: Whether the search keeps several hypotheses.
+        journal: As given.
+        draining: Set when the server is to stop: it is not ready any more, but still answers.
+
+    Raises:
+        FileNotFoundError: There is neither an artefact nor a version directory.
+        ValueError: The search draws samples.
+    """
+
+    def __init__(self, options: ServeOptions, search: SearchOptions, journal: Journal) -> None:
+        if search.sample:
+            raise ValueError("sample=True is not served: an answer is the same every time.")
+        self.options, self.journal = options, journal
+        self.model_name = options.model_name or options.artefact.resolve().name
+        self.draining = False
+        self.is_beam_search = search.beam_size > 1
+        self.search = search
+        self._versions = Versions(options.artefact, self._load, self._make_batcher, journal)
+        journal.follow(
+            lambda: sum(version.batcher.waiting for version in self._versions.loaded),
+            lambda: self._versions.newest.number if self._versions.newest else 0,
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a version is loaded and the server is not about to stop."""
+        return self._versions.newest is not None and not self.draining
+
+    @property
+    def version(self) -> int | None:
+        """The version that is served by default; None where none is loaded."""
+        return self._versions.newest.number if self._versions.newest else None
+
+    async def look(self) -> None:
+        """Looks for new versions once; see `Versions.look`."""
+        await self._versions.look()
+
+    async def watch(self) -> None:
+        """Looks for new versions until it is cancelled."""
+        await self._versions.watch(self.options.poll_seconds)
+
+    async def close(self) -> None:
+        """Lets go of the models when their requests are done."""
+        await self._versions.close()
+
+    async def predict(
+        self,
+        model: str,
+        signature_name: str,
+        inputs: Arrays,
+        *,
+        version: int | None = None,
+        timeout: float | None = None,
+        protocol: str = "rest",
+    ) -> Prediction:
+        """Runs a signature. Cancelled, it takes its rows out of the queue.
+
+        Args:
+            model: The model's name.
+            signature_name: The signature; "" for `serving_default`.
+            inputs: Arrays by name: int32, float32, bool, or objects of bytes.
+            version: The model's version, the newest where None.
+            timeout: Seconds after which it gives up, at most the server's own.
+            protocol: "rest" or "grpc", for metrics and log.
+
+        Raises:
+            ServingError: There is no result.
+        """
+        with self.journal.recorded(protocol) as entry:
+            async with asyncio.timeout(self._limit(timeout)):
+                loaded = self._find(model, version)
+                with loaded.use():
+                    signature = signature_of(loaded.model.signatures, signature_name)
+                    entry.signature = signature.name
+                    rows = await self._read(loaded.model, signature, inputs, entry)
+                    results = await self._run(loaded, loaded.model.run(signature), rows, entry)
+                    return Prediction(loaded.number, loaded.model.write(signature, results))
+
+    def signatures(
+        self, model: str, version: int | None = None
+    ) -> tuple[int, dict[str, Signature]]:
+        """Returns the version and its signatures by name."""
+        loaded = self._find(model, version)
+        return loaded.number, loaded.model.signatures
+
+    def status(self, model: str, version: int | None = None) -> list[VersionStatus]:
+        """Returns the state of one version, or of all."""
+        if model == self.model_name:
+            found = self._versions.status()
+            if version is None:
+                return found
+            found = [status for status in found if status.version == version]
+            if found:
+                return found
+        asked = "" if version is None else f" (version {version})"
+        message = f"Could not find any versions of model {model}{asked}"
+        raise ServingError(Code.NOT_FOUND, message)
+
+    async def stream(
+        self, model: str, text: str, target_prefix: str = "", timeout: float | None = None
+    ) -> AsyncIterator[str]:
+        """Yields a greedy translation piece by piece, as it comes.
+
+        Args:
+            model: The model's name.
+            text: The source text.
+            target_prefix: What the translation begins with; its pieces are yielded too.
+            timeout: As for `predict`.
+        """
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        is_wanted = True
+
+        def emit(piece: str) -> bool:
+            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+            return is_wanted
+
+        with self.journal.recorded("rest") as entry:
+            until = loop.time() + self._limit(timeout)
+            loaded = self._find(model, None)
+            entry.signature = "stream"
+            with loaded.use():
+                row = await self._read_text(loaded.model, text, target_prefix, entry)
+                run = partial(_stream_all, loaded.model, emit)
+                task = loop.create_task(self._run(loaded, run, [row], entry))
+                task.add_done_callback(lambda _: pieces.put_nowait(None))
+                try:
+                    while (piece := await _before(until, pieces.get())) is not None:
+                        yield piece
+                    await task
+                finally:
+                    is_wanted = False
+                    task.cancel()
+
+    async def explain(self, model: str, text: str, timeout: float | None = None) -> dict[str, Any]:
+        """Returns the best translations of a text with their attention to it.
+
+        Args:
+            model: The model's name.
+            text: The source text.
+            timeout: As for `predict`.
+
+        Returns:
+            `source_pieces`, eos included, and `hypotheses`, best first, each with `translation`,
+            `score`, `log_probability`, `target_pieces` (eos included) and `attention`, a row for
+            each target piece and a column for each source piece.
+        """
+        with self.journal.recorded("rest") as entry:
+            async with asyncio.timeout(self._limit(timeout)):
+                loaded = self._find(model, None)
+                entry.signature = "explain"
+                with loaded.use():
+                    row = await self._read_text(loaded.model, text, "", entry)
+                    [found] = await self._run(loaded, loaded.model.explain, [row], entry)
+                    return {"source_pieces": loaded.model.source_pieces(text), "hypotheses": found}
+
+    @contextmanager
+    def refusals(self, protocol: str) -> Iterator[None]:
+        """Writes a request down that ends with a ServingError before it could be served."""
+        entry = self.journal.begin(protocol)
+        try:
+            yield
+        except ServingError as error:
+            self.journal.end(entry, error.code.name)
+            raise
+
+    def _load(self, directory: Path) -> ServedModel:
+        options = self.options
+        model = ServedModel(
+            directory,
+            self.search,
+            max_source_length=options.max_source_length,
+            threads=options.threads,
+        )
+        model.warm_up()
+        return model
+
+    def _make_batcher(self) -> Batcher:
+        options = self.options
+        return Batcher(
+            max_batch=options.max_batch,
+            max_wait=options.max_wait_ms / 1e3,
+            max_queue=options.max_queue,
+            observe=self.journal.batch,
+        )
+
+    def _find(self, model: str, version: int | None) -> LoadedVersion:
+        if model != self.model_name:
+            asked = f"Latest({model})" if version is None else f"Specific({model}, {version})"
+            raise ServingError(Code.NOT_FOUND, f"Servable not found for request: {asked}")
+        return self._versions.get(version, model)
+
+    def _limit(self, timeout: float | None) -> float:
+        longest = self.options.request_timeout
+        return longest if timeout is None else min(timeout, longest)
+
+    async def _read(
+        self, model: ServedModel, signature: Signature, inputs: Arrays, entry: Entry
+    ) -> Sequence[Any]:
+        entry.sentences = check_inputs(signature, inputs)
+        if entry.sentences > self.options.max_sentences:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f"a request may have {self.options.max_sentences} sentences, got "
+                f"{entry.sentences}: send several requests.",
+            )
+        texts = [
+            text
+            for spec in signature.inputs
+            if spec.dtype == "string"
+            for text in inputs[spec.name].tolist()
+        ]
+        if self.journal.log_text:
+            entry.texts = [text.decode(errors="replace") for text in texts]
+        if sum(map(len, texts)) > _LONG_BYTES:
+            return await asyncio.to_thread(model.read, signature, inputs)
+        return model.read(signature, inputs)
+
+    async def _read_text(
+        self, model: ServedModel, text: str, target_prefix: str, entry: Entry
+    ) -> TranslationRow:
+        entry.sentences = 1
+        if self.journal.log_text:
+            entry.texts = [text, target_prefix] if target_prefix else [text]
+        if len(text) + len(target_prefix) > _LONG_BYTES:
+            return await asyncio.to_thread(model.read_text, text, target_prefix)
+        return model.read_text(text, target_prefix)
+
+    async def _run(
+        self, loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry
+    ) -> list[Any]:
+        if not rows:
+            return []
+        job = await loaded.batcher.submit(run, rows)
+        entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
+        return job.results
+
+
+def _stream_all(
+    model: ServedModel, emit: Callable[[str], bool], rows: Sequence[TranslationRow]
+) -> list[None]:
+    for row in rows:
+        model.stream(row, emit)
+    return [None] * len(rows)
+
+
+async def _before(until: float, awaited: Awaitable[Any]) -> Any:
+    async with asyncio.timeout_at(until):
+        return await awaited

@@ -1,0 +1,86 @@
+"""What whoever starts a server may choose, beside the search: addresses, limits, batching, reload
+and logs.
+"""
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+
+_MODEL_NAME = re.compile(r"[^/:]+")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """How a server serves.
+
+    Args:
+        artefact: An exported artefact (served as version 1), or a base directory with a directory
+            for each version, named by its number.
+        model_name: Name of the model in requests; the directory's name where None.
+        host: Address to listen on; "0.0.0.0" opens the server to other machines.
+        port: Port of the REST side; 0 picks a free one.
+        grpc_port: Port of the gRPC side; 0 picks a free one; no gRPC where None.
+        max_batch: Most sentences translated together.
+        max_wait_ms: Milliseconds that a free model waits for a batch to fill. At 0 batches form of
+            what comes while the model works.
+        max_queue: Most sentences that wait for the model; more are refused.
+        request_timeout: Seconds after which a request is given up; a client may ask for less.
+        max_body_bytes: Largest body of a REST request, largest message of a gRPC one.
+        max_sentences: Most sentences in one request.
+        max_source_length: Most tokens of a source text; longer ones are refused.
+        poll_seconds: Seconds between two looks for new versions.
+        threads: Threads for the model; as many as the process may use cores where None.
+        drain_seconds: Seconds that requests have to finish when the server is told to stop.
+        log_requests: Write a line of JSON to standard error for each request.
+        log_text: Put the requests' texts into that line.
+
+    Raises:
+        ValueError: A number is out of range, or two limits do not fit; the message names them.
+    """
+
+    artefact: Path
+    model_name: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8501
+    grpc_port: int | None = None
+    max_batch: int = 64
+    max_wait_ms: float = 0.0
+    max_queue: int = 1024
+    request_timeout: float = 30.0
+    max_body_bytes: int = 1 << 20
+    max_sentences: int = 256
+    max_source_length: int = 512
+    poll_seconds: float = 1.0
+    threads: int | None = None
+    drain_seconds: float = 30.0
+    log_requests: bool = True
+    log_text: bool = False
+
+    def __post_init__(self) -> None:
+        for name in (
+            "max_batch",
+            "max_queue",
+            "max_body_bytes",
+            "max_sentences",
+            "max_source_length",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        for name in ("request_timeout", "poll_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)}.")
+        for name in ("max_wait_ms", "drain_seconds"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
+        for name in ("port", "grpc_port"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < 1 << 16:
+                raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
+        if self.max_sentences > self.max_queue:
+            raise ValueError(
+                f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "
+                "such a request could never wait."
+            )
+        if self.model_name is not None and not _MODEL_NAME.fullmatch(self.model_name):
+            raise ValueError(f"model_name must have neither '/' nor ':', got {self.model_name!r}.")

@@ -1,0 +1,46 @@
+"""`keras-transformer serve`: an artefact answers over TensorFlow Serving's REST and gRPC."""
+
+from collections.abc import Sequence
+
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.decoding.options import SearchOptions
+
+# The same request gets the same answer, so nothing is drawn at random.
+_LEFT_OUT = ("sample", "temperature", "top_k", "top_p", "seed")
+_SERVER_PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    from keras_transformer.export.server.settings import ServeOptions
+
+    given = build_parser().parse(arguments)
+    options = read_fields(given, ServeOptions)
+    search = read_fields(given, SearchOptions, skip=_LEFT_OUT)
+    try:
+        from keras_transformer.export.server.server import run_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _SERVER_PACKAGES:
+            raise ImportError(
+                f"serve needs {error.name}: install it with "
+                '`pip install "keras-transformer[serve]"`.'
+            ) from error
+        raise
+    run_server(options, search, lambda line: print(line, flush=True))
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow or the server."""
+    from keras_transformer.export.server.settings import ServeOptions
+
+    parser = CommandParser(
+        "serve",
+        "Serve an exported artefact over TensorFlow Serving's REST and gRPC interfaces.",
+    )
+    parser.add_positional(
+        "artefact", "Exported artefact, or directory of versions named by numbers."
+    )
+    parser.add_fields(ServeOptions, title="server", skip=("artefact",))
+    parser.add_fields(SearchOptions, title="search", skip=_LEFT_OUT)
+    return parser

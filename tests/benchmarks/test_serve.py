@@ -1,0 +1,79 @@
+"""The load benchmark as a whole, on a model that takes seconds, and its command line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from speed import artefacts
+
+
+def run(benchmarks: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(benchmarks / "serve.py"), *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        timeout=280,
+    )
+
+
+@pytest.fixture(scope="module")
+def artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model's artefact."""
+    folder = artefacts.size_folder(tmp_path_factory.mktemp("work"), "mini")
+    artefacts.make(folder, [artefacts.ours("float32")], size="mini")
+    return folder / artefacts.ours("float32")
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    path = tmp_path / "sentences.txt"
+    path.write_text("batu keli\n\nmoru\nbatu keli\nkeli moru batu\nmoru moru\n", encoding="utf-8")
+    return path
+
+
+def test_a_small_load(benchmarks: Path, artefact: Path, sentences: Path, tmp_path: Path) -> None:
+    asked = ["--clients", "1,4", "--seconds", "1", "--rounds", "2"]
+    files = ["--artefact", str(artefact), "--sentences", str(sentences)]
+    done = run(benchmarks, *asked, *files, "--json", str(tmp_path / "out.json"))
+    assert done.returncode == 0, done.stderr
+    alone, together = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["loads"]
+    for load in (alone, together):
+        assert load["ratio"] == pytest.approx(load["ours"]["rate"] / load["plain"]["rate"])
+        for name in ("ours", "plain"):
+            assert load[name]["requests"] > 0
+            assert load[name]["lost"] == load[name]["wrong"] == 0
+    assert alone["ours"]["batch"] == 1
+    assert 1 < together["ours"]["batch"] <= 4
+    assert alone["over_bare"] == pytest.approx(alone["ours"]["p50"] / alone["bare_p50"])
+    assert "over_bare" not in together
+    assert done.stdout == (tmp_path / "out.md").read_text(encoding="utf-8") + "\n"
+    assert "| 4 | ours |" in done.stdout
+    assert "p50 of one client" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--clients", "0"], "must be a whole number above 0, got '0'"),
+        (["--seconds", "0"], "--seconds must be above 0"),
+        (["--clients", "5"], "holds 4 different sentences, but each of 5 clients needs one"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    benchmarks: Path, sentences: Path, arguments: list[str], message: str
+) -> None:
+    done = run(benchmarks, *arguments, "--artefact", "none", "--sentences", str(sentences))
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+
+
+def test_an_artefact_that_is_missing_is_named(benchmarks: Path, sentences: Path) -> None:
+    files = ["--artefact", "no/such", "--sentences", str(sentences), "--clients", "1"]
+    done = run(benchmarks, *files)
+    assert done.returncode == 1
+    assert "bare translator has ended" in done.stderr
+    assert "no/such" in done.stderr

@@ -1,0 +1,72 @@
+"""`serve`: flags become options, and what is missing or wrong is named."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.export.server import server
+from keras_transformer.export.server.settings import ServeOptions
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
+    """What would be served, instead of a server."""
+    calls: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(server, "run_server", lambda *given: calls.append(given[:2]))
+    return calls
+
+
+def test_flags_reach_the_server_and_the_search(run_cli, served) -> None:
+    flags = (
+        "--port 0 --grpc-port 8500 --model-name demo --max-batch 8 --max-wait-ms 2.5 "
+        "--no-log-requests --host 0.0.0.0 --beam-size 4 --num-hypotheses 2 --max-length 99"
+    )
+    assert run_cli("serve", "exported/demo", *flags.split()).code == 0
+    options = ServeOptions(
+        artefact=Path("exported/demo"),
+        port=0,
+        grpc_port=8500,
+        model_name="demo",
+        max_batch=8,
+        max_wait_ms=2.5,
+        log_requests=False,
+        host="0.0.0.0",  # noqa: S104
+    )
+    search = SearchOptions(beam_size=4, num_hypotheses=2, max_length=99)
+    assert served == [(options, search)]
+
+
+def test_without_flags_it_listens_on_loopback_only(run_cli, served) -> None:
+    run_cli("serve", "exported/demo")
+    assert (served[0][0].host, served[0][0].port) == ("127.0.0.1", 8501)
+
+
+@pytest.mark.parametrize("flag", ["--sample", "--temperature=2", "--seed=1"])
+def test_sampling_has_no_flags(run_cli, served, flag) -> None:
+    result = run_cli("serve", "exported/demo", flag)
+    assert (result.code, served) == (2, [])
+    assert flag.partition("=")[0] in result.err
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvloop"])
+def test_a_missing_package_is_named_with_its_extra(run_cli, monkeypatch, missing) -> None:
+    for name in list(sys.modules):
+        if name.startswith("keras_transformer.export.server.") or name.startswith(missing):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    result = run_cli("serve", "exported/demo")
+    assert result.code == 1
+    assert f"serve needs {missing}" in result.err
+    assert 'pip install "keras-transformer[serve]"' in result.err
+
+
+def test_a_directory_without_a_model_is_one_line(run_cli, tmp_path) -> None:
+    result = run_cli("serve", tmp_path, "--port", 0)
+    assert result.code == 1
+    assert result.err.splitlines()[-1].endswith(
+        "holds neither manifest.json (an exported artefact) nor directories named by version "
+        "numbers."
+    )

@@ -1,0 +1,78 @@
+"""The paths for people: the stream of a translation, and its explanation."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+def events(response: Any) -> list[tuple[str, dict[str, str]]]:
+    """Reads server-sent events: name and data."""
+    found = []
+    for block in response.content.decode().strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n"))
+        found.append((fields.get("event", "message"), json.loads(fields["data"])))
+    return found
+
+
+@pytest.mark.parametrize("prefix", ["", "hello"])
+def test_pieces_joined_are_the_greedy_translation_and_the_end_is_the_best(
+    server, translator, texts, search, prefix
+) -> None:
+    for text in texts:
+        response = server.predict({"text": text, "target_prefix": prefix}, ":stream")
+        assert response.headers["content-type"].startswith("text/event-stream")
+        *pieces, (last, done) = events(response)
+        greedy = {**search, "beam_size": 1, "num_hypotheses": 1}
+        [expected] = translator.translate([text], target_prefixes=[prefix], **greedy)
+        assert {name for name, _ in pieces} == {"message"}
+        assert "".join(data["piece"] for _, data in pieces) == expected
+        [best] = translator.translate([text], target_prefixes=[prefix], **search)
+        assert (last, done) == ("done", {"translation": best})
+
+
+def test_an_empty_text_streams_an_empty_translation(server) -> None:
+    assert events(server.predict({"text": ""}, ":stream")) == [("done", {"translation": ""})]
+
+
+def test_an_explanation_holds_the_n_best_and_where_they_look(server, translator, search) -> None:
+    text = "the red dog Ω"
+    found = server.predict({"text": text}, ":explain").json()
+    assert found["source_pieces"][0] == "▁the" or found["source_pieces"][0].startswith("▁")
+    assert found["source_pieces"][-1] == "</s>" and "Ω" in "".join(found["source_pieces"])
+    [best] = translator.translate_n_best([text], return_attention=True, **search)
+    assert len(found["hypotheses"]) == len(best) == search.get("num_hypotheses", 1)
+    for row, one in zip(found["hypotheses"], best, strict=True):
+        assert row["translation"] == one.text
+        assert row["score"] == pytest.approx(one.score, abs=1e-4)
+        assert row["log_probability"] == pytest.approx(one.log_probability, abs=1e-4)
+        assert len(row["target_pieces"]) == len(one.ids) + 1
+        attention = np.array(row["attention"])
+        assert attention.shape == (len(row["target_pieces"]), len(found["source_pieces"]))
+        np.testing.assert_allclose(attention, one.attention, atol=1e-4)
+
+
+def test_an_empty_text_is_explained(server) -> None:
+    found = server.predict({"text": ""}, ":explain").json()
+    [hypothesis] = found["hypotheses"]
+    assert (found["source_pieces"], hypothesis["translation"]) == (["</s>"], "")
+
+
+@pytest.mark.parametrize("path", [":stream", ":explain"])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "the key 'text' is missing"),
+        ({"text": 1}, "text must be a string"),
+        ({"text": "a", "texts": "b"}, "unknown key 'texts'"),
+        ({"text": "\udc00"}, "half a surrogate pair"),
+        ({"text": "hello " * 50}, "row 0 of text has"),
+        ([], "must be a JSON object"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_said_before_a_stream_begins(server, path, body, message) -> None:
+    response = server.predict(body, path)
+    assert response.status_code == 400
+    assert message in response.json()["error"]

@@ -1,0 +1,233 @@
+"""The page in a headless Chromium, asking a real server: what people see and what they must not."""
+
+import itertools
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from keras_transformer.export import OnnxTranslator
+
+SEARCH = {"beam_size": 4, "num_hypotheses": 3}
+TEXT = "the red dog runs to the house"
+CELLS = "#matrix td[role=gridcell]"
+
+
+@pytest.fixture(scope="module")
+def address(exported: Any) -> Iterator[str]:
+    """Address of a server of the small model."""
+    options = ["--model-name", "small <model>", "--port", "0", "--max-source-length", "40"]
+    for name, value in SEARCH.items():
+        options += [f"--{name.replace('_', '-')}", str(value)]
+    command = [sys.executable, "-m", "keras_transformer.cli", "serve", str(exported.path)]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        found = re.search(r"http://[\d.]+:\d+", line)
+        assert found, line
+        yield found[0]
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium on this machine: install Debian's package chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    """The page, opened; fails the test on an error of a script or a request to elsewhere."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    problems: list[str] = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda message: problems.append(f"{message.type}: {message.text}"))
+    opened.on("request", lambda request: requested.append(request.url))
+    requested: list[str] = []
+    opened.goto(address)
+    yield opened
+    context.close()
+    # The browser itself reports refused requests.
+    assert [text for text in problems if "Failed to load resource" not in text] == []
+    assert {url for url in requested if not url.startswith(f"{address}/")} == set()
+
+
+def translate(page: Any, text: str) -> None:
+    page.fill("#source", text)
+    page.press("#source", "Enter")
+    page.wait_for_selector("#translation[aria-busy=false]", state="attached")
+
+
+@pytest.fixture(scope="module")
+def hypotheses(exported: Any) -> list[Any]:
+    """What the translator itself makes of `TEXT`."""
+    with OnnxTranslator(exported.path) as translator:
+        return translator.translate_n_best([TEXT], return_attention=True, **SEARCH)[0]
+
+
+def test_the_translation_is_the_translators(page: Any, hypotheses: list[Any]) -> None:
+    translate(page, TEXT)
+    assert page.inner_text("#translation") == hypotheses[0].text
+    assert page.inner_text("h1") == "small <model>"
+    assert page.inner_text("#version") == "version 1"
+
+
+def test_pieces_appear_one_after_the_other(page: Any) -> None:
+    page.evaluate(
+        """() => {
+            window.seen = [];
+            const output = document.getElementById("translation");
+            new MutationObserver(() => window.seen.push(output.textContent))
+                .observe(output, {childList: true, characterData: true, subtree: true});
+        }"""
+    )
+    translate(page, TEXT)
+    seen = [text for text in page.evaluate("() => window.seen") if text]
+    assert len(set(seen)) > 3
+    growing = seen[: seen.index(max(seen, key=len)) + 1]
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(growing))
+
+
+def test_the_best_are_listed_and_can_be_chosen(page: Any, hypotheses: list[Any]) -> None:
+    translate(page, TEXT)
+    buttons = page.locator("#hypotheses button")
+    assert page.locator("#hypotheses .words").all_inner_texts() == [one.text for one in hypotheses]
+    for shown, one in zip(buttons.all_inner_texts(), hypotheses, strict=True):
+        assert f"score {one.score:.3f}".replace("-", "−") in shown
+    buttons.nth(2).click()
+    assert page.inner_text("#translation") == hypotheses[2].text
+    pressed = [buttons.nth(n).get_attribute("aria-pressed") for n in range(3)]
+    assert pressed == ["false", "false", "true"]
+    assert page.locator(CELLS).count() == hypotheses[2].attention.size
+
+
+def test_pointing_at_a_cell_shows_both_pieces_and_the_value(
+    page: Any, hypotheses: list[Any]
+) -> None:
+    translate(page, TEXT)
+    page.locator("#matrix tbody tr").nth(1).locator("td").nth(2).hover()
+    row, column = page.locator("#matrix th.lit").all_inner_texts()[::-1]
+    assert column == page.locator("#matrix thead th").nth(2).inner_text()
+    assert row == page.locator("#matrix tbody th").nth(1).inner_text()
+    value = hypotheses[0].attention[1, 2]
+    assert page.inner_text("#readout") == f"{row} looks at {column}: {value:.3f}"
+    target_length, source_length = hypotheses[0].attention.shape
+    assert page.locator("#matrix td.lit").count() == target_length + source_length - 1
+
+
+def test_the_matrix_can_be_walked_by_keyboard(page: Any, hypotheses: list[Any]) -> None:
+    translate(page, TEXT)
+    page.locator("#hypotheses button").last.focus()
+    for key in ("Tab", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    focused = page.locator(f"{CELLS}:focus")
+    value = f"{hypotheses[0].attention[1, 1]:.3f}"
+    assert focused.get_attribute("aria-label").endswith(f": {value}")
+    assert page.inner_text("#readout").endswith(f": {value}")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    assert focused.get_attribute("aria-label").split(":")[0].endswith("</s>")
+
+
+def test_text_is_never_read_as_html(page: Any) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    explained = {
+        "source_pieces": [evil, "</s>"],
+        "hypotheses": [
+            {
+                "translation": evil,
+                "score": -0.5,
+                "log_probability": -1.0,
+                "target_pieces": [evil, "</s>"],
+                "attention": [[0.75, 0.25], [0.5, 0.5]],
+            }
+        ],
+    }
+    events = f'data: {{"piece": "{evil}"}}\n\nevent: done\ndata: {{"translation": "{evil}"}}\n\n'
+    page.route("**/*:stream", lambda route: route.fulfill(body=events))
+    page.route("**/*:explain", lambda route: route.fulfill(json=explained))
+    translate(page, evil)
+    page.locator(CELLS).first.hover()
+    assert page.inner_text("#translation") == evil
+    assert page.inner_text("#hypotheses .words") == evil
+    assert page.inner_text("#readout") == f"{evil} looks at {evil}: 0.750"
+    assert page.locator("main img, main script").count() == 0
+
+
+def test_a_text_that_is_too_long_is_explained(page: Any) -> None:
+    translate(page, TEXT)
+    translate(page, f"{TEXT} " * 30)
+    notice = page.inner_text("#notice")
+    assert "does not accept this text" in notice
+    assert "40" in notice
+    assert not page.is_visible("#hypotheses")
+    translate(page, TEXT)
+    assert not page.is_visible("#notice")
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (413, "too large for the server"),
+        (429, "Try again in a moment"),
+        (500, "The server failed (500)"),
+        (503, "not ready"),
+        (504, "longer than the server allows"),
+    ],
+)
+def test_refusals_are_put_into_words(page: Any, status: int, words: str) -> None:
+    answer = {"error": "what the server says"}
+    page.route("**/*:stream", lambda route: route.fulfill(status=status, json=answer))
+    translate(page, TEXT)
+    assert words in page.inner_text("#notice")
+    assert "what the server says" in page.inner_text("#notice")
+
+
+def test_an_error_after_the_first_piece_is_shown(page: Any) -> None:
+    events = 'data: {"piece": "half"}\n\nevent: error\ndata: {"error": "too late"}\n\n'
+    page.route("**/*:stream", lambda route: route.fulfill(body=events))
+    translate(page, TEXT)
+    assert page.inner_text("#translation") == "half"
+    assert "broke off" in page.inner_text("#notice")
+    assert "too late" in page.inner_text("#notice")
+
+
+def test_a_server_that_is_gone_is_named(page: Any) -> None:
+    page.route("**/*:stream", lambda route: route.abort())
+    translate(page, TEXT)
+    assert "cannot be reached" in page.inner_text("#notice")
+
+
+def test_a_newer_text_replaces_one_under_way(page: Any, exported: Any) -> None:
+    page.fill("#source", "we see three birds")
+    page.press("#source", "Enter")
+    page.fill("#source", "hello")
+    page.press("#source", "Enter")
+    page.wait_for_selector("#translation[aria-busy=false]", state="attached")
+    with OnnxTranslator(exported.path) as translator:
+        [expected] = translator.translate(["hello"], **SEARCH)
+    assert page.inner_text("#translation") == expected
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_and_both_colour_schemes(page: Any, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    translate(page, f"{TEXT} and the birds are small")
+    width = page.evaluate("() => document.documentElement.scrollWidth")
+    assert width == 390
+    background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, re.findall(r"\d+", background)[:3])) / 3
+    assert brightness > 200 if scheme == "light" else brightness < 60

@@ -1,0 +1,30 @@
+"""The server's options refuse what cannot be."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.export.server.settings import ServeOptions
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("max_batch", 0, "max_batch must be at least 1, got 0"),
+        ("max_source_length", -1, "max_source_length must be at least 1"),
+        ("request_timeout", 0, "request_timeout must be above 0 seconds, got 0"),
+        ("poll_seconds", math.nan, "poll_seconds must be above 0 seconds, got nan"),
+        ("max_wait_ms", -1, "max_wait_ms must be at least 0, got -1"),
+        ("drain_seconds", math.inf, "drain_seconds must be at least 0, got inf"),
+        ("port", 70_000, "port must be 0 to 65535, got 70000"),
+        ("grpc_port", -1, "grpc_port must be 0 to 65535, got -1"),
+        ("max_queue", 10, "max_sentences (256) is more than max_queue (10)"),
+        ("model_name", "a/b", "model_name must have neither '/' nor ':', got 'a/b'"),
+        ("model_name", "", "model_name must have neither"),
+    ],
+)
+def test_what_cannot_be_is_refused(field, value, message) -> None:
+    with pytest.raises(ValueError) as error:
+        ServeOptions(artefact=Path("exported"), **{field: value})
+    assert message in str(error.value)

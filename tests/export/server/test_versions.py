@@ -1,0 +1,227 @@
+"""Which version is loaded: the newest whole one, exchanged while requests go on."""
+
+import asyncio
+import dataclasses
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.export.server.batching import Batcher
+from keras_transformer.export.server.errors import Code, ServingError
+from keras_transformer.export.server.journal import Journal
+from keras_transformer.export.server.versions import Versions
+
+
+@dataclasses.dataclass
+class Model:
+    """A directory that holds a file "whole"."""
+
+    path: Path
+    is_closed: bool = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Base:
+    """A base directory, its versions, and what happened to them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log = io.StringIO()
+        self.loads: list[str] = []
+        self.models: list[Model] = []
+
+    def add(self, number: object, content: str = "whole") -> Path:
+        directory = self.path / str(number)
+        directory.mkdir(exist_ok=True)
+        (directory / "model").write_text(content)
+        return directory
+
+    def load(self, path: Path) -> Any:
+        self.loads.append(path.name)
+        if (path / "model").read_text() != "whole":
+            raise ValueError("half of it is missing")
+        self.models.append(Model(path))
+        return self.models[-1]
+
+    def events(self) -> list[tuple[int, str]]:
+        lines = map(json.loads, self.log.getvalue().splitlines())
+        return [(line["version"], line["state"]) for line in lines if "version" in line]
+
+    def run(self, work: Callable[[Versions], Any]) -> None:
+        """Runs a coroutine function on the versions, and lets go of them."""
+
+        def make_batcher() -> Batcher:
+            return Batcher(max_batch=1, max_wait=0, max_queue=1, observe=lambda _: None)
+
+        async def inside() -> None:
+            versions = Versions(self.path, self.load, make_batcher, Journal(stream=self.log))
+            await work(versions)
+            await versions.close()
+
+        asyncio.run(inside())
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Base:
+    return Base(tmp_path)
+
+
+def newest(versions: Versions) -> int | None:
+    return versions.newest.number if versions.newest else None
+
+
+def test_the_newest_is_served_and_older_ones_are_not_loaded(base) -> None:
+    base.add(2), base.add(10), base.add("3.tmp"), base.add("readme")
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        await versions.look()
+        assert newest(versions) == 10
+        with pytest.raises(ServingError, match=r"Specific\(demo, 2\)") as error:
+            versions.get(2, "demo")
+        assert error.value.code is Code.NOT_FOUND
+
+    base.run(work)
+    assert base.loads == ["10"]
+
+
+def test_a_newer_version_takes_over_when_it_is_ready_and_the_old_one_finishes(base) -> None:
+    base.add(1)
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        old = versions.get(None, "demo")
+        with old.use():
+            base.add(2)
+            await versions.look()
+            assert newest(versions) == 2
+            await asyncio.sleep(0.05)
+            assert not base.models[0].is_closed
+            states = {status.version: status.state for status in versions.status()}
+            assert states == {1: "UNLOADING", 2: "AVAILABLE"}
+        await asyncio.sleep(0.05)
+        assert base.models[0].is_closed and not base.models[1].is_closed
+        assert [status.state for status in versions.status()] == ["AVAILABLE", "END"]
+
+    base.run(work)
+    assert base.events()[:6] == [
+        (1, "LOADING"),
+        (1, "AVAILABLE"),
+        (2, "LOADING"),
+        (2, "AVAILABLE"),
+        (1, "UNLOADING"),
+        (1, "END"),
+    ]
+    assert all(model.is_closed for model in base.models)
+
+
+def test_a_broken_version_is_named_once_and_the_old_one_keeps_serving(base) -> None:
+    base.add(1)
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        base.add(2, "half")
+        for _ in range(3):
+            await versions.look()
+            assert newest(versions) == 1
+        # Nothing changed, so it is not read again.
+        assert base.loads == ["1", "2"]
+        [status, _] = versions.status()
+        assert (status.version, status.state) == (2, "END")
+        assert status.error == "ValueError: half of it is missing"
+        base.add(2, "still only half")
+        await versions.look()
+        assert (newest(versions), base.loads) == (1, ["1", "2", "2"])
+        base.add(2)
+        await versions.look()
+        assert newest(versions) == 2
+
+    base.run(work)
+    assert base.events().count((2, "END")) == 2  # Broken once, unloaded at the end.
+    assert base.log.getvalue().count("half of it is missing") == 1
+
+
+def test_an_older_version_serves_where_the_newest_is_broken(base) -> None:
+    base.add(1), base.add(2), base.add(3, "half")
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        assert newest(versions) == 2
+
+    base.run(work)
+    assert base.loads == ["3", "2"]
+
+
+def test_a_version_that_is_removed_gives_way_to_the_one_before_or_to_none(base) -> None:
+    base.add(1)
+    gone = base.add(2)
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        (gone / "model").unlink()
+        gone.rmdir()
+        await versions.look()
+        assert newest(versions) == 1
+        (base.path / "1" / "model").unlink()
+        (base.path / "1").rmdir()
+        await versions.look()
+        with pytest.raises(ServingError, match="No version of demo is loaded") as error:
+            versions.get(None, "demo")
+        assert error.value.code is Code.UNAVAILABLE
+        base.add(1)
+        await versions.look()
+        assert newest(versions) == 1
+
+    base.run(work)
+
+
+def test_a_base_directory_that_is_away_changes_nothing(base, tmp_path) -> None:
+    base.path = tmp_path / "base"
+    base.path.mkdir()
+    base.add(1)
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        base.path.rename(tmp_path / "away")
+        for _ in range(3):
+            await versions.look()
+        assert newest(versions) == 1
+
+    base.run(work)
+    assert base.log.getvalue().count("FileNotFoundError") == 1
+
+
+def test_a_directory_that_is_an_artefact_is_version_1_and_read_once(base) -> None:
+    (base.path / "manifest.json").write_text("{}")
+    (base.path / "model").write_text("whole")
+    base.add(7)
+
+    async def work(versions: Versions) -> None:
+        for _ in range(2):
+            await versions.look()
+        assert newest(versions) == 1
+
+    base.run(work)
+    assert base.loads == [base.path.name]
+
+
+def test_an_artefact_alone_that_is_broken_is_an_error(base) -> None:
+    (base.path / "manifest.json").write_text("{}")
+    (base.path / "model").write_text("half")
+
+    async def work(versions: Versions) -> None:
+        with pytest.raises(ValueError, match="half of it is missing"):
+            await versions.look()
+
+    base.run(work)
+
+
+def test_a_directory_of_something_else_is_refused(base) -> None:
+    with pytest.raises(FileNotFoundError, match="neither manifest.json"):
+        base.run(None)
