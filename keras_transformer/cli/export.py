@@ -1,12 +1,17 @@
-"""`keras-transformer export`: a training run becomes a directory that serves without TensorFlow."""
+"""`keras-transformer export`: a training run becomes a directory that serves, an ONNX artefact or a
+SavedModel.
+"""
 
+import dataclasses
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from keras_transformer.cli.artefact import load_run
 from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.decoding.options import SearchOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,45 +19,70 @@ class ExportOptions:
     """What is written, and where.
 
     Args:
-        format: Kind of artefact: "onnx" is an encoder and a decoder-step graph for onnxruntime.
-        output: Directory to write; it gets this name only when the graphs have been checked.
+        output: Directory to write; it gets this name only when what is in it has been checked. A
+            saved_model is written to a directory in it, named by its version.
+        format: Kind of artefact: "onnx" is for onnxruntime, "saved_model" for TensorFlow Serving.
+        overwrite: Replace the output, or the version in it, where it exists.
+    """
+
+    output: Path
+    format: Literal["onnx", "saved_model"] = "onnx"
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxOptions:
+    """How the graphs of --format onnx are written.
+
+    Args:
         target: "onnxruntime" for graphs with its fused operators, the fastest there; "portable" for
             standard ONNX operators only.
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
             but results depend a little on the rest of the batch), "float16" for GPUs.
         opset: ONNX operator set of the graphs.
-        overwrite: Replace the output directory where it exists.
     """
 
-    output: Path
-    format: Literal["onnx"] = "onnx"
     target: Literal["onnxruntime", "portable"] = "onnxruntime"
     quantize: Literal["int8", "int8_batch_dependent", "float16"] | None = None
     opset: int = 18
-    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedModelOptions:
+    """How a SavedModel is written.
+
+    Args:
+        signatures: "text" takes and gives strings; "ids" token ids, without an operator of
+            tensorflow-text, for servers that have none or an older one.
+        version: Number of the version; servers take the highest.
+        max_source_length: Most tokens of a source; longer ones are cut.
+    """
+
+    signatures: Literal["text", "ids"] = "text"
+    version: int = 1
+    max_source_length: int = 512
+
+
+# The graph of a SavedModel holds no random numbers.
+_SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     options = read_fields(given, ExportOptions)
-    if options.output.exists() and not options.overwrite:
-        raise FileExistsError(f"{options.output} exists: choose another --output or --overwrite.")
-    model, source_tokenizer, target_tokenizer = load_run(given.run)
-    from keras_transformer.export import export_onnx
-
-    shared = target_tokenizer is source_tokenizer
-    written = export_onnx(
-        model,
-        source_tokenizer,
-        options.output,
-        target_tokenizer=None if shared else target_tokenizer,
-        target=options.target,
-        quantize=options.quantize,
-        opset=options.opset,
-        overwrite=options.overwrite,
-    )
+    onnx = read_fields(given, OnnxOptions)
+    saved_model = read_fields(given, SavedModelOptions)
+    search = read_fields(given, SearchOptions, skip=_SAMPLING)
+    if options.format == "onnx":
+        _refuse(options.format, saved_model, search)
+        written = _export_onnx(given.run, options, onnx)
+    else:
+        _refuse(options.format, onnx)
+        written = _export_saved_model(given.run, options, saved_model, search)
     print(f"exported {given.run} to {written}")
+    if options.format == "saved_model":
+        _print_needs(written)
     return 0
 
 
@@ -61,4 +91,67 @@ def build_parser() -> CommandParser:
     parser = CommandParser("export", "Write a trained run as an artefact for serving.")
     parser.add_positional("run", "Training run, as `keras-transformer train` wrote it.")
     parser.add_fields(ExportOptions, title="artefact")
+    parser.add_fields(OnnxOptions, title="with --format onnx")
+    parser.add_fields(SavedModelOptions, title="with --format saved_model")
+    parser.add_fields(SearchOptions, title="search, with --format saved_model", skip=_SAMPLING)
     return parser
+
+
+def _refuse(chosen: str, *others: Any) -> None:
+    """Refuses options of the other format that differ from their defaults."""
+    for options in others:
+        for field in dataclasses.fields(options):
+            if getattr(options, field.name) != field.default:
+                flag = f"--{field.name.replace('_', '-')}"
+                raise ValueError(f"{flag} does not go with --format {chosen}: leave it out.")
+
+
+def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
+    _check_free(options.output, options)
+    model, source_tokenizer, target_tokenizer = load_run(run)
+    from keras_transformer.export import export_onnx
+
+    shared = target_tokenizer is source_tokenizer
+    return export_onnx(
+        model,
+        source_tokenizer,
+        options.output,
+        target_tokenizer=None if shared else target_tokenizer,
+        overwrite=options.overwrite,
+        **dataclasses.asdict(onnx),
+    )
+
+
+def _export_saved_model(
+    run: Path, options: ExportOptions, saved_model: SavedModelOptions, search: SearchOptions
+) -> Path:
+    _check_free(options.output / str(saved_model.version), options)
+    model, source_tokenizer, target_tokenizer = load_run(run)
+    from keras_transformer.export import export_saved_model
+
+    return export_saved_model(
+        model,
+        options.output,
+        tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        overwrite=options.overwrite,
+        **dataclasses.asdict(saved_model),
+        **dataclasses.asdict(search),
+    )
+
+
+def _check_free(path: Path, options: ExportOptions) -> None:
+    if path.exists() and not options.overwrite:
+        raise FileExistsError(f"{path} exists: choose another --output or --overwrite.")
+
+
+def _print_needs(written: Path) -> None:
+    """Tells what a server must have, and whether it will be warmed up."""
+    described = json.loads((written / "assets.extra" / "export.json").read_text(encoding="utf-8"))
+    operators = ", ".join(described["operators_outside_tensorflow"]) or "none"
+    print(f"operators outside TensorFlow that a server must have: {operators}")
+    if not described["warmup"]:
+        print(
+            "no warm-up requests were written: that needs "
+            '`pip install "keras-transformer[grpc]"`, then export again.'
+        )

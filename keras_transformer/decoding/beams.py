@@ -31,7 +31,8 @@ def advance_beams(
     log_probs = next_log_probs(logits, state.ids, state.step, options, sentences.prefixes)
     totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
     length = state.step + 1
-    penalty = length_penalty(ops.cast(length, "float32"), options)
+    penalty = length_penalty(ops.cast(length, "float32"), options, sentences.length_penalties)
+    penalty = ops.reshape(penalty, (-1, 1))  # [B, 1], or [1, 1] for all
     parent_ids = ops.take_along_axis(state.ids, parents[:, :, None], axis=1)
     hypotheses = write_tokens(parent_ids, tokens, state.step)
     ended = tokens == EOS_ID
@@ -51,7 +52,7 @@ def advance_beams(
         step=length,
         ids=open_ids,
         log_probabilities=totals,
-        done=_find_done(state, totals[:, 0], length, limits, options),
+        done=_find_done(state, totals[:, 0], length, sentences, options),
         model=keras.tree.map_structure(lambda part: ops.take(part, rows, axis=0), model),
     )
 
@@ -83,16 +84,18 @@ def _finish(
 
 
 def _find_done(
-    state: SearchState, best: Tensor, length: Tensor, limits: Tensor | int, options: SearchOptions
+    state: SearchState, best: Tensor, length: Tensor, sentences: Sentences, options: SearchOptions
 ) -> Tensor:
     """Tells which sentences have ended: `(batch,)`; `best` is the log-probability of the best."""
+    limits = options.max_length if sentences.limits is None else sentences.limits
     worst = state.finished_scores[:, -1]
     enough = is_possible(worst)
     if options.early_stopping != "first":
         # Log-probabilities only fall, so no score can exceed that of ending now for the largest
         # divisor; "likely" takes the divisor of now.
         longest = limits if options.early_stopping == "exact" else length
-        bound = best / length_penalty(ops.cast(longest, "float32"), options)
+        longest = ops.cast(longest, "float32")
+        bound = best / length_penalty(longest, options, sentences.length_penalties)
         enough = enough & (worst >= bound)
     done = state.done | enough | ~is_possible(best)
-    return done if isinstance(limits, int) else done | (length >= limits)
+    return done if sentences.limits is None else done | (length >= limits)

@@ -31,11 +31,15 @@ class Sentences(NamedTuple):
 
     Attributes:
         limits: int32 `(batch,)`, the longest translation of each; `max_length` for all where None.
+        length_penalties: float32 `(batch,)`, the exponent of each; `length_penalty` where None.
+        skipped: bool `(batch,)`, True for what is not searched and finds nothing.
         prefixes: int32 `(batch, prefix_length)`, what each begins with, then -1.
         uniforms: Floating `(batch, num_hypotheses, max_length)` in [0, 1), for sampling.
     """
 
     limits: Tensor | None = None
+    length_penalties: Tensor | None = None
+    skipped: Tensor | None = None
     prefixes: Tensor | None = None
     uniforms: Tensor | None = None
 
@@ -53,12 +57,15 @@ class SearchState(NamedTuple):
     model: Any
 
 
-def start(stepper: Stepper, batch: Tensor, length: int, options: SearchOptions) -> SearchState:
+def start(
+    stepper: Stepper, batch: Tensor, length: int, sentences: Sentences, options: SearchOptions
+) -> SearchState:
     """Returns the state before the first token; of a beam only the first hypothesis is possible."""
     rows = options.rows_per_sentence
     ids = ops.full((batch, rows, length), PAD_ID, dtype="int32")
     impossible = ops.full((batch, rows), IMPOSSIBLE, dtype="float32")
     first = ops.cast(ops.arange(rows) < (rows if options.sample else 1), "float32")
+    done = ops.zeros((batch,), "bool") if sentences.skipped is None else sentences.skipped
     return SearchState(
         step=ops.zeros((), "int32"),
         ids=ids,
@@ -66,7 +73,7 @@ def start(stepper: Stepper, batch: Tensor, length: int, options: SearchOptions) 
         finished_ids=ids,
         finished_log_probabilities=impossible,
         finished_scores=impossible,
-        done=ops.zeros((batch,), "bool"),
+        done=done,
         model=stepper.start(batch * rows, length),
     )
 

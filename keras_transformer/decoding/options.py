@@ -185,13 +185,16 @@ class Hypothesis:
     attention: Any = dataclasses.field(default=None, compare=False)
 
 
-def length_penalty(length: Any, options: SearchOptions) -> Any:
+def length_penalty(length: Any, options: SearchOptions, exponent: Any = None) -> Any:
     """Returns what the log-probability of a hypothesis is divided by.
 
     Args:
         length: Generated tokens, the end token included: a number or a floating array or tensor.
         options: Their `length_penalty` and `length_penalty_type`.
+        exponent: Stands in for `options.length_penalty` where it is not None: a number, or a
+            tensor that broadcasts to `length`.
     """
+    exponent = options.length_penalty if exponent is None else exponent
     if options.length_penalty_type == "exponent":
-        return length**options.length_penalty
-    return ((5.0 + length) / 6.0) ** options.length_penalty
+        return length**exponent
+    return ((5.0 + length) / 6.0) ** exponent

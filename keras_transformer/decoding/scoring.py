@@ -3,6 +3,7 @@ one pass over each pair (teacher forcing) log-probabilities and attention leave.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,9 @@ class TeacherForcing:
     """
 
     def __init__(self, model: Transformer, batch_tokens: int) -> None:
-        self._model = model
         self._batch_tokens = batch_tokens
         ids = tf.TensorSpec((None, None), tf.int32)
-        self._run = tf.function(self._align, input_signature=[ids, ids])
+        self._run = tf.function(partial(align_ids, model), input_signature=[ids, ids])
 
     def align(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
@@ -57,11 +57,24 @@ class TeacherForcing:
                 found[place] = (float(totals[row]), attention[row, : size[0], : size[1]])
         return [found[place] for place in range(len(lengths))]
 
-    def _align(self, source_ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        start = ops.full_like(labels[:, :1], BOS_ID)
-        # The end token that shorter rows read here comes after all of their labels.
-        target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
-        log_probs, attention = self._model.align(
-            target_ids, labels, ops.not_equal(source_ids, PAD_ID), self._model.encode(source_ids)
-        )
-        return ops.sum(ops.where(labels != PAD_ID, log_probs, 0.0), axis=1), attention
+
+def align_ids(model: Transformer, source_ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores a batch of translations; runs eagerly and in graphs.
+
+    Args:
+        model: A trained model.
+        source_ids: int32 `(batch, source_length)`, each row ended by eos, then padded.
+        labels: int32 `(batch, target_length)`, likewise.
+
+    Returns:
+        The log-probability of each row of labels, float32 `(batch,)` in nats, and the attention to
+        the source at each place `(batch, target_length, source_length)`, the mean of all layers and
+        heads.
+    """
+    start = ops.full_like(labels[:, :1], BOS_ID)
+    # The end token that shorter rows read here comes after all of their labels.
+    target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
+    log_probs, attention = model.align(
+        target_ids, labels, ops.not_equal(source_ids, PAD_ID), model.encode(source_ids)
+    )
+    return ops.sum(ops.where(labels != PAD_ID, log_probs, 0.0), axis=1), attention

@@ -46,7 +46,7 @@ def search(
         stepper: The model, seen as a step function.
         batch: Number of sentences.
         options: What to search for.
-        sentences: Limits, prefixes and random numbers of each sentence.
+        sentences: Limits, prefixes and whatever else differs from sentence to sentence.
 
     Returns:
         The `options.num_hypotheses` best of each sentence, or its samples.
@@ -58,7 +58,8 @@ def search(
     if options.sample and sentences.uniforms is None:
         raise ValueError("sample=True needs random numbers: give Sentences(uniforms=...).")
     first, *longer = _stages(options.max_length)
-    state = _run_stage(stepper, start(stepper, batch, first, options), first, sentences, options)
+    state = start(stepper, batch, first, sentences, options)
+    state = _run_stage(stepper, state, first, sentences, options)
     for length in longer:
         state = _run_stage(stepper, grow(stepper, state, length), length, sentences, options)
     count = options.num_hypotheses

@@ -1,24 +1,40 @@
-"""`export`: a run directory reaches the exporter, and what cannot work is told at once."""
+"""`export`: a run directory reaches the exporter of its format, and what cannot work is told at
+once.
+"""
 
+import json
 import types
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture
 def exporter(monkeypatch) -> list[tuple]:
-    """What reaches `export_onnx`, which is not run, from a run that is not read."""
+    """What reaches `export_onnx` or `export_saved_model`, which are not run, from a run that is not
+    read."""
     made: list[tuple] = []
 
-    def export_onnx(model, tokenizer, directory, **settings):
+    def export_onnx(model, tokenizer, directory, **settings) -> Path:
         made.append((model, tokenizer, directory, settings))
         return directory
+
+    def export_saved_model(model, directory, **settings) -> Path:
+        made.append((model, directory, settings))
+        written = directory / str(settings["version"])
+        (written / "assets.extra").mkdir(parents=True)
+        described = {"operators_outside_tensorflow": ["AOp", "BOp"], "warmup": False}
+        if settings["signatures"] == "ids":
+            described = {"operators_outside_tensorflow": [], "warmup": True}
+        (written / "assets.extra" / "export.json").write_text(json.dumps(described))
+        return written
 
     monkeypatch.setitem(
         __import__("sys").modules,
         "keras_transformer.export",
-        types.SimpleNamespace(export_onnx=export_onnx),
+        types.SimpleNamespace(export_onnx=export_onnx, export_saved_model=export_saved_model),
     )
+    monkeypatch.setattr("keras_transformer.cli.export.load_run", lambda directory: ("m", "s", "s"))
     return made
 
 
@@ -45,13 +61,56 @@ def test_run_and_settings_reach_the_exporter(
     assert exporter == [("model", "source", output, settings)]
 
 
-def test_an_existing_output_is_kept_unless_asked(run_cli, exporter, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("keras_transformer.cli.export.load_run", lambda directory: ("m", "s", "s"))
+def test_settings_and_search_reach_the_saved_model(run_cli, exporter, tmp_path) -> None:
+    output = tmp_path / "exported"
+    flags = "--format saved_model --version 7 --max-source-length 90 --beam-size 4 --max-length 50"
+    result = run_cli("export", "runs/demo", *flags.split(), "--output", output)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == [
+        f"exported runs/demo to {output / '7'}",
+        "operators outside TensorFlow that a server must have: AOp, BOp",
+        "no warm-up requests were written: that needs "
+        '`pip install "keras-transformer[grpc]"`, then export again.',
+    ]
+    [(model, directory, settings)] = exporter
+    assert (model, directory) == ("m", output)
+    wanted = {
+        "tokenizer": "s",
+        "target_tokenizer": "s",
+        "version": 7,
+        "signatures": "text",
+        "max_source_length": 90,
+        "overwrite": False,
+        "beam_size": 4,
+        "max_length": 50,
+        "sample": False,
+    }
+    assert wanted.items() <= settings.items()
+
+
+def test_signatures_of_ids_need_no_operators(run_cli, exporter, tmp_path) -> None:
+    flags = ["--format", "saved_model", "--signatures", "ids", "--output", tmp_path / "exported"]
+    result = run_cli("export", "runs/demo", *flags)
+    assert "operators outside TensorFlow that a server must have: none\n" in result.out
+    assert "warm-up" not in result.out
+
+
+def test_an_existing_output_is_kept_unless_asked(run_cli, exporter, tmp_path) -> None:
     result = run_cli("export", "runs/demo", "--output", tmp_path)
     assert (result.code, exporter) == (1, [])
     assert f"{tmp_path} exists: choose another --output or --overwrite." in result.err
     assert run_cli("export", "runs/demo", "--output", tmp_path, "--overwrite").code == 0
     assert exporter[0][3]["overwrite"] is True
+
+
+def test_of_a_saved_model_only_the_version_must_not_exist(run_cli, exporter, tmp_path) -> None:
+    flags = ["--format", "saved_model", "--output", tmp_path]
+    assert run_cli("export", "runs/demo", *flags).code == 0
+    result = run_cli("export", "runs/demo", *flags)
+    assert result.code == 1
+    assert f"{tmp_path / '1'} exists: choose another --output or --overwrite." in result.err
+    assert run_cli("export", "runs/demo", *flags, "--version", 2).code == 0
+    assert [settings["version"] for _, _, settings in exporter] == [1, 2]
 
 
 def test_an_unfinished_run_is_told(run_cli, tmp_path) -> None:
@@ -62,10 +121,32 @@ def test_an_unfinished_run_is_told(run_cli, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chosen", "flag", "value"),
+    [
+        ("onnx", "--beam-size", "4"),
+        ("onnx", "--version", "2"),
+        ("onnx", "--signatures", "ids"),
+        ("saved_model", "--quantize", "int8"),
+        ("saved_model", "--target", "portable"),
+        ("saved_model", "--opset", "19"),
+    ],
+)
+def test_options_of_the_other_format_are_refused(
+    run_cli, exporter, tmp_path, chosen: str, flag: str, value: str
+) -> None:
+    output = tmp_path / "out"
+    result = run_cli("export", "runs/demo", "--output", output, "--format", chosen, flag, value)
+    assert (result.code, exporter) == (1, [])
+    assert f"{flag} does not go with --format {chosen}: leave it out." in result.err
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--output x --format saved_model", "--format expects one of onnx, got 'saved_model'."),
+        ("--output x --format tflite", "--format expects one of onnx, saved_model, got 'tflite'."),
         ("--output x --opset high", "--opset expects an integer, got 'high'."),
+        ("--output x --format saved_model --top-k 5", "--top-k"),
         ("", "missing: --output; see --help."),
     ],
 )

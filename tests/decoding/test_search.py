@@ -389,3 +389,44 @@ def test_options_that_are_not_used_leave_nothing_in_the_graph() -> None:
         assert len(operators(**option)) > len(plain)
     # A banned token is one more place in a mask that is there anyway.
     assert len(operators(banned_sequences=[[4]])) == len(plain)
+
+
+@pytest.mark.parametrize("early_stopping", ["first", "likely", "exact"])
+@pytest.mark.parametrize("kind", ["gnmt", "exponent"])
+def test_a_length_penalty_of_its_own_is_that_sentence_s_alone(
+    early_stopping: str, kind: str
+) -> None:
+    log_probs = random_table(5, sentences=3, length=6, vocabulary=7)
+    penalties = [0.0, 0.6, 2.5]
+    shared = {
+        "beam_size": 3,
+        "num_hypotheses": 3,
+        "max_length": 6,
+        "early_stopping": early_stopping,
+        "length_penalty_type": kind,
+    }
+    found = search(
+        TableSteps(log_probs, 3),
+        3,
+        SearchOptions(**shared),
+        Sentences(length_penalties=tf.constant(penalties)),
+    )
+    for row, penalty in enumerate(penalties):
+        [wanted] = run(log_probs[row : row + 1], length_penalty=penalty, **shared)
+        assert [strip(ids) for ids in np.asarray(found.ids[row])] == [ids for ids, _, _ in wanted]
+        np.testing.assert_allclose(found.scores[row], [score for _, score, _ in wanted], rtol=1e-5)
+
+
+def test_a_skipped_sentence_finds_nothing_and_keeps_no_other_from_ending() -> None:
+    log_probs = random_table(6, sentences=3, length=6, vocabulary=7)
+    options = SearchOptions(beam_size=2, max_length=6)
+    skipped = Sentences(skipped=tf.constant([False, True, False]))
+    found = search(TableSteps(log_probs, 2), 3, options, skipped)
+    assert strip(np.asarray(found.ids[1, 0])) == []
+    assert float(found.scores[1, 0]) < IMPOSSIBLE / 2
+    wanted = run(log_probs, beam_size=2, max_length=6)
+    for row in (0, 2):
+        assert strip(np.asarray(found.ids[row, 0])) == wanted[row][0][0]
+    steps = TableSteps(log_probs, 2)
+    nothing = search(steps, 3, options, Sentences(skipped=tf.ones((3,), "bool")))
+    assert not np.asarray(nothing.ids).any()

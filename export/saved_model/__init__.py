@@ -1,0 +1,1 @@
+"""SavedModels for TensorFlow Serving, with tokenizer, search and cache in the graph."""

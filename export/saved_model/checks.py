@@ -1,0 +1,109 @@
+"""Checks of a written SavedModel: what its graph holds, and, loaded into a session as TensorFlow
+Serving does, that its answers are those of the functions it was written from.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from .requests import Request
+
+_TOLERANCE = 1e-4
+# Functions of a Python process: no server can run them.
+_PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+
+
+def check_operators(directory: Path, variables: int) -> list[str]:
+    """Checks what the graph holds.
+
+    Args:
+        directory: The SavedModel.
+        variables: How many variables there should be.
+
+    Returns:
+        The operators, in order, that are not part of TensorFlow itself: a server must know them.
+
+    Raises:
+        ValueError: The graph holds an operator that servers lack, or another number of variables.
+    """
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((directory / "saved_model.pb").read_bytes())
+    [graph] = [meta.graph_def for meta in saved.meta_graphs]
+    operators = {node.op for node in _nodes(graph)}
+    wrong = {name for name in operators if name.startswith("Xla") or name in _PYTHON}
+    if wrong:
+        raise ValueError(f"the graph must not hold the operators {', '.join(sorted(wrong))}.")
+    found = sum(node.op == "VarHandleOp" for node in _nodes(graph))
+    if found != variables:
+        raise ValueError(f"the graph holds {found} variables, but the model {variables}.")
+    return sorted(name for name in operators if not hasattr(tf.raw_ops, name))
+
+
+def check_answers(
+    directory: Path, functions: Mapping[str, Any], requests: Mapping[str, Request]
+) -> float:
+    """Compares the SavedModel in a session with the live functions.
+
+    Args:
+        directory: The SavedModel.
+        functions: The signatures it was written from, by name.
+        requests: Inputs of each.
+
+    Returns:
+        The largest absolute difference of a number.
+
+    Raises:
+        ValueError: A text or id differs, or a number by more than 1e-4; the message names it.
+    """
+    wanted = {
+        name: functions[name](**{key: tf.constant(value) for key, value in request.items()})
+        for name, request in requests.items()
+    }
+    largest = 0.0
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        with _without_deprecations():
+            loaded = tf.compat.v1.saved_model.load(session, ["serve"], str(directory))
+        for name, request in requests.items():
+            signature = loaded.signature_def[name]
+            fed = {signature.inputs[key].name: value for key, value in request.items()}
+            found = session.run({key: one.name for key, one in signature.outputs.items()}, fed)
+            for key, value in wanted[name].items():
+                largest = max(largest, _difference(f"{name}.{key}", found[key], value.numpy()))
+    return largest
+
+
+@contextmanager
+def _without_deprecations() -> Iterator[None]:
+    """Keeps TensorFlow from advising against sessions, which servers load in all the same."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    yield from graph.node
+    for function in graph.library.function:
+        yield from function.node_def
+
+
+def _difference(name: str, found: np.ndarray, wanted: np.ndarray) -> float:
+    if wanted.dtype == np.float32 and found.shape == wanted.shape:
+        difference = float(np.max(np.abs(found - wanted), initial=0.0))
+        # Written so that NaN is refused too.
+        if difference <= _TOLERANCE:
+            return difference
+    elif np.array_equal(found, wanted):
+        return 0.0
+    raise ValueError(
+        f"{name} is {found.tolist()} in a session and {wanted.tolist()} in the live model: nothing "
+        "was exported."
+    )

@@ -1,0 +1,181 @@
+"""Writes a SavedModel for TensorFlow Serving: a run or a model with its tokenizers comes in; a
+version directory leaves that was checked in a session before it got its name.
+"""
+
+import dataclasses
+import json
+import os
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+try:
+    import tensorflow as tf
+
+    from keras_transformer.text.graph_tokenizer import GraphTokenizer
+
+    from ..inputs import check_inputs, in_float32
+    from .checks import check_answers, check_operators
+    from .requests import id_requests, text_requests
+    from .signatures import IdSignatures, TextSignatures
+    from .translation import Translation
+    from .warmup import can_write_warmup, write_warmup
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"export_saved_model needs {error.name}: install it with "
+        '`pip install "keras-transformer[train]"`.'
+    ) from error
+
+from keras_transformer.decoding.inputs import check_token_ids
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.models.transformer import Transformer
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run import load_run
+
+from ..manifest import MANIFEST_FILE
+from ..placement import placed
+
+SignatureKind = Literal["text", "ids"]
+
+DESCRIPTION_FILE = "assets.extra/export.json"
+_PACKAGES = ("keras-transformer", "tensorflow", "tensorflow-text", "keras")
+
+
+def export_saved_model(
+    run_or_model: str | os.PathLike[str] | Transformer,
+    directory: str | os.PathLike[str],
+    *,
+    tokenizer: Tokenizer | None = None,
+    target_tokenizer: Tokenizer | None = None,
+    version: int = 1,
+    signatures: SignatureKind = "text",
+    max_source_length: int = 512,
+    overwrite: bool = False,
+    **options: Any,
+) -> Path:
+    """Writes `<directory>/<version>/`, as TensorFlow Serving serves it; other versions stay.
+
+    The version appears under its name only when it is complete and answers in a session as the live
+    model does. A model of another dtype policy is exported in float32, the type of its weights.
+    `assets.extra/export.json` in it says what it was made of and what a server must have.
+
+    Args:
+        run_or_model: A training run's directory, or a model of `build_transformer`.
+        directory: The base directory of all versions.
+        tokenizer: A model's source tokenizer, and the target's where the vocabulary is shared; a
+            run has its own.
+        target_tokenizer: A model's target tokenizer, where there are two vocabularies.
+        version: Number of the version, at least 1. Servers take the highest.
+        signatures: "text" for strings in and out; "ids" for ids in and out, without an operator of
+            tensorflow-text, which a server may have in an older version or not at all.
+        max_source_length: Most tokens of a source; longer ones are cut. Never more than learned
+            positions allow.
+        overwrite: Replace the version where it exists.
+        **options: Fields of `SearchOptions`, fixed in the graph; no sampling.
+
+    Returns:
+        The version's path.
+
+    Raises:
+        FileExistsError: The version exists and `overwrite` is False, or is no export.
+        FileNotFoundError: A file of the run is missing.
+        TypeError: The model is no `Transformer`, its tokenizer is missing, or an option is unknown
+            or of the wrong type.
+        ValueError: An option is out of range, a tokenizer's size is not the model's, the directory
+            is an ONNX artefact, or the answers differ.
+
+    Example:
+        `export_saved_model("runs/demo", "exported/demo_tf", beam_size=4)`
+    """
+    base = Path(os.path.abspath(directory))
+    _check_settings(base, version, signatures, max_source_length)
+    search = SearchOptions(**options)
+    model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
+    check_inputs(model, source, target)
+    search, max_source_length = _fit(model, search, max_source_length)
+    translation = Translation(in_float32(model), search, max_source_length)
+    final = base / str(version)
+    with placed(final, mark=DESCRIPTION_FILE, overwrite=overwrite) as temporary:
+        _write(translation, source, target, signatures, temporary, base.name)
+    return Path(directory) / str(version)
+
+
+def _check_settings(base: Path, version: int, signatures: str, max_source_length: int) -> None:
+    for name, value in (("version", version), ("max_source_length", max_source_length)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an integer, got {value!r}.")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    if signatures not in get_args(SignatureKind):
+        raise ValueError(
+            f"signatures must be one of {', '.join(get_args(SignatureKind))}, got {signatures!r}."
+        )
+    if (base / MANIFEST_FILE).exists():
+        raise ValueError(f"{base} is an ONNX artefact: choose another directory for SavedModels.")
+
+
+def _open(
+    run_or_model: Any, tokenizer: Tokenizer | None, target_tokenizer: Tokenizer | None
+) -> tuple[Transformer, Tokenizer, Tokenizer]:
+    """Returns the model with its source and target tokenizer."""
+    if isinstance(run_or_model, str | os.PathLike):
+        if tokenizer is not None or target_tokenizer is not None:
+            raise TypeError(f"the run {os.fspath(run_or_model)} has its own tokenizers: give none.")
+        return load_run(run_or_model)
+    if tokenizer is None:
+        raise TypeError("a model needs its tokenizer: give tokenizer=..., or a run's directory.")
+    return run_or_model, tokenizer, target_tokenizer or tokenizer
+
+
+def _fit(
+    model: Transformer, search: SearchOptions, max_source_length: int
+) -> tuple[SearchOptions, int]:
+    """Returns search options and longest source that fit the model."""
+    if search.sample:
+        raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
+    check_token_ids(search, model.config.target_vocab_size)
+    limit = model.config.max_positions
+    if limit is None:
+        return search, max_source_length
+    # The end token takes a position.
+    search = dataclasses.replace(search, max_length=min(search.max_length, limit))
+    return search, min(max_source_length, limit - 1)
+
+
+def _write(
+    translation: Translation,
+    source: Tokenizer,
+    target: Tokenizer,
+    kind: SignatureKind,
+    directory: Path,
+    name: str,
+) -> None:
+    module = tf.Module()
+    # Not the Keras model itself: a session would not find its variables.
+    module.weights = [weight.value for weight in translation.model.weights]
+    if kind == "text":
+        module.source = GraphTokenizer(source.model)
+        module.target = module.source if target is source else GraphTokenizer(target.model)
+        functions = TextSignatures(translation, module.source, module.target).make()
+        requests = text_requests(source, target)
+    else:
+        functions = IdSignatures(translation).make()
+        requests = id_requests(source, target)
+    tf.saved_model.save(module, str(directory), signatures=functions)
+    operators = check_operators(directory, len(module.weights))
+    difference = check_answers(directory, functions, requests)
+    (directory / DESCRIPTION_FILE).parent.mkdir()
+    if can_write_warmup():
+        write_warmup(directory, name, requests)
+    description = {
+        "signatures": kind,
+        "operators_outside_tensorflow": operators,
+        "warmup": can_write_warmup(),
+        "config": translation.model.config.to_dict(),
+        "search": dataclasses.asdict(translation.options),
+        "max_source_length": translation.max_source_length,
+        "max_difference": difference,
+        "producer": {package: version_of(package) for package in _PACKAGES},
+    }
+    text = json.dumps(description, indent=2) + "\n"
+    (directory / DESCRIPTION_FILE).write_text(text, encoding="utf-8")

@@ -1,0 +1,196 @@
+"""The signatures of a SavedModel, as clients of TensorFlow Serving call them: from text to text or
+from ids to ids. The batch is axis 0 of every input and output, and may be empty.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from keras_transformer.special_ids import PAD_ID
+from keras_transformer.text.graph_tokenizer import GraphTokenizer
+
+from .id_rows import read_rows
+from .translation import Translation
+
+Tensor = Any
+Outputs = dict[str, Tensor]
+
+_IDS = ((None, None), tf.int32)
+_INTEGER = ((None,), tf.int32)
+_NUMBER = ((None,), tf.float32)
+_TEXT = ((None,), tf.string)
+
+
+class IdSignatures:
+    """Ids in, ids out: without an operator from outside TensorFlow.
+
+    Ids come without begin and end tokens, 0 behind a row's end. What is out of range or special
+    counts as unknown; sources longer than `max_source_length` are cut.
+
+    Args:
+        translation: What they call.
+    """
+
+    def __init__(self, translation: Translation) -> None:
+        self._translation = translation
+
+    def make(self) -> dict[str, Any]:
+        """Returns the signatures as concrete functions, by name."""
+        translate = _trace(self.translate_ids, source_ids=_IDS)
+        return {
+            "serving_default": translate,
+            "translate_ids": translate,
+            "translate_n_best": _trace(self.translate_n_best, source_ids=_IDS),
+            "score": _trace(self.score, source_ids=_IDS, target_ids=_IDS),
+            "encode": _trace(self.encode, source_ids=_IDS),
+            "translate_with_options": _trace(
+                self.translate_with_options,
+                source_ids=_IDS,
+                max_length=_INTEGER,
+                length_penalty=_NUMBER,
+                target_prefix=_IDS,
+            ),
+        }
+
+    def translate_ids(self, source_ids: Tensor) -> Outputs:
+        """The best translation of each source."""
+        found = self._translation.search(self._source(source_ids))
+        return {
+            "ids": found.ids[:, 0],
+            "score": found.scores[:, 0],
+            "log_probability": found.log_probabilities[:, 0],
+        }
+
+    def translate_n_best(self, source_ids: Tensor) -> Outputs:
+        """The N best translations of each source, best first."""
+        found = self._translation.search(self._source(source_ids))
+        return found._asdict()
+
+    def score(self, source_ids: Tensor, target_ids: Tensor) -> Outputs:
+        """How probable the model finds given translations; long ones are cut as sources are."""
+        limit = self._translation.max_source_length
+        score, total = self._translation.score(
+            self._source(source_ids), self._target(target_ids, limit)
+        )
+        return {"score": score, "log_probability": total}
+
+    def encode(self, source_ids: Tensor) -> Outputs:
+        """What the encoder makes of each source."""
+        states, mask = self._translation.encode(self._source(source_ids))
+        return {"encoder_states": states, "mask": mask}
+
+    def translate_with_options(
+        self, source_ids: Tensor, max_length: Tensor, length_penalty: Tensor, target_prefix: Tensor
+    ) -> Outputs:
+        """The best translation of each source, with limit, length penalty and prefix of its own."""
+        limit = self._translation.options.max_length
+        prefixes = self._target(target_prefix, limit)
+        found = self._translation.search_with_options(
+            self._source(source_ids), max_length, length_penalty, prefixes
+        )
+        return {
+            "ids": found.ids[:, 0],
+            "score": found.scores[:, 0],
+            "log_probability": found.log_probabilities[:, 0],
+        }
+
+    def _source(self, ids: Tensor) -> Tensor:
+        size = self._translation.model.config.source_vocab_size
+        return read_rows(ids, size, self._translation.max_source_length)
+
+    def _target(self, ids: Tensor, limit: int) -> Tensor:
+        return read_rows(ids, self._translation.model.config.target_vocab_size, limit)
+
+
+class TextSignatures:
+    """Text in, text out, with the tokenizers in the graph; and `translate_ids`.
+
+    Texts longer than `max_source_length` tokens are cut.
+
+    Args:
+        translation: What they call.
+        source: Reads sources.
+        target: Reads prefixes and targets, writes translations.
+    """
+
+    def __init__(
+        self, translation: Translation, source: GraphTokenizer, target: GraphTokenizer
+    ) -> None:
+        self._translation = translation
+        self._source = source
+        self._target = target
+
+    def make(self) -> dict[str, Any]:
+        """Returns the signatures as concrete functions, by name."""
+        ids = IdSignatures(self._translation)
+        return {
+            "serving_default": _trace(self.translate, text=_TEXT),
+            "translate_n_best": _trace(self.translate_n_best, text=_TEXT),
+            "score": _trace(self.score, source=_TEXT, target=_TEXT),
+            "encode": _trace(self.encode, text=_TEXT),
+            "translate_ids": _trace(ids.translate_ids, source_ids=_IDS),
+            "translate_with_options": _trace(
+                self.translate_with_options,
+                text=_TEXT,
+                max_length=_INTEGER,
+                length_penalty=_NUMBER,
+                target_prefix=_TEXT,
+            ),
+        }
+
+    def translate(self, text: Tensor) -> Outputs:
+        """The best translation of each text."""
+        found = self._translation.search(self._read_source(text))
+        return {"translation": self._write(found.ids[:, 0]), "score": found.scores[:, 0]}
+
+    def translate_n_best(self, text: Tensor) -> Outputs:
+        """The N best translations of each text, best first."""
+        found = self._translation.search(self._read_source(text))
+        count, length = found.ids.shape[1:]
+        texts = self._write(tf.reshape(found.ids, (-1, length)))
+        return {
+            "translations": tf.reshape(texts, (-1, count)),
+            "scores": found.scores,
+            "log_probabilities": found.log_probabilities,
+        }
+
+    def score(self, source: Tensor, target: Tensor) -> Outputs:
+        """How probable the model finds given translations; long ones are cut as sources are."""
+        limit = self._translation.max_source_length
+        score, total = self._translation.score(
+            self._read_source(source), self._read_target(target, limit)
+        )
+        return {"score": score, "log_probability": total}
+
+    def encode(self, text: Tensor) -> Outputs:
+        """What the encoder makes of each text."""
+        states, mask = self._translation.encode(self._read_source(text))
+        return {"encoder_states": states, "mask": mask}
+
+    def translate_with_options(
+        self, text: Tensor, max_length: Tensor, length_penalty: Tensor, target_prefix: Tensor
+    ) -> Outputs:
+        """The best translation of each text, with limit, length penalty and prefix of its own."""
+        prefixes = self._read_target(target_prefix, self._translation.options.max_length)
+        found = self._translation.search_with_options(
+            self._read_source(text), max_length, length_penalty, prefixes
+        )
+        return {"translation": self._write(found.ids[:, 0]), "score": found.scores[:, 0]}
+
+    def _read_source(self, texts: Tensor) -> Tensor:
+        """Ids int32 `(batch, length)` of texts `(batch,)`, cut and padded."""
+        limit = self._translation.max_source_length
+        return self._source.tokenize(texts)[:, :limit].to_tensor(PAD_ID)
+
+    def _read_target(self, texts: Tensor, limit: int) -> Tensor:
+        return self._target.tokenize(texts)[:, :limit].to_tensor(PAD_ID)
+
+    def _write(self, ids: Tensor) -> Tensor:
+        """Texts `(rows,)` of ids `(rows, length)`."""
+        return self._target.detokenize(tf.RaggedTensor.from_tensor(ids))
+
+
+def _trace(function: Callable[..., Outputs], **inputs: tuple[tuple[None, ...], tf.DType]) -> Any:
+    specs = {name: tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in inputs.items()}
+    return tf.function(function, autograph=False).get_concrete_function(**specs)

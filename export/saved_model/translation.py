@@ -1,0 +1,124 @@
+"""The model's part of the graph, from ids to ids: rows of source ids come in, hypotheses, scores or
+encoder states leave. Each function stands in the SavedModel once, whatever signatures use it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.decoding.cached_steps import CachedSteps
+from keras_transformer.decoding.hypotheses import Sentences, is_possible
+from keras_transformer.decoding.options import SearchOptions, length_penalty
+from keras_transformer.decoding.scoring import align_ids
+from keras_transformer.decoding.search import search
+from keras_transformer.models.transformer import Transformer
+from keras_transformer.special_ids import EOS_ID, PAD_ID
+
+from .id_rows import row_lengths, with_end
+
+Tensor = Any
+# What stands for minus infinity, which JSON cannot write.
+LOWEST = float(np.finfo(np.float32).min)
+_ROWS = tf.TensorSpec((None, None), tf.int32)
+
+
+class Found(NamedTuple):
+    """The N best hypotheses of each sentence, best first.
+
+    A missing one has no tokens and the lowest finite number as its score. A source without a token
+    has one, which is empty and has score 0.
+    """
+
+    ids: Tensor  # int32 [B, N, max_length], without bos and eos, padded
+    scores: Tensor  # float32 [B, N]
+    log_probabilities: Tensor  # float32 [B, N]
+
+
+class Translation:
+    """A model with the options of its search, as graph functions.
+
+    Every `source_ids` and `target_ids` is int32 `(batch, length)`, without begin and end tokens and
+    padded, as `id_rows.read_rows` or a tokenizer makes it; the batch may be empty.
+
+    Args:
+        model: A model that computes in float32.
+        options: What to search for; no sampling.
+        max_source_length: Most tokens of a source, or of a target that is scored.
+    """
+
+    def __init__(self, model: Transformer, options: SearchOptions, max_source_length: int) -> None:
+        self.model = model
+        self.options = options
+        self.max_source_length = max_source_length
+        self._encoder = model.encoder
+        numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
+        self.search = _graph(self._search, _ROWS)
+        self.search_with_options = _graph(self._search_with_options, _ROWS, *numbers, _ROWS)
+        self.score = _graph(self._score, _ROWS, _ROWS)
+        self.encode = _graph(self._encode, _ROWS)
+
+    def _search(self, source_ids: Tensor) -> Found:
+        """Searches with the options as they are."""
+        limits = None
+        if self.options.max_length_ratio is not None:
+            limits = self._limits(source_ids)
+        return self._find(source_ids, Sentences(limits=limits))
+
+    def _search_with_options(
+        self, source_ids: Tensor, max_length: Tensor, exponent: Tensor, prefixes: Tensor
+    ) -> Found:
+        """Searches with some options of each sentence's own.
+
+        Args:
+            source_ids: As everywhere.
+            max_length: int32 `(batch,)`, most tokens, eos included; brought into the range from 1
+                to the options' `max_length`.
+            exponent: float32 `(batch,)`, length penalty; 0 in place of what is none.
+            prefixes: int32 `(batch, prefix_length)`, padded; cut to leave room for a token.
+        """
+        limits = tf.clip_by_value(max_length, 1, self._limits(source_ids))
+        exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
+        places = tf.range(tf.shape(prefixes)[1])
+        kept = (prefixes != PAD_ID) & (places < limits[:, None] - 1)
+        # A column of -1 at the end, so that there is one where no sentence has a prefix.
+        prefixes = tf.pad(tf.where(kept, prefixes, -1), [[0, 0], [0, 1]], constant_values=-1)
+        return self._find(source_ids, Sentences(limits, exponent, prefixes=prefixes))
+
+    def _score(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns score and log-probability of each target, float32 `(batch,)`."""
+        totals, _ = align_ids(self.model, with_end(source_ids), with_end(target_ids))
+        lengths = tf.cast(row_lengths(target_ids) + 1, tf.float32)
+        return totals / length_penalty(lengths, self.options), totals
+
+    def _encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns states float32 `(batch, length + 1, model_dim)` and their mask, eos included."""
+        ids = with_end(source_ids)
+        mask = ids != PAD_ID
+        states = self._encoder({"source_ids": ids}, training=False)
+        return tf.where(mask[:, :, None], states, 0.0), mask
+
+    def _limits(self, source_ids: Tensor) -> Tensor:
+        """Returns the longest translation that the options allow each source, int32 `(batch,)`."""
+        lengths = range(1, self.max_source_length + 2)
+        table = [self.options.limit(length) for length in lengths]
+        return tf.gather(tf.constant(table, tf.int32), row_lengths(source_ids))
+
+    def _find(self, source_ids: Tensor, sentences: Sentences) -> Found:
+        empty = row_lengths(source_ids) == 0
+        steps = CachedSteps(self.model, with_end(source_ids))
+        batch = tf.shape(source_ids)[0]
+        found = search(steps, batch, self.options, sentences._replace(skipped=empty))
+        possible = is_possible(found.scores)
+        first = tf.range(self.options.num_hypotheses) == 0
+        missing = tf.where(empty[:, None] & first, 0.0, LOWEST)
+        tokens = possible[:, :, None] & (found.ids != EOS_ID)
+        return Found(
+            ids=tf.where(tokens, found.ids, PAD_ID),
+            scores=tf.where(possible, found.scores, missing),
+            log_probabilities=tf.where(possible, found.log_probabilities, missing),
+        )
+
+
+def _graph(function: Any, *specs: tf.TensorSpec) -> Any:
+    return tf.function(function, input_signature=specs, autograph=False)

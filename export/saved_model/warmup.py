@@ -1,0 +1,38 @@
+"""Warm-up requests, which TensorFlow Serving runs before a version takes its first real one:
+requests come in, a TFRecord file of `PredictionLog` messages leaves.
+"""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import tensorflow as tf
+
+from .requests import Request
+
+WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
+
+
+def can_write_warmup() -> bool:
+    """Tells whether TensorFlow Serving's protos are installed (extra [grpc])."""
+    return find_spec("tensorflow_serving") is not None
+
+
+def write_warmup(directory: Path, model_name: str, requests: Mapping[str, Request]) -> None:
+    """Writes one request for each signature.
+
+    Args:
+        directory: The SavedModel; has `assets.extra` already.
+        model_name: The name that the requests call the model by.
+        requests: Inputs of each signature.
+    """
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    with tf.io.TFRecordWriter(str(directory / WARMUP_FILE)) as writer:
+        for signature, inputs in requests.items():
+            log = prediction_log_pb2.PredictionLog()
+            spec = log.predict_log.request.model_spec
+            spec.name, spec.signature_name = model_name, signature
+            for name, value in inputs.items():
+                log.predict_log.request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+            writer.write(log.SerializeToString())

@@ -1,0 +1,179 @@
+"""A SavedModel loads as servers load it: without Python, without our package, and in XLA."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
+
+
+def read_graph(path: Path) -> Any:
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((path / "saved_model.pb").read_bytes())
+    [meta] = saved.meta_graphs
+    return meta
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The C program serve.c, built against TensorFlow's wheel."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("the C program needs a C compiler: none of cc, gcc and clang is installed")
+    source, library = Path(__file__).with_name("serve.c"), tf.sysconfig.get_lib()
+    built = tmp_path_factory.mktemp("c") / "serve"
+    warnings = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
+    headers = ["-isystem", tf.sysconfig.get_include()]
+    libraries = [f"-L{library}", "-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"]
+    command = [compiler, *warnings, *headers, str(source), "-o", str(built), *libraries]
+    subprocess.run([*command, f"-Wl,-rpath,{library}"], check=True)
+    return built
+
+
+@pytest.fixture
+def serve(program: Path) -> Callable[..., list[str]]:
+    """`serve(path, signature, input, output, rows)` runs the C program; returns its lines."""
+
+    def run(path: Path, signature: str, given: str, wanted: str, rows: list[str]) -> list[str]:
+        spec = read_graph(path).signature_def[signature]
+        operators = "-" if SENTENCEPIECE.isdisjoint(operators_of(path)) else text_operators()
+        tensors = [spec.inputs[given].name, spec.outputs[wanted].name]
+        found = subprocess.run(
+            [program, path, operators, *tensors],
+            input="".join(f"{row}\n" for row in rows),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert found.returncode == 0, found.stderr
+        return found.stdout.splitlines()
+
+    return run
+
+
+def text_operators() -> str:
+    """The library in which tensorflow-text's wheel holds its SentencePiece operators."""
+    import tensorflow_text
+
+    folder = Path(tensorflow_text.__file__).parent / "python" / "ops"
+    return str(folder / "_sentencepiece_tokenizer.so")
+
+
+def operators_of(path: Path) -> list[str]:
+    graph = read_graph(path).graph_def
+    functions = (node for one in graph.library.function for node in one.node_def)
+    return [node.op for node in (*graph.node, *functions)]
+
+
+def test_a_c_program_translates_text(
+    text_served: Any, translators: Callable[..., Any], texts: list[str], serve: Callable[..., Any]
+) -> None:
+    rows = [*texts, ""]
+    found = serve(text_served.path, "serving_default", "text", "translation", rows)
+    assert found == translators(text_served)[0].translate(rows, **text_served.search)
+
+
+@pytest.mark.parametrize("name", ["text_served", "ids_served"])
+def test_a_c_program_translates_ids(
+    request: pytest.FixtureRequest,
+    name: str,
+    texts: list[str],
+    translators: Callable[..., Any],
+    serve: Callable[..., Any],
+) -> None:
+    served = request.getfixturevalue(name)
+    rows = served.source_tokenizer.encode(texts)
+    lines = [" ".join(map(str, row)) for row in rows]
+    found = serve(served.path, "translate_ids", "source_ids", "ids", lines)
+    wanted = translators(request.getfixturevalue("text_served"))[0].translate_ids(
+        rows, **served.search
+    )
+    assert [line.removesuffix(" 0").split(" 0")[0] for line in found] == [
+        " ".join(map(str, few[0][0])) for few in wanted
+    ]
+
+
+FRESH = """
+import sys
+
+import numpy as np
+import tensorflow as tf
+{imports}
+signature = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+found = signature(**{{sys.argv[2]: tf.constant({value})}})
+print(found[sys.argv[3]].numpy().tolist())
+print(sorted({{"keras_transformer", "tensorflow_text"}} & set(sys.modules)))
+"""
+
+
+def run_fresh(imports: str, value: Any, *arguments: object) -> tuple[Any, Any]:
+    """Runs a signature in a process that knows TensorFlow and nothing of ours."""
+    program = FRESH.format(imports=imports, value=value)
+    found = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    result, modules = found.stdout.splitlines()[-2:]
+    return eval(result), eval(modules)
+
+
+def test_text_needs_tensorflow_and_tensorflow_text_only(text_served: Any, texts: list[str]) -> None:
+    wanted = text_served.run("serving_default", text=texts)["translation"].tolist()
+    imports = "import tensorflow_text"
+    found = run_fresh(imports, texts, text_served.path, "text", "translation")
+    assert found == (wanted, ["tensorflow_text"])
+
+
+def test_ids_need_tensorflow_only(ids_served: Any) -> None:
+    ids = [[5, 6, 7, 8], [9, 10, 0, 0]]
+    wanted = ids_served.run("serving_default", source_ids=ids)["ids"].tolist()
+    assert run_fresh("", ids, ids_served.path, "source_ids", "ids") == (wanted, [])
+
+
+@pytest.mark.parametrize("name", ["text_served", "ids_served"])
+def test_xla_compiles_translate_ids(
+    request: pytest.FixtureRequest, name: str, pad: Callable[..., Any], texts: list[str]
+) -> None:
+    served = request.getfixturevalue(name)
+    ids = pad([*served.source_tokenizer.encode(texts[:3]), []])
+    loaded = tf.saved_model.load(str(served.path))
+    translate = loaded.signatures["translate_ids"]
+    compiled = tf.function(lambda rows: translate(source_ids=rows), jit_compile=True)
+    found, wanted = compiled(tf.constant(ids)), served.run("translate_ids", source_ids=ids)
+    np.testing.assert_array_equal(found["ids"], wanted["ids"])
+    np.testing.assert_allclose(found["score"], wanted["score"], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["text_served", "other_served", "ids_served"])
+def test_the_graph_holds_what_every_server_runs(request: pytest.FixtureRequest, name: str) -> None:
+    served = request.getfixturevalue(name)
+    operators = operators_of(served.path)
+    assert not [one for one in operators if one.startswith("Xla") or "PyFunc" in one]
+    assert operators.count("VarHandleOp") == len(served.model.weights)
+    assert set(operators) & {"While", "StatelessWhile"}
+    wanted = set() if name == "ids_served" else SENTENCEPIECE
+    assert {one for one in operators if not hasattr(tf.raw_ops, one)} == wanted
+
+
+@pytest.mark.parametrize("name", ["text_served", "ids_served"])
+def test_every_input_and_output_has_the_batch_first(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    signatures = read_graph(request.getfixturevalue(name).path).signature_def
+    names = {"serving_default", "translate_ids", "translate_n_best", "score", "encode"}
+    assert names | {"translate_with_options"} == {one for one in signatures if one[0] != "_"}
+    for signature in names | {"translate_with_options"}:
+        spec = signatures[signature]
+        for tensor in (*spec.inputs.values(), *spec.outputs.values()):
+            assert tensor.tensor_shape.dim[0].size == -1
