@@ -17,13 +17,14 @@ MANIFEST_FILE = "manifest.json"
 ENCODER_FILE = "encoder.onnx"
 DECODER_FILE = "decoder.onnx"
 GREEDY_FILE = "greedy.onnx"
+GREEDY_SCORES_FILE = "greedy_scores.onnx"
 SCORER_FILE = "scorer.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.model"
 SOURCE_TOKENIZER_FILE = "source_tokenizer.model"
 TARGET_TOKENIZER_FILE = "target_tokenizer.model"
 
-GRAPHS = ("encoder", "decoder", "greedy", "scorer")
+GRAPHS = ("encoder", "decoder", "greedy", "greedy_scores", "scorer")
 TARGETS = ("onnxruntime", "portable")
 SIDES = ("source", "target")
 SPECIAL_IDS = ("pad", "unk", "bos", "eos")
@@ -75,7 +76,7 @@ class Manifest:
             "portable" where they hold standard operators only.
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.
-        graphs: "encoder", "decoder", "greedy" and "scorer".
+        graphs: "encoder", "decoder", "greedy", "greedy_scores" and "scorer".
         weights: The file beside the graphs that holds their weights.
         tokenizers: SentencePiece models for "source" and "target", the same file where the
             vocabulary is shared.

@@ -30,12 +30,15 @@ def best_continuations(
         the log-probability of the beam continued by the id.
     """
     ids = _best_tokens(logits, vocabulary, count)
+    return _rank_beams(log_probabilities(logits, ids), ids, totals, count)
+
+
+def log_probabilities(logits: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probabilities of some tokens of each row: float32, shaped as `ids`."""
     # One operator: written out, it would take half as long again.
-    [log_probs] = onnx_operator("LogSoftmax", [logits], [(tf.float32, logits.shape)], axis=1)
-    [log_probs] = onnx_operator(
-        "GatherElements", [log_probs, ids], [(tf.float32, (None, None))], axis=1
-    )
-    return _rank_beams(log_probs, ids, totals, count)
+    [everyone] = onnx_operator("LogSoftmax", [logits], [(tf.float32, logits.shape)], axis=1)
+    [chosen] = onnx_operator("GatherElements", [everyone, ids], [(tf.float32, ids.shape)], axis=1)
+    return chosen
 
 
 def best_token(logits: tf.Tensor, vocabulary: int) -> tf.Tensor:

@@ -12,7 +12,7 @@ from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
-from ..manifest import Manifest
+from ..manifest import GRAPHS, Manifest
 from ..runtime.sessions import open_session
 from ..runtime.top_k import log_softmax
 from .operators import MICROSOFT
@@ -20,7 +20,7 @@ from .operators import MICROSOFT
 _STEPS = 4
 _BEAMS = 3
 # Of a decoder graph, beside the caches.
-_COMPARED = ("logits", "candidate_values", "next_ids")
+_COMPARED = ("logits", "candidate_values", "next_ids", "next_log_probabilities")
 _CANDIDATES = 5
 _SOURCE_LENGTHS = (7, 1, 4)
 _ROWS = (len(_SOURCE_LENGTHS), _BEAMS)
@@ -79,8 +79,8 @@ def check_numbers(
     source_ids = _random_sources(model.config, random)
     cross = [(np.asarray(key), np.asarray(value)) for key, value in model.encode(source_ids)]
     given = {"source_mask": (source_ids != PAD_ID).astype(np.int32), **_by_name("cross", cross)}
-    encoder, decoder, greedy, scorer = (
-        _Graph(manifest, directory, name) for name in ("encoder", "decoder", "greedy", "scorer")
+    encoder, decoder, greedy, greedy_scores, scorer = (
+        _Graph(manifest, directory, name) for name in GRAPHS
     )
     compare = Comparison(tolerance)
     states = np.asarray(model.encoder({"source_ids": source_ids}))
@@ -93,7 +93,8 @@ def check_numbers(
     ids[0] = BOS_ID
     parents = random.integers(0, _BEAMS, (steps, *_ROWS), np.int32)
     _check_decoder(model, decoder, given, cross, ids, parents, compare)
-    _check_decoder(model, greedy, given, cross, ids[:, :, :1], 0 * parents[:, :, :1], compare)
+    for graph in (greedy, greedy_scores):
+        _check_decoder(model, graph, given, cross, ids[:, :, :1], 0 * parents[:, :, :1], compare)
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
     expected = model.align(target_ids, labels, padding_mask(source_ids), cross)
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
@@ -140,6 +141,8 @@ def _check_decoder(
         if "next_ids" in found:
             chosen = np.take_along_axis(logits, found.pop("next_ids")[:, None], axis=1)
             compare({"next_ids": chosen}, {"next_ids": logits.max(axis=1, keepdims=True)})
+            if "next_log_probabilities" in found:
+                compare(found, {"next_log_probabilities": log_softmax(logits).max(axis=1)})
         else:
             ranked = (log_softmax(logits) + totals.reshape(-1, 1)).reshape(batch, -1)
             compare(found, {"candidate_values": -np.sort(-ranked, axis=1)[:, :_CANDIDATES]})

@@ -21,6 +21,8 @@ try:
         encoder_graph,
         encoder_specs,
         greedy_graph,
+        greedy_scores_graph,
+        greedy_scores_specs,
         greedy_specs,
         scorer_graph,
         scorer_specs,
@@ -40,6 +42,7 @@ from ..manifest import (
     DECODER_FILE,
     ENCODER_FILE,
     GREEDY_FILE,
+    GREEDY_SCORES_FILE,
     MANIFEST_FILE,
     SCORER_FILE,
     SOURCE_TOKENIZER_FILE,
@@ -59,6 +62,7 @@ _FILES = {
     "encoder": ENCODER_FILE,
     "decoder": DECODER_FILE,
     "greedy": GREEDY_FILE,
+    "greedy_scores": GREEDY_SCORES_FILE,
     "scorer": SCORER_FILE,
 }
 
@@ -181,6 +185,7 @@ def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelPr
         "encoder": encoder_graph,
         "decoder": decoder_graph,
         "greedy": greedy_graph,
+        "greedy_scores": greedy_scores_graph,
         "scorer": scorer_graph,
     }
     for name, make in makers.items():
@@ -195,6 +200,7 @@ def _describe(
         "encoder": encoder_specs(model.config),
         "decoder": decoder_specs(model.config),
         "greedy": greedy_specs(model.config),
+        "greedy_scores": greedy_scores_specs(model.config),
         "scorer": scorer_specs(model.config),
     }
     graphs = {

@@ -21,7 +21,7 @@ from onnx.numpy_helper import to_array
 from keras_transformer.models.transformer import Transformer
 
 from ..manifest import TensorSpec
-from .candidates import best_continuations, best_token
+from .candidates import best_continuations, best_token, log_probabilities
 from .operators import MARKER_HANDLERS, put_weights_in
 
 _OUR_PRODUCER = "keras-transformer"
@@ -79,6 +79,13 @@ def greedy_specs(config: Any) -> Specs:
         for specs in decoder_specs(config)
     )
     return inputs, [TensorSpec(name="next_ids", dtype="int32", shape=("batch",)), *outputs]
+
+
+def greedy_scores_specs(config: Any) -> Specs:
+    """Returns the inputs and outputs of the greedy graph that tells log-probabilities as well."""
+    inputs, outputs = greedy_specs(config)
+    values = TensorSpec(name="next_log_probabilities", dtype="float32", shape=("batch",))
+    return inputs, [values, *outputs]
 
 
 def scorer_specs(config: Any) -> Specs:
@@ -162,16 +169,33 @@ def greedy_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mod
         target: As for `decoder_graph`.
         opset: ONNX operator set, 18 or newer.
     """
-    specs = greedy_specs(model.config)
+    return _greedy_graph(model, target, opset, greedy_specs(model.config))
+
+
+def greedy_scores_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
+    """Traces the decoder step of greedy search with scores.
+
+    Args:
+        model: A float32 model.
+        target: As for `decoder_graph`.
+        opset: ONNX operator set, 18 or newer.
+    """
+    return _greedy_graph(model, target, opset, greedy_scores_specs(model.config))
+
+
+def _greedy_graph(
+    model: Transformer, target: ModuleType, opset: int, specs: Specs
+) -> onnx.ModelProto:
+    names = {spec.name for spec in specs[1]}
 
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
         logits, new_caches = _decode_step(model, target, given, None)
-        return {
-            "next_ids": best_token(logits, model.config.target_vocab_size),
-            "logits": logits,
-            **_named("new_cache", new_caches),
-        }
+        ids = best_token(logits, model.config.target_vocab_size)
+        found = {"next_ids": ids, "logits": logits, **_named("new_cache", new_caches)}
+        if "next_log_probabilities" in names:
+            found["next_log_probabilities"] = log_probabilities(logits, ids[:, None])[:, 0]
+        return found
 
     return _convert(step, specs, opset, target.DOMAINS)
 

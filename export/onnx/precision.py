@@ -16,7 +16,14 @@ PRECISIONS = ("float32", "int8", "int8_batch_dependent", "float16")
 _TOLERANCES = {"float32": 1e-4, "float16": 0.2}
 _QUANTIZED_TOLERANCE = 1.0
 # What is summed or compared, and small.
-_ALWAYS_FLOAT32 = ("logits", "candidate_values", "totals", "log_probabilities", "attention")
+_ALWAYS_FLOAT32 = (
+    "logits",
+    "candidate_values",
+    "next_log_probabilities",
+    "totals",
+    "log_probabilities",
+    "attention",
+)
 
 
 def in_precision(graph: onnx.ModelProto, name: str, precision: str) -> onnx.ModelProto:
@@ -24,7 +31,7 @@ def in_precision(graph: onnx.ModelProto, name: str, precision: str) -> onnx.Mode
 
     Args:
         graph: A float32 graph.
-        name: "encoder", "decoder", "greedy" or "scorer".
+        name: Of the manifest's graphs.
         precision: One of `PRECISIONS`.
     """
     if precision == "float32":

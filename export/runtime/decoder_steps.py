@@ -8,7 +8,7 @@ from onnxruntime import IOBinding, OrtValue
 
 from ..manifest import Graph
 from .cache import KeyValueCache
-from .requests import Best, Ids, Rows, Values
+from .requests import Best, First, Ids, Rows, Values
 from .sessions import Session
 
 Arrays = dict[str, npt.NDArray]
@@ -18,7 +18,7 @@ class DecoderSteps:
     """A batch of sentences being decoded; follows `Steps`.
 
     Args:
-        decoder: Session of the decoder graph, or of the greedy one.
+        decoder: Session of the decoder graph, or of a greedy one.
         graph: Its manifest entry.
         source_mask: int32 `(batch, source_length)`, 1 where there is a token.
         cross: The encoder's outputs.
@@ -56,8 +56,8 @@ class DecoderSteps:
         self._asked = 1
         self._rebind()
 
-    def first(self, ids: Ids) -> Ids:
-        """See `Steps.first`; valid until the next step. Of the greedy graph only."""
+    def first(self, ids: Ids) -> First:
+        """See `Steps.first`; of the greedy graphs only."""
         if self._cache.make_room(self._step):
             self._rebind()
         self._ids[:] = ids
@@ -122,8 +122,7 @@ class DecoderSteps:
         self._beam_size[0] = beams
         self._binding = self._bind_memory()
         if "next_ids" in self._names:
-            self._first = np.empty(sentences, np.int32)
-            _bind_output(self._binding, "next_ids", self._first)
+            self._bind_first(sentences)
         else:
             self._bind_best(self._asked)
 
@@ -147,6 +146,12 @@ class DecoderSteps:
             binding.bind_ortvalue_input(name, memory)
             binding.bind_ortvalue_output(f"new_{name}", memory)
         return binding
+
+    def _bind_first(self, sentences: int) -> None:
+        self._first = First(np.empty(sentences, np.int32), np.zeros(sentences, np.float32))
+        _bind_output(self._binding, "next_ids", self._first.ids)
+        if "next_log_probabilities" in self._names:
+            _bind_output(self._binding, "next_log_probabilities", self._first.values)
 
     def _bind_best(self, count: int) -> None:
         self._asked = count

@@ -298,4 +298,6 @@ class Engine:
 
 
 def _step_graph(options: SearchOptions, with_scores: bool) -> str:
-    return "decoder" if needs_ranking(options, with_scores) else "greedy"
+    if needs_ranking(options):
+        return "decoder"
+    return "greedy_scores" if with_scores else "greedy"

@@ -73,23 +73,12 @@ class OneByOne:
         """Returns the next token of each row, its value, and whether any may be special."""
         if self._options.sample or self._constraints.need_logits(step):
             return *self._draw_or_constrain(ids, step), True
-        if not self._request.with_scores:
-            return self._without_scores(ids, step)
-        best = self._steps.best(ids, 1 + SPARE, np.zeros((len(ids), 1), np.float32))
-        first = best.ids[:, 0]
-        if first.min() > self._constraints.last_special:
-            return first, best.values[:, 0], False
-        self._constraints.strike(best, step)
-        return *self._choose(best.ids, best.values, step), True
-
-    def _without_scores(self, ids: Ids, step: int) -> tuple[Ids, Values, bool]:
-        """As `_next`, for plain greedy search; the values do not count."""
         first = self._steps.first(ids)
-        if first.min() > self._constraints.last_special:
-            return first, self._totals, False
-        if self._constraints.forbid(first, step):
+        if first.ids.min() > self._constraints.last_special:
+            return *first, False
+        if self._constraints.forbid(first.ids, step):
             return *self._choose(*self._from_logits(self._steps.logits_again(), step), step), True
-        return first, self._totals, True
+        return *first, True
 
     def _draw_or_constrain(self, ids: Ids, step: int) -> tuple[Ids, Values]:
         """As `_next`, for draws and for constraints that need every logit."""

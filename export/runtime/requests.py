@@ -30,6 +30,18 @@ class Best(NamedTuple):
     beams: Ids
 
 
+class First(NamedTuple):
+    """The most probable next token of each row; valid until the decoder's next step.
+
+    Attributes:
+        ids: `(rows,)`, the lowest of equal ones.
+        values: Their log-probabilities, or zeros where scores are not wanted.
+    """
+
+    ids: Ids
+    values: Values
+
+
 class Steps(Protocol):
     """A batch of sentences being decoded step by step, the rows of a sentence side by side.
 
@@ -37,8 +49,8 @@ class Steps(Protocol):
     every row and make one step. `first` stays with one row a sentence, and goes without `best`.
     """
 
-    def first(self, ids: Ids) -> Ids:
-        """Returns the most probable next token of each row, of equal ones the lowest; `(rows,)`."""
+    def first(self, ids: Ids) -> First:
+        """Returns the most probable next token of each row."""
         ...
 
     def best(self, ids: Ids, count: int, totals: Values) -> Best:

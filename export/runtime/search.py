@@ -7,9 +7,9 @@ from .one_by_one import OneByOne
 from .requests import Candidate, Request, Steps
 
 
-def needs_ranking(options: SearchOptions, with_scores: bool) -> bool:
-    """Tells whether a search needs log-probabilities, which plain greedy search does without."""
-    return with_scores or options.sample or _needs_beams(options)
+def needs_ranking(options: SearchOptions) -> bool:
+    """Tells whether a search looks at more than the most probable token of each row."""
+    return options.sample or _needs_beams(options)
 
 
 def search(steps: Steps, request: Request) -> list[list[Candidate]]:

@@ -5,6 +5,7 @@ waited meanwhile, and each request gets the results of its own rows.
 import asyncio
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,9 @@ from .errors import Code, ServingError
 Run = Callable[[Sequence[Any]], list[Any]]
 
 _log = logging.getLogger(__name__)
+# What a row takes at most to be worked on in the event loop: a thread's waking up, there and back,
+# would take a good part of that, and nobody minds such a pause.
+_QUICK_SECONDS = 0.01
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -24,6 +28,7 @@ class Job:
     Attributes:
         run: What turns rows into results.
         rows: The rows.
+        may_pause: Whether it may hold up the event loop for a moment.
         done: Set when all rows have results.
         arrived: When the request came, by `time.perf_counter`.
         started: When its first rows were taken.
@@ -34,6 +39,7 @@ class Job:
 
     run: Run
     rows: Sequence[Any]
+    may_pause: bool
     done: asyncio.Future[None]
     arrived: float
     started: float = 0.0
@@ -54,7 +60,8 @@ class Batcher:
     """Hands rows to a thread, first come, first served.
 
     A batch begins with the oldest rows and takes in whatever else waits for the same function, in
-    order. While the model works, the next batch gathers; there is one batch at a time.
+    order. While the model works, the next batch gathers; there is one batch at a time. A row that
+    comes alone, to a model that was quick with the last such row, needs no thread.
 
     Args:
         max_batch: Most rows of a batch.
@@ -72,19 +79,23 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
         self._filled = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        # What the last batch of one row took.
+        self._seconds_alone = math.inf
 
     @property
     def waiting(self) -> int:
         """Rows that wait for the model."""
         return sum(len(job.rows) - job.taken for job in self._queue)
 
-    async def submit(self, run: Run, rows: Sequence[Any]) -> Job:
+    async def submit(self, run: Run, rows: Sequence[Any], *, may_pause: bool = False) -> Job:
         """Waits until all rows have results; cancelled, it takes those that wait out again.
 
         Args:
             run: What turns rows into results, one for each; rows are batched with others that have
                 an equal function.
             rows: At least one row.
+            may_pause: Whether quick work may be done in the event loop; for functions that nobody
+                hears of before their end.
 
         Raises:
             ServingError: The queue is full, or the rows cannot be translated.
@@ -97,7 +108,7 @@ class Batcher:
                 "try again later.",
             )
         loop = asyncio.get_running_loop()
-        job = Job(run, rows, loop.create_future(), time.perf_counter())
+        job = Job(run, rows, may_pause, loop.create_future(), time.perf_counter())
         self._queue.append(job)
         self._filled.set()
         if self._worker is None:
@@ -158,9 +169,8 @@ class Batcher:
         """Runs one batch; where it fails, each request's part on its own."""
         rows = [row for part in parts for row in part.rows]
         self._observe(len(rows))
-        loop = asyncio.get_running_loop()
         try:
-            results = await loop.run_in_executor(self._thread, parts[0].job.run, rows)
+            results = await self._run(parts[0].job, rows)
         except Exception as error:
             if len(parts) == 1:
                 _fail(parts[0].job, error)
@@ -176,6 +186,18 @@ class Batcher:
             if len(job.results) == len(job.rows) and not job.done.done():
                 job.done.set_result(None)
             start = end
+
+    async def _run(self, job: Job, rows: Sequence[Any]) -> list[Any]:
+        """Runs a batch, whose first request it is told."""
+        began, is_alone = time.perf_counter(), job.may_pause and len(rows) == 1
+        if is_alone and not self._queue and self._seconds_alone < _QUICK_SECONDS:
+            results = job.run(rows)
+        else:
+            loop = asyncio.get_running_loop()
+            results = await loop.run_in_executor(self._thread, job.run, rows)
+        if is_alone:
+            self._seconds_alone = time.perf_counter() - began
+        return results
 
 
 def _fail(job: Job, error: Exception) -> None:

@@ -129,7 +129,8 @@ class Service:
                     signature = signature_of(loaded.model.signatures, signature_name)
                     entry.signature = signature.name
                     rows = await self._read(loaded.model, signature, inputs, entry)
-                    results = await self._run(loaded, loaded.model.run(signature), rows, entry)
+                    run = loaded.model.run(signature)
+                    results = await self._run(loaded, run, rows, entry, may_pause=True)
                     return Prediction(loaded.number, loaded.model.write(signature, results))
 
     def signatures(
@@ -283,11 +284,17 @@ class Service:
         return model.read_text(text, target_prefix)
 
     async def _run(
-        self, loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry
+        self,
+        loaded: LoadedVersion,
+        run: Run,
+        rows: Sequence[Any],
+        entry: Entry,
+        *,
+        may_pause: bool = False,
     ) -> list[Any]:
         if not rows:
             return []
-        job = await loaded.batcher.submit(run, rows)
+        job = await loaded.batcher.submit(run, rows, may_pause=may_pause)
         entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
         return job.results
 

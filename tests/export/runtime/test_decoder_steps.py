@@ -25,7 +25,7 @@ def start(request: pytest.FixtureRequest) -> Start:
     """`start(sources, graph="decoder", capacity=1, limit=100)` decodes with either target."""
     path = request.getfixturevalue(request.param).path
     manifest = Manifest.read(path)
-    names = ("encoder", "decoder", "greedy")
+    names = ("encoder", "decoder", "greedy", "greedy_scores")
     sessions = {name: open_session(manifest, path, name, threads=1) for name in names}
     outputs = [spec.name for spec in manifest.graphs["encoder"].outputs if "cross" in spec.name]
 
@@ -113,12 +113,16 @@ def test_candidates_are_the_best_of_all_logits(start: Start, count: int, beams: 
     assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
-def test_the_first_token_is_that_of_the_largest_logit(start: Start) -> None:
-    steps = start(SOURCES, "greedy")
+@pytest.mark.parametrize("graph", ["greedy", "greedy_scores"])
+def test_the_first_token_is_that_of_the_largest_logit(start: Start, graph: str) -> None:
+    steps = start(SOURCES, graph)
     ids = np.full(len(SOURCES), BOS, np.int32)
     for _ in range(BLOCK_TOKENS + 2):
-        ids = steps.first(ids).copy()
-        np.testing.assert_array_equal(ids, steps.logits_again().argmax(axis=1))
+        ids, values = (part.copy() for part in steps.first(ids))
+        logits = steps.logits_again()
+        np.testing.assert_array_equal(ids, logits.argmax(axis=1))
+        expected = log_softmax(logits).max(axis=1) * (graph == "greedy_scores")
+        np.testing.assert_allclose(values, expected, atol=1e-6)
 
 
 def test_the_count_may_change_between_steps(start: Start) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.decoding.options import SearchOptions, length_penalty
-from keras_transformer.export.runtime.requests import Best, Request
+from keras_transformer.export.runtime.requests import Best, First, Request
 from keras_transformer.export.runtime.search import search
 from keras_transformer.export.runtime.top_k import log_softmax, top_candidates
 
@@ -46,9 +46,10 @@ class ScriptedSteps:
         self.rows.pop()
         return self.logits(ids)
 
-    def first(self, ids: np.ndarray) -> np.ndarray:
+    def first(self, ids: np.ndarray) -> First:
         assert self.fed.shape[1] == 1
-        return self.logits(ids).argmax(axis=1).astype(np.int32)
+        logits = self.logits(ids)
+        return First(logits.argmax(axis=1).astype(np.int32), log_softmax(logits).max(axis=1))
 
     def best(self, ids: np.ndarray, count: int, totals: np.ndarray) -> Best:
         logits = self.logits(ids)

@@ -225,3 +225,56 @@ def test_every_request_gets_its_own_rows_results(requests, max_batch, leaving) -
         if number not in leaving:
             assert job.results == [2 * row for row in rows]
     assert max(map(len, model.batches), default=0) <= max_batch
+
+
+class Threads:
+    """A model that remembers which thread each batch ran in."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.names: list[str] = []
+        self._seconds = seconds
+
+    def echo(self, rows: Sequence[int]) -> list[int]:
+        self.names.append(threading.current_thread().name)
+        time.sleep(self._seconds)
+        return list(rows)
+
+    @property
+    def aside(self) -> list[bool]:
+        """Of each batch, whether it ran beside the event loop."""
+        return [name.startswith("model") for name in self.names]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "may_pause", "aside"),
+    [
+        (0.0, True, [True, False, False]),
+        (0.0, False, [True, True, True]),
+        (0.05, True, [True, True, True]),
+    ],
+    ids=["known to be quick", "not allowed to", "slow"],
+)
+def test_a_lone_row_is_worked_on_in_the_event_loop_only_where_it_is(
+    seconds: float, may_pause: bool, aside: list[bool]
+) -> None:
+    model = Threads(seconds)
+
+    async def work(batcher: Batcher) -> None:
+        for number in range(3):
+            job = await batcher.submit(model.echo, [number], may_pause=may_pause)
+            assert job.results == [number]
+
+    run(work)
+    assert model.aside == aside
+
+
+def test_several_rows_never_hold_up_the_event_loop() -> None:
+    model = Threads()
+
+    async def work(batcher: Batcher) -> None:
+        for rows in ([0], [1], [2, 3]):
+            await batcher.submit(model.echo, rows, may_pause=True)
+        await asyncio.gather(*(batcher.submit(model.echo, [n], may_pause=True) for n in range(4)))
+
+    run(work)
+    assert model.aside == [True, False, True, True]
