@@ -109,13 +109,16 @@ class Journal:
         return Entry(next(self._numbers), protocol)
 
     def end(self, entry: Entry, code: str) -> None:
-        """Counts a request and writes its line.
+        """Counts a request and writes its line, once its answer has gone.
 
         Args:
             entry: The request.
             code: "OK" or the name of what went wrong.
         """
         seconds = time.perf_counter() - entry.began
+        asyncio.get_running_loop().call_soon(self._tell, entry, code, seconds)
+
+    def _tell(self, entry: Entry, code: str, seconds: float) -> None:
         self._requests.labels(entry.signature, code, entry.protocol).inc()
         self._seconds.labels(entry.signature, entry.protocol).observe(seconds)
         if code == "OK":

@@ -111,6 +111,7 @@ class _RestServer:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             backlog=_BACKLOG,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=math.ceil(options.drain_seconds),

@@ -1,9 +1,20 @@
 """What is counted and written about requests."""
 
+import asyncio
 import io
 import json
 
-from keras_transformer.export.server.journal import Journal
+from keras_transformer.export.server.journal import Entry, Journal
+
+
+def end(journal: Journal, entry: Entry, code: str) -> None:
+    """Ends a request as the server does, and lets its event loop go on."""
+
+    async def work() -> None:
+        journal.end(entry, code)
+        await asyncio.sleep(0)
+
+    asyncio.run(work())
 
 
 def test_a_request_is_counted_and_has_one_line_without_its_text() -> None:
@@ -12,7 +23,7 @@ def test_a_request_is_counted_and_has_one_line_without_its_text() -> None:
     entry = journal.begin("rest")
     entry.signature, entry.sentences, entry.texts = "serving_default", 2, ["secret", "words"]
     entry.batch, entry.queue_seconds = 7, 0.0015
-    journal.end(entry, "OK")
+    end(journal, entry, "OK")
     [line] = map(json.loads, stream.getvalue().splitlines())
     assert line["request"] == 1 and line["code"] == "OK"
     assert (line["sentences"], line["batch"], line["queue_ms"]) == (2, 7, 1.5)
@@ -28,7 +39,7 @@ def test_texts_are_written_where_they_are_asked_for() -> None:
     journal = Journal(log_text=True, stream=stream)
     entry = journal.begin("grpc")
     entry.texts = ["línea\nuna"]
-    journal.end(entry, "INTERNAL")
+    end(journal, entry, "INTERNAL")
     [line] = map(json.loads, stream.getvalue().splitlines())
     assert line["texts"] == ["línea\nuna"]
 
@@ -36,7 +47,7 @@ def test_texts_are_written_where_they_are_asked_for() -> None:
 def test_without_a_log_requests_are_counted_all_the_same() -> None:
     stream = io.StringIO()
     journal = Journal(log_requests=False, stream=stream)
-    journal.end(journal.begin("rest"), "NOT_FOUND")
+    end(journal, journal.begin("rest"), "NOT_FOUND")
     journal.batch(5)
     assert stream.getvalue() == ""
     metrics = journal.metrics().decode()
