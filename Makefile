@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+BROWSER := $(VENV)/.browser
 SOURCES := keras_transformer export
 PYTEST_FLAGS ?=
 
@@ -18,7 +19,7 @@ demo: $(INSTALLED)
 	$(BIN)/keras-transformer export runs/demo --format onnx --output exported/demo --overwrite
 	$(BIN)/python examples/demo.py exported/demo
 
-test: $(INSTALLED)
+test: $(INSTALLED) $(BROWSER)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
@@ -29,6 +30,13 @@ $(INSTALLED): requirements.lock setup.py pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+# The server's page is tested in a browser, where there is one or root may install one.
+$(BROWSER): $(INSTALLED)
+	command -v chromium > /dev/null || { apt-get -qq update && apt-get -qq install -y \
+		--no-install-recommends chromium > /dev/null; } \
+		|| echo "no chromium: the tests of the server's page will be skipped"
 	touch $@
 
 lock: $(INSTALLED)
