@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 SOURCES := keras_transformer export
-PYTEST_FLAGS ?=
+# A worker a core; the tests of a file share what they export.
+PYTEST_FLAGS ?= -n 2 --dist loadfile
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1

@@ -19,7 +19,7 @@ def pinned() -> dict[str, str]:
 
 def test_the_lock_names_no_host_and_no_path() -> None:
     text = LOCK.read_text(encoding="utf-8")
-    assert not re.search(r"http|://|file:|--index|--extra-index|--find-links|@ ", text)
+    assert not re.search(r"https?:|://|file:|--index|--extra-index|--find-links|@ ", text)
 
 
 def test_every_pin_has_a_hash() -> None:
