@@ -45,8 +45,9 @@ class Constraints:
 
     def forbid(self, ids: Ids, step: int) -> bool:
         """Tells whether one of these must not come next; `step` counts the tokens so far."""
-        never = self._never + ((self._eos,) if step < self._options.min_length else ())
-        return bool(np.isin(ids, never).any())
+        never = {*self._never, self._eos} if step < self._options.min_length else {*self._never}
+        # Of so few ids much faster than in numpy.
+        return not never.isdisjoint(ids.ravel().tolist())
 
     def strike(self, best: Best, step: int) -> None:
         """Sets the values of forbidden candidates to -inf; `step` counts the tokens so far."""
