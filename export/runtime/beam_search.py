@@ -67,7 +67,7 @@ class BeamSearch:
         best = self._steps.best(self._ids.ravel(), count + SPARE, self._totals)
         if best.ids.min() > self._constraints.last_special:
             return best.values, best.ids, best.beams, False
-        if self._constraints.forbid(best.ids, step):
+        if self._constraints.forbids(best.ids, step):
             self._constraints.strike(best, step)
             struck = np.isneginf(best.values)
             if struck.sum(axis=1).max() > SPARE + self._options.beam_size * (

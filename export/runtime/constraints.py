@@ -29,8 +29,9 @@ class Constraints:
     def __init__(self, request: Request) -> None:
         self._options = request.options
         self._eos = request.special_ids["eos"]
-        self._never = (request.special_ids["pad"], request.special_ids["bos"])
-        self.last_special = max(*self._never, self._eos)
+        self._never = frozenset((request.special_ids["pad"], request.special_ids["bos"]))
+        self._too_early = self._never | {self._eos}
+        self.last_special = max(self._too_early)
         self._forced = _forced_ids(request.options, request.prefixes, len(request.limits))
         options = request.options
         self._always = bool(
@@ -43,18 +44,15 @@ class Constraints:
         """Tells whether the step needs `apply`; else `strike` is enough."""
         return self._always or self._is_forced(step)
 
-    def forbid(self, ids: Ids, step: int) -> bool:
+    def forbids(self, ids: Ids, step: int) -> bool:
         """Tells whether one of these must not come next; `step` counts the tokens so far."""
-        never = {*self._never, self._eos} if step < self._options.min_length else {*self._never}
         # Of so few ids much faster than in numpy.
-        return not never.isdisjoint(ids.ravel().tolist())
+        return not self._forbidden(step).isdisjoint(ids.ravel().tolist())
 
     def strike(self, best: Best, step: int) -> None:
         """Sets the values of forbidden candidates to -inf; `step` counts the tokens so far."""
-        for token in self._never:
+        for token in self._forbidden(step):
             best.values[best.ids == token] = -np.inf
-        if step < self._options.min_length:
-            best.values[best.ids == self._eos] = -np.inf
 
     def apply(self, logits: Values, history: Ids, sentences: Rows) -> Values:
         """Returns constrained log-probabilities.
@@ -69,9 +67,7 @@ class Constraints:
             _penalize_repetition(logits, history, options.repetition_penalty)
         log_probs = log_softmax(logits)
         free = log_probs.copy() if self._is_forced(step) else log_probs
-        log_probs[:, list(self._never)] = -np.inf
-        if step < options.min_length:
-            log_probs[:, self._eos] = -np.inf
+        log_probs[:, list(self._forbidden(step))] = -np.inf
         if options.no_repeat_ngram_size:
             _forbid_repeats(log_probs, history, options.no_repeat_ngram_size)
         for sequence in options.banned_sequences:
@@ -82,6 +78,10 @@ class Constraints:
             log_probs[rows] = -np.inf
             log_probs[rows, tokens[rows]] = free[rows, tokens[rows]]
         return log_probs
+
+    def _forbidden(self, step: int) -> frozenset[int]:
+        """Returns what is forbidden to every hypothesis of so many tokens."""
+        return self._too_early if step < self._options.min_length else self._never
 
     def _is_forced(self, step: int) -> bool:
         return step < self._forced.shape[1] and bool((self._forced[:, step] != _FREE).any())

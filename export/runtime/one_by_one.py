@@ -76,7 +76,7 @@ class OneByOne:
         first = self._steps.first(ids)
         if first.ids.min() > self._constraints.last_special:
             return *first, False
-        if self._constraints.forbid(first.ids, step):
+        if self._constraints.forbids(first.ids, step):
             return *self._choose(*self._from_logits(self._steps.logits_again(), step), step), True
         return *first, True
 

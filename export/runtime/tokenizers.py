@@ -22,6 +22,7 @@ class TextIds:
 
     Attributes:
         processor: The SentencePiece model.
+        special: Ids that are no text.
 
     Raises:
         ValueError: The file is no SentencePiece model, or another model's.
@@ -29,7 +30,7 @@ class TextIds:
 
     def __init__(self, directory: Path, manifest: Manifest, side: str) -> None:
         self.processor = _load(directory / manifest.tokenizers[side].file, manifest, side)
-        self._special: Collection[int] = frozenset(manifest.special_ids.values())
+        self.special: Collection[int] = frozenset(manifest.special_ids.values())
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
@@ -39,7 +40,7 @@ class TextIds:
 
     def decode(self, rows: IdRows) -> list[str]:
         """Returns the text of each row of ids; special ids are dropped."""
-        plain = [[token for token in row if token not in self._special] for row in rows]
+        plain = [[token for token in row if token not in self.special] for row in rows]
         if len(plain) < _MANY:
             return [self.processor.decode(row) for row in plain]
         return self.processor.decode(plain)

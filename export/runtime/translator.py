@@ -17,6 +17,7 @@ from keras_transformer.decoding.options import Hypothesis, SearchOptions, length
 
 from ..manifest import Manifest
 from .alignment import replace_unknown
+from .batches import pad_states
 from .engine import Engine
 from .requests import Candidate
 from .streaming import stream_text
@@ -211,7 +212,7 @@ class OnnxTranslator:
         [source] = self._source.encode(check_texts([text]))
         [prefix] = self._encode_prefixes([target_prefix]) or [[]]
         tokens = self._engine.stream(source, chosen, prefix)
-        return stream_text(self._target.processor, tokens, set(self.manifest.special_ids.values()))
+        return stream_text(self._target.processor, tokens, self._target.special)
 
     def score(
         self,
@@ -266,13 +267,7 @@ class OnnxTranslator:
             RuntimeError: The translator is closed.
         """
         rows = self._engine.encode(self._source.encode(check_texts(texts)))
-        longest = max(map(len, rows), default=0)
-        states = np.zeros((len(rows), longest, self.manifest.config["model_dim"]), np.float32)
-        mask = np.zeros((len(rows), longest), bool)
-        for place, row in enumerate(rows):
-            states[place, : len(row)] = row
-            mask[place, : len(row)] = True
-        return states, mask
+        return pad_states(rows, self.manifest.config["model_dim"])
 
     def _encode_prefixes(self, prefixes: Sequence[str] | None) -> list[list[int]] | None:
         if prefixes is None:

@@ -11,7 +11,7 @@ from keras_transformer.special_ids import PAD_ID
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 from .id_rows import read_rows
-from .translation import Translation
+from .translation import Found, Translation
 
 Tensor = Any
 Outputs = dict[str, Tensor]
@@ -56,11 +56,7 @@ class IdSignatures:
     def translate_ids(self, source_ids: Tensor) -> Outputs:
         """The best translation of each source."""
         found = self._translation.search(self._source(source_ids))
-        return {
-            "ids": found.ids[:, 0],
-            "score": found.scores[:, 0],
-            "log_probability": found.log_probabilities[:, 0],
-        }
+        return _best_ids(found)
 
     def translate_n_best(self, source_ids: Tensor) -> Outputs:
         """The N best translations of each source, best first."""
@@ -89,11 +85,7 @@ class IdSignatures:
         found = self._translation.search_with_options(
             self._source(source_ids), max_length, length_penalty, prefixes
         )
-        return {
-            "ids": found.ids[:, 0],
-            "score": found.scores[:, 0],
-            "log_probability": found.log_probabilities[:, 0],
-        }
+        return _best_ids(found)
 
     def _source(self, ids: Tensor) -> Tensor:
         size = self._translation.model.config.source_vocab_size
@@ -142,7 +134,7 @@ class TextSignatures:
     def translate(self, text: Tensor) -> Outputs:
         """The best translation of each text."""
         found = self._translation.search(self._read_source(text))
-        return {"translation": self._write(found.ids[:, 0]), "score": found.scores[:, 0]}
+        return self._best_text(found)
 
     def translate_n_best(self, text: Tensor) -> Outputs:
         """The N best translations of each text, best first."""
@@ -176,6 +168,9 @@ class TextSignatures:
         found = self._translation.search_with_options(
             self._read_source(text), max_length, length_penalty, prefixes
         )
+        return self._best_text(found)
+
+    def _best_text(self, found: Found) -> Outputs:
         return {"translation": self._write(found.ids[:, 0]), "score": found.scores[:, 0]}
 
     def _read_source(self, texts: Tensor) -> Tensor:
@@ -189,6 +184,14 @@ class TextSignatures:
     def _write(self, ids: Tensor) -> Tensor:
         """Texts `(rows,)` of ids `(rows, length)`."""
         return self._target.detokenize(tf.RaggedTensor.from_tensor(ids))
+
+
+def _best_ids(found: Found) -> Outputs:
+    return {
+        "ids": found.ids[:, 0],
+        "score": found.scores[:, 0],
+        "log_probability": found.log_probabilities[:, 0],
+    }
 
 
 def _trace(function: Callable[..., Outputs], **inputs: tuple[tuple[None, ...], tf.DType]) -> Any:

@@ -66,7 +66,6 @@ class ServedModel:
         self._source, self._target = (
             TextIds(directory, manifest, side) for side in ("source", "target")
         )
-        self._special = frozenset(manifest.special_ids.values())
         self._engine = Engine(manifest, directory, threads, None, None)
         self.signatures = signatures_of(self)
         self._reader = RowReader(
@@ -124,7 +123,7 @@ class ServedModel:
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
         tokens = self._engine.stream(row.source, _greedy(self.search, row), row.prefix)
-        for piece in stream_text(self._target.processor, tokens, self._special):
+        for piece in stream_text(self._target.processor, tokens, self._target.special):
             if not emit(piece):
                 return
 

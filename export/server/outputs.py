@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..runtime.batches import pad_states
 from ..runtime.requests import Candidate
 from .signatures import DEFAULT_SIGNATURE
 
@@ -83,12 +84,7 @@ class ResultWriter:
         }
 
     def _states(self, results: Sequence[npt.NDArray[np.float32]]) -> Outputs:
-        longest = max(map(len, results), default=0)
-        states = np.zeros((len(results), longest, self._model_dim), np.float32)
-        mask = np.zeros((len(results), longest), bool)
-        for place, found in enumerate(results):
-            states[place, : len(found)] = found
-            mask[place, : len(found)] = True
+        states, mask = pad_states(results, self._model_dim)
         return {"encoder_states": states, "mask": mask}
 
 
