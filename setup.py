@@ -40,18 +40,28 @@ TRAIN = [
 ]
 # tensorflow-datasets 4.9.10 imports importlib_resources without declaring it.
 TFDS = [*TRAIN, "tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"]
+# `keras-transformer plot`.
+PLOT = [*TRAIN, "matplotlib>=3.10,<4"]
+# Training on a Ray cluster and bulk translation as a Ray Data job.
+RAY = [*TRAIN, "ray[data,train]>=2.50,<3"]
 DEV = [
     *TFDS,
     *GRPC,
+    *PLOT,
+    *RAY,
     # The engine that benchmarks/ measures against.
     "ctranslate2>=4.8,<5",
     "hypothesis>=6.100,<7",
+    # The model code is tried on a second backend.
+    "jax>=0.8,<1",
     "mypy>=1.18,<3",
     "playwright>=1.55,<2",
     "pytest>=8,<10",
     "pytest-xdist>=3.6,<4",
     "requests>=2.32,<3",
     "ruff>=0.14,<0.18",
+    # The tokenization of published BLEU figures.
+    "sacremoses>=0.1.1,<1",
     "schemathesis>=4,<5",
     "setuptools>=77",
     "uv>=0.9,<1",
@@ -75,6 +85,7 @@ setup(
         "keras_transformer.decoding",
         "keras_transformer.layers",
         "keras_transformer.models",
+        "keras_transformer.plotting",
         "keras_transformer.text",
         "keras_transformer.training",
         "keras_transformer.export",
@@ -100,6 +111,8 @@ setup(
         "grpc": GRPC,
         "train": TRAIN,
         "tfds": TFDS,
+        "plot": PLOT,
+        "ray": RAY,
         "dev": DEV,
     },
     entry_points={"console_scripts": ["keras-transformer = keras_transformer.cli:main"]},
