@@ -70,7 +70,8 @@ class Transformer(keras.Model):
             source_ids = keras.Input((None,), dtype="int32", name="source_ids")
             target_ids = keras.Input((None,), dtype="int32", name="target_ids")
             encoder_states = _encode(parts, source_ids, None)
-            logits = _decode(parts, target_ids, encoder_states, source_ids)
+            states = _decode(parts, target_ids, encoder_states, source_ids)
+            logits = _to_logits(parts, states)
             inputs = {"source_ids": source_ids, "target_ids": target_ids}
             super().__init__(inputs=inputs, outputs=logits, **kwargs)
         self.config = config
@@ -91,10 +92,33 @@ class Transformer(keras.Model):
             "encoder_states": keras.Input((None, self.config.model_dim), name="encoder_states"),
             "target_ids": keras.Input((None,), dtype="int32", name="target_ids"),
         }
-        logits = _decode(
+        states = _decode(
             self._parts, inputs["target_ids"], inputs["encoder_states"], inputs["source_ids"]
         )
-        return keras.Model(inputs, logits, name="decoder")
+        return keras.Model(inputs, _to_logits(self._parts, states), name="decoder")
+
+    @property
+    def decoder_states(self) -> keras.Model:
+        """The whole model but its final linear layer, sharing this model's weights.
+
+        From the same inputs to states `(batch, target_length, model_dim)`.
+        """
+        inputs = {
+            "source_ids": keras.Input((None,), dtype="int32", name="source_ids"),
+            "target_ids": keras.Input((None,), dtype="int32", name="target_ids"),
+        }
+        encoder_states = _encode(self._parts, inputs["source_ids"], None)
+        states = _decode(self._parts, inputs["target_ids"], encoder_states, inputs["source_ids"])
+        return keras.Model(inputs, states, name="decoder_states")
+
+    @property
+    def output_matrix(self) -> Tensor:
+        """The final linear layer as `(vocabulary, model_dim)`, in the compute dtype."""
+        linear = self._parts["output_linear"]
+        matrix = (
+            self._parts["target_tokens"].matrix if linear is None else ops.transpose(linear.kernel)
+        )
+        return ops.cast(matrix, self.compute_dtype)
 
     def encode(self, source_ids: Tensor) -> list[KeysValues]:
         """Runs the encoder and projects its states for every decoder block.
@@ -260,13 +284,12 @@ def _decode(
     states = parts["target_drop"](
         parts["target_tokens"](target_ids) + parts["target_positions"](keep)
     )
-    states = parts["decoder"](
+    return parts["decoder"](
         states,
         encoder_states,
         keep_mask=keep,
         source_keep_mask=padding_mask(source_ids),
     )
-    return _to_logits(parts, states)
 
 
 def _to_logits(parts: dict[str, Any], states: Tensor) -> Tensor:

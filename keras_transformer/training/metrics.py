@@ -9,9 +9,42 @@ from keras_transformer.training.loss import smoothed_cross_entropy
 
 Tensor = Any
 
+# Name in the logs of the newest batch's loss: `fit` itself reports means over the round.
+BATCH_LOSS = "batch_loss"
+
+
+class LastMean(keras.metrics.Mean):
+    """Weighted mean of the newest batch alone."""
+
+    def update_state(self, values: Tensor, sample_weight: Tensor = None) -> None:
+        """Forgets the batches before."""
+        self.reset_state()
+        super().update_state(values, sample_weight)
+
+
+class ExpMean(keras.metrics.Mean):
+    """exp of the weighted mean of all values seen: of nats a token it makes perplexity."""
+
+    def result(self) -> Tensor:
+        """Returns exp of the mean since the last reset."""
+        return ops.exp(super().result())
+
+
+class TokenMean(keras.metrics.MeanMetricWrapper):
+    """Mean of a figure over all tokens seen, weighted by `sample_weight`.
+
+    Keras itself takes the mean of each row first, so that tokens of short batches count more.
+    """
+
+    def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> None:
+        """Takes labels `(batch, length)` and logits `(batch, length, vocabulary)`."""
+        values = ops.reshape(self._fn(y_true, y_pred), (-1,))
+        weights = None if sample_weight is None else ops.reshape(sample_weight, (-1,))
+        keras.metrics.Mean.update_state(self, values, weights)
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class TokenAccuracy(keras.metrics.MeanMetricWrapper):
+class TokenAccuracy(TokenMean):
     """Share of tokens whose label has the highest logit, weighted by `sample_weight`."""
 
     def __init__(self, name: str = "token_accuracy", dtype: Any = None) -> None:
@@ -23,7 +56,7 @@ class TokenAccuracy(keras.metrics.MeanMetricWrapper):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Perplexity(keras.metrics.MeanMetricWrapper):
+class Perplexity(TokenMean):
     """exp of the mean cross-entropy in nats a token, without label smoothing."""
 
     def __init__(self, name: str = "perplexity", dtype: Any = None) -> None:

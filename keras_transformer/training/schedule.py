@@ -1,4 +1,6 @@
-"""The paper's learning rate: linear warm-up, then the inverse square root (equation 3)."""
+"""The paper's learning rate: linear warm-up, then the inverse square root (equation 3); at the end
+of a run of known length it may fall to zero.
+"""
 
 from typing import Any
 
@@ -15,18 +17,32 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     Equation 3 is this schedule with `peak = (model_dim · warmup_steps) ** -0.5`, which
     `WarmupSchedule.paper` computes.
 
+    Over the last `cooldown_steps` of `total_steps` updates the rate is multiplied by a factor that
+    falls linearly from 1 to 0, which the paper does not have.
+
     Args:
         peak: Highest learning rate, reached at `warmup_steps`.
         warmup_steps: Number of updates over which the rate grows.
+        total_steps: Number of all updates; needed for a cooldown.
+        cooldown_steps: Number of updates over which the rate falls to 0; 0 for none.
     """
 
-    def __init__(self, peak: float, warmup_steps: int) -> None:
+    def __init__(
+        self, peak: float, warmup_steps: int, total_steps: int = 0, cooldown_steps: int = 0
+    ) -> None:
         if peak <= 0:
             raise ValueError(f"peak learning rate must be positive, got {peak}.")
         if warmup_steps < 1:
             raise ValueError(f"warmup_steps must be at least 1, got {warmup_steps}.")
+        if not 0 <= cooldown_steps <= total_steps:
+            raise ValueError(
+                f"cooldown_steps must lie in 0 to total_steps ({total_steps}), got "
+                f"{cooldown_steps}."
+            )
         self.peak = peak
         self.warmup_steps = warmup_steps
+        self.total_steps = total_steps
+        self.cooldown_steps = cooldown_steps
 
     @classmethod
     def paper(cls, model_dim: int, warmup_steps: int = 4000) -> "WarmupSchedule":
@@ -37,8 +53,17 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         """Returns the learning rate of the update after `step` updates."""
         step = ops.cast(step, "float32") + 1.0
         warmup = float(self.warmup_steps)
-        return self.peak * ops.minimum(step / warmup, ops.sqrt(warmup / step))
+        rate = self.peak * ops.minimum(step / warmup, ops.sqrt(warmup / step))
+        if not self.cooldown_steps:
+            return rate
+        left = (self.total_steps + 1.0 - step) / self.cooldown_steps
+        return rate * ops.clip(left, 0.0, 1.0)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {"peak": self.peak, "warmup_steps": self.warmup_steps}
+        return {
+            "peak": self.peak,
+            "warmup_steps": self.warmup_steps,
+            "total_steps": self.total_steps,
+            "cooldown_steps": self.cooldown_steps,
+        }

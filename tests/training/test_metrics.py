@@ -42,6 +42,14 @@ def test_perplexity_is_exp_of_the_mean_negative_log_likelihood(token_losses, dty
     assert float(metric.result()) == pytest.approx(np.exp(np.mean(nats)), rel=1e-5)
 
 
+def test_tokens_of_short_and_long_batches_count_alike() -> None:
+    metric = TokenAccuracy()
+    metric.update_state(np.array([[4]]), logits_that_choose(np.array([[4]])), np.ones((1, 1)))
+    labels, chosen = np.array([[5, 5, 5, 5]]), np.array([[5, 1, 1, 1]])
+    metric.update_state(labels, logits_that_choose(chosen), np.ones((1, 4)))
+    assert float(metric.result()) == pytest.approx(2 / 5)
+
+
 def test_perplexity_of_even_odds_is_their_number() -> None:
     metric = Perplexity()
     metric.update_state(LABELS, np.zeros((2, 4, 9)), sample_weight=WEIGHTS)

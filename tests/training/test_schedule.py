@@ -51,3 +51,18 @@ def test_config_round_trip() -> None:
 def test_values_out_of_range_are_refused(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         WarmupSchedule(*arguments)
+
+
+def test_a_cooldown_ends_at_zero_and_leaves_the_rest_alone() -> None:
+    plain = WarmupSchedule(peak=0.002, warmup_steps=10)
+    cooled = WarmupSchedule(peak=0.002, warmup_steps=10, total_steps=100, cooldown_steps=40)
+    for step in range(60):
+        assert float(cooled(step)) == pytest.approx(float(plain(step)))
+    factors = [float(cooled(step)) / float(plain(step)) for step in range(60, 100)]
+    np.testing.assert_allclose(factors, np.arange(40, 0, -1) / 40, rtol=1e-5)
+    assert float(cooled(100)) == 0.0
+
+
+def test_a_cooldown_longer_than_the_run_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"cooldown_steps must lie in 0 to total_steps \(5\)"):
+        WarmupSchedule(peak=0.1, warmup_steps=1, total_steps=5, cooldown_steps=6)

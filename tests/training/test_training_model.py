@@ -1,0 +1,110 @@
+"""What `fit` trains against the plain way: the Transformer compiled with loss and metrics."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.models import Transformer, build_transformer
+from keras_transformer.training.loss import SmoothedCrossEntropy
+from keras_transformer.training.metrics import Perplexity, TokenAccuracy
+from keras_transformer.training.training_model import TrainingModel
+
+
+def small(dtype_policy: str | None = None, **fields: Any) -> Transformer:
+    keras.utils.set_random_seed(1)
+    config = TransformerConfig.preset(
+        "tiny", vocab_size=40, model_dim=16, num_encoder_layers=1, num_decoder_layers=1, **fields
+    )
+    return build_transformer(config, dtype_policy)
+
+
+@pytest.fixture(scope="module")
+def batches() -> tf.data.Dataset:
+    generator = np.random.default_rng(0)
+    ids = generator.integers(4, 40, (6, 5)).astype("int32")
+    targets = generator.integers(4, 40, (6, 7)).astype("int32")
+    labels = generator.integers(4, 40, (6, 7)).astype("int32")
+    targets[3:, 4:] = labels[3:, 4:] = 0
+    weights = (labels != 0).astype("float32")
+    inputs = {"source_ids": ids, "target_ids": targets}
+    # The second batch is shorter and has fewer tokens: means of batches, rows and tokens differ.
+    whole = tf.data.Dataset.from_tensor_slices((inputs, labels, weights)).batch(3)
+    return whole.take(1).concatenate(
+        whole.skip(1).map(
+            lambda inputs, labels, weights: (
+                {"source_ids": inputs["source_ids"], "target_ids": inputs["target_ids"][:, :4]},
+                labels[:, :4],
+                weights[:, :4],
+            )
+        )
+    )
+
+
+@pytest.mark.parametrize("share_embeddings", ["all", "target", "none"])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_training_it_is_training_the_transformer_on_its_logits(
+    batches: tf.data.Dataset, share_embeddings: str, jit_compile: bool
+) -> None:
+    plain = small(dropout=0.0, share_embeddings=share_embeddings)
+    plain.compile(
+        keras.optimizers.SGD(0.5),
+        loss=SmoothedCrossEntropy(0.1),
+        weighted_metrics=[TokenAccuracy(), Perplexity()],
+    )
+    inside = small(dropout=0.0, share_embeddings=share_embeddings)
+    training = TrainingModel(inside, 0.1)
+    training.compile(keras.optimizers.SGD(0.5), jit_compile=jit_compile)
+    theirs = plain.fit(batches, epochs=2, shuffle=False, verbose=0).history
+    ours = training.fit(batches, epochs=2, shuffle=False, verbose=0).history
+    for name in ("loss", "token_accuracy", "perplexity"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4)
+    for mine, other in zip(inside.weights, plain.weights, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
+
+
+def test_evaluation_is_the_transformers(batches: tf.data.Dataset) -> None:
+    model = small()
+    model.compile(loss=SmoothedCrossEntropy(0.1), weighted_metrics=[TokenAccuracy(), Perplexity()])
+    theirs = model.evaluate(batches, return_dict=True, verbose=0)
+    training = TrainingModel(model, 0.1)
+    training.compile()
+    ours = training.evaluate(batches, return_dict=True, verbose=0)
+    for name, value in theirs.items():
+        assert ours[name] == pytest.approx(value, rel=1e-4)
+
+
+def test_the_newest_batchs_loss_is_in_the_logs(batches: tf.data.Dataset) -> None:
+    training = TrainingModel(small(dropout=0.0))
+    training.compile(keras.optimizers.SGD(0.0))
+    seen = []
+    record = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(float(logs["batch_loss"]))
+    )
+    training.fit(batches, shuffle=False, verbose=0, callbacks=[record])
+    alone = [
+        training.evaluate(batches.skip(number).take(1), return_dict=True, verbose=0)["loss"]
+        for number in range(2)
+    ]
+    np.testing.assert_allclose(seen, alone, rtol=1e-5)
+
+
+def test_it_trains_in_bfloat16(batches: tf.data.Dataset) -> None:
+    training = TrainingModel(small("mixed_bfloat16", dropout=0.0))
+    training.compile(keras.optimizers.Adam(0.01))
+    losses = training.fit(batches, epochs=8, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_its_weights_are_the_transformers() -> None:
+    model = small()
+    training = TrainingModel(model)
+    assert [id(weight) for weight in training.weights] == [id(weight) for weight in model.weights]
+
+
+def test_a_label_smoothing_out_of_range_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"label_smoothing must lie in \[0, 1\), got 1"):
+        TrainingModel(small(), 1.0)
