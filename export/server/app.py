@@ -3,7 +3,6 @@
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -14,6 +13,7 @@ from .exchange import answer_http_error, answer_serving_error
 from .live import live_routes
 from .openapi import describe
 from .page import page_routes
+from .predict import Predict, PredictFirst
 from .rest import rest_routes
 from .service import Service
 from .settings import ServeOptions
@@ -33,7 +33,7 @@ class _ModelName(Convertor[str]):
         return value
 
 
-def build_app(service: Service, options: ServeOptions) -> Starlette:
+def build_app(service: Service, options: ServeOptions) -> ASGIApp:
     """Returns the application.
 
     Args:
@@ -41,16 +41,17 @@ def build_app(service: Service, options: ServeOptions) -> Starlette:
         options: The server's options.
     """
     register_url_convertor("model", _ModelName())
-    return Starlette(
+    framework = Starlette(
         routes=[
             *rest_routes(service),
             *live_routes(service),
             *_operations(service, options),
             *page_routes(service.model_name),
         ],
-        middleware=[Middleware(_ClosingWhenDraining, service=service)],
         exception_handlers={ServingError: answer_serving_error, HTTPException: answer_http_error},
     )
+    first = PredictFirst(framework, Predict(service), service.model_name)
+    return _ClosingWhenDraining(first, service)
 
 
 class _ClosingWhenDraining:

@@ -28,7 +28,6 @@ class Job:
     Attributes:
         run: What turns rows into results.
         rows: The rows.
-        may_pause: Whether it may hold up the event loop for a moment.
         done: Set when all rows have results.
         arrived: When the request came, by `time.perf_counter`.
         started: When its first rows were taken.
@@ -39,7 +38,6 @@ class Job:
 
     run: Run
     rows: Sequence[Any]
-    may_pause: bool
     done: asyncio.Future[None]
     arrived: float
     started: float = 0.0
@@ -61,7 +59,7 @@ class Batcher:
 
     A batch begins with the oldest rows and takes in whatever else waits for the same function, in
     order. While the model works, the next batch gathers; there is one batch at a time. A row that
-    comes alone, to a model that was quick with the last such row, needs no thread.
+    comes alone, to a model that was quick with the last such row, needs no thread (`at_once`).
 
     Args:
         max_batch: Most rows of a batch.
@@ -79,23 +77,54 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
         self._filled = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        # What the last batch of one row took.
+        # What the last batch of one row took, and requests that have come in this turn of the loop.
         self._seconds_alone = math.inf
+        self._arriving = 0
 
     @property
     def waiting(self) -> int:
         """Rows that wait for the model."""
         return sum(len(job.rows) - job.taken for job in self._queue)
 
-    async def submit(self, run: Run, rows: Sequence[Any], *, may_pause: bool = False) -> Job:
+    async def at_once(self, run: Run, row: Sequence[Any]) -> list[Any] | None:
+        """Does a row in the event loop where it comes alone to a free model that is quick.
+
+        Args:
+            run: As for `submit`; nobody hears of it before its end.
+            row: One row.
+
+        Returns:
+            The row's result; None where it has to be submitted.
+
+        Raises:
+            ServingError: The row cannot be translated.
+        """
+        if not self._is_quick():
+            return None
+        self._arriving += 1
+        # Whoever comes at the same moment has come after this turn of the loop.
+        try:
+            await asyncio.sleep(0)
+            if self._arriving > 1 or not self._is_quick():
+                return None
+        finally:
+            self._arriving -= 1
+        self._observe(1)
+        began = time.perf_counter()
+        try:
+            results = run(row)
+        except Exception as error:
+            raise _failure(error) from error
+        self._seconds_alone = time.perf_counter() - began
+        return results
+
+    async def submit(self, run: Run, rows: Sequence[Any]) -> Job:
         """Waits until all rows have results; cancelled, it takes those that wait out again.
 
         Args:
             run: What turns rows into results, one for each; rows are batched with others that have
                 an equal function.
             rows: At least one row.
-            may_pause: Whether quick work may be done in the event loop; for functions that nobody
-                hears of before their end.
 
         Raises:
             ServingError: The queue is full, or the rows cannot be translated.
@@ -108,7 +137,7 @@ class Batcher:
                 "try again later.",
             )
         loop = asyncio.get_running_loop()
-        job = Job(run, rows, may_pause, loop.create_future(), time.perf_counter())
+        job = Job(run, rows, loop.create_future(), time.perf_counter())
         self._queue.append(job)
         self._filled.set()
         if self._worker is None:
@@ -170,7 +199,7 @@ class Batcher:
         rows = [row for part in parts for row in part.rows]
         self._observe(len(rows))
         try:
-            results = await self._run(parts[0].job, rows)
+            results = await self._run(parts[0].job.run, rows)
         except Exception as error:
             if len(parts) == 1:
                 _fail(parts[0].job, error)
@@ -187,21 +216,28 @@ class Batcher:
                 job.done.set_result(None)
             start = end
 
-    async def _run(self, job: Job, rows: Sequence[Any]) -> list[Any]:
-        """Runs a batch, whose first request it is told."""
-        began, is_alone = time.perf_counter(), job.may_pause and len(rows) == 1
-        if is_alone and not self._queue and self._seconds_alone < _QUICK_SECONDS:
-            results = job.run(rows)
-        else:
-            loop = asyncio.get_running_loop()
-            results = await loop.run_in_executor(self._thread, job.run, rows)
-        if is_alone:
+    async def _run(self, run: Run, rows: Sequence[Any]) -> list[Any]:
+        """Runs a batch in the thread."""
+        began = time.perf_counter()
+        results = await asyncio.get_running_loop().run_in_executor(self._thread, run, rows)
+        if len(rows) == 1:
             self._seconds_alone = time.perf_counter() - began
         return results
 
+    def _is_quick(self) -> bool:
+        """Tells whether a row would not have to wait, and not be waited for."""
+        is_free = self._worker is None and not self._max_wait
+        return is_free and self._seconds_alone < _QUICK_SECONDS
+
 
 def _fail(job: Job, error: Exception) -> None:
-    _log.error("a request could not be translated", exc_info=error)
+    failure = _failure(error)
     if not job.done.done():
-        message = f"the model failed ({type(error).__name__}); the server's log says more."
-        job.done.set_exception(ServingError(Code.INTERNAL, message))
+        job.done.set_exception(failure)
+
+
+def _failure(error: Exception) -> ServingError:
+    """Logs what went wrong; returns what the client learns of it."""
+    _log.error("a request could not be translated", exc_info=error)
+    message = f"the model failed ({type(error).__name__}); the server's log says more."
+    return ServingError(Code.INTERNAL, message)

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive
+from starlette.types import Receive, Scope, Send
 
 from .errors import Code, ServingError
 
 TIMEOUT_HEADER = "x-request-timeout"
+_TIMEOUT_NAME = TIMEOUT_HEADER.encode()
 _RETRY_SECONDS = "1"
+_JSON_HEADER = (b"content-type", b"application/json")
 
 
 class BodyTooLargeError(ServingError):
@@ -24,8 +26,8 @@ class BodyTooLargeError(ServingError):
     http_status = 413
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """Returns the request's body.
+async def read_body(receive: Receive, limit: int) -> bytes:
+    """Returns a request's body.
 
     One that is too large is read to its end, and thrown away meanwhile: a client that is still
     sending would not see the answer.
@@ -35,15 +37,18 @@ async def read_body(request: Request, limit: int) -> bytes:
     """
     chunks: list[bytes] = []
     size = 0
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > limit:
-                chunks.clear()
-            else:
-                chunks.append(chunk)
-    except ClientDisconnect as error:
-        raise ServingError(Code.CANCELLED, "the client hung up.") from error
+    has_more = True
+    while has_more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ServingError(Code.CANCELLED, "the client hung up.")
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            chunks.clear()
+        else:
+            chunks.append(chunk)
+        has_more = message.get("more_body", False)
     if size > limit:
         raise BodyTooLargeError(
             Code.INVALID_ARGUMENT, f"the body has {size} bytes, more than the limit of {limit}."
@@ -51,15 +56,16 @@ async def read_body(request: Request, limit: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def read_timeout(request: Request) -> float | None:
+def read_timeout(scope: Scope) -> float | None:
     """Returns the seconds that the client gives its request; None where it does not say.
 
     Raises:
         ServingError: The header is no number above 0.
     """
-    text = request.headers.get(TIMEOUT_HEADER)
-    if text is None:
+    found = [value for name, value in scope["headers"] if name == _TIMEOUT_NAME]
+    if not found:
         return None
+    text = found[0].decode("latin-1")
     try:
         seconds = float(text)
     except ValueError:
@@ -102,13 +108,25 @@ def until_hang_up(receive: Receive) -> Iterator[None]:
         watcher.cancel()
 
 
-async def answer_serving_error(_: Request, error: Exception) -> Response:
-    """Returns a `ServingError` as TensorFlow Serving's JSON."""
-    if not isinstance(error, ServingError):
-        raise error
+async def send_json(send: Send, body: bytes) -> None:
+    """Sends an answer of JSON."""
+    headers = [_JSON_HEADER, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def error_response(error: ServingError) -> Response:
+    """Returns an error as TensorFlow Serving's JSON."""
     headers = {"Retry-After": _RETRY_SECONDS} if error.code is Code.RESOURCE_EXHAUSTED else None
     status = error.http_status
     return JSONResponse({"error": error.message}, status_code=status, headers=headers)
+
+
+async def answer_serving_error(_: Request, error: Exception) -> Response:
+    """Returns a `ServingError` that a path of the framework's raised."""
+    if not isinstance(error, ServingError):
+        raise error
+    return error_response(error)
 
 
 async def answer_http_error(request: Request, error: Exception) -> Response:

@@ -32,21 +32,21 @@ class Entry:
     Attributes:
         number: Counts the server's requests.
         protocol: "rest" or "grpc".
+        began: When it came, by `time.perf_counter`.
         signature: What is called; "unknown" until it is known to exist.
         sentences: Rows of the request.
         batch: Rows of the largest batch that it was part of.
         queue_seconds: Seconds before the model took its first row.
-        began: When it came, by `time.perf_counter`.
         texts: Its texts, for the log where they are wanted.
     """
 
     number: int
     protocol: str
+    began: float
     signature: str = _UNKNOWN
     sentences: int = 0
     batch: int = 0
     queue_seconds: float = 0.0
-    began: float = dataclasses.field(default_factory=time.perf_counter)
     texts: Sequence[str] = ()
 
 
@@ -104,9 +104,9 @@ class Journal:
         self._queue.set_function(queue_length)
         self._version.set_function(version)
 
-    def begin(self, protocol: str) -> Entry:
-        """Returns the entry of a request that has come."""
-        return Entry(next(self._numbers), protocol)
+    def begin(self, protocol: str, began: float | None = None) -> Entry:
+        """Returns the entry of a request that has come, at `began` or now."""
+        return Entry(next(self._numbers), protocol, began or time.perf_counter())
 
     def end(self, entry: Entry, code: str) -> None:
         """Counts a request and writes its line, once its answer has gone.

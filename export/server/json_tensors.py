@@ -17,6 +17,8 @@ from .signatures import Signature, TensorSpec
 _INT32 = np.iinfo(np.int32)
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BASE64_KEY = "b64"
+_DTYPES = {"string": object, "int32": np.int32, "float32": np.float32, "bool": np.bool_}
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class PredictRequest(NamedTuple):
@@ -102,7 +104,7 @@ def write_outputs(
     else:
         rows = zip(*columns.values(), strict=True)
         answer = {"predictions": [dict(zip(names, row, strict=True)) for row in rows]}
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(answer).encode()
 
 
 def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
@@ -153,11 +155,8 @@ def _array(values: Any, spec: TensorSpec) -> npt.NDArray[Any]:
     flat: list[Any] = []
     _flatten(values, spec, 0, shape, flat)
     shape += [0] * (len(spec.shape) - len(shape))
-    if spec.dtype == "string":
-        array = np.empty(len(flat), object)
-        array[:] = flat
-        return array.reshape(shape)
-    return np.array(flat, np.dtype(spec.dtype)).reshape(shape)
+    array: npt.NDArray[Any] = np.array(flat, _DTYPES[spec.dtype])
+    return array if array.ndim == len(shape) else array.reshape(shape)
 
 
 def _flatten(values: Any, spec: TensorSpec, depth: int, shape: list[int], flat: list[Any]) -> None:
@@ -214,11 +213,9 @@ def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
 def _plain(array: npt.NDArray[Any], *, is_text: bool) -> list[Any]:
     if not is_text:
         return array.tolist()
-    texts = [_to_text(text) for text in array.ravel().tolist()]
     if array.ndim == 1:
-        return texts
-    width = array.shape[1]
-    return [texts[start : start + width] for start in range(0, len(texts), width)]
+        return [_to_text(text) for text in array.tolist()]
+    return [[_to_text(text) for text in row] for row in array.tolist()]
 
 
 def _to_text(text: bytes) -> Any:

@@ -36,7 +36,7 @@ class _Live:
         """Sends the pieces of a translation as server-sent events."""
         model = request.path_params["model"]
         with self._service.refusals("rest"):
-            timeout = read_timeout(request)
+            timeout = read_timeout(request.scope)
             body = await self._read(request, ("text", "target_prefix"))
         text, prefix = body["text"], body.get("target_prefix", "")
         pieces = self._service.stream(model, text, prefix, timeout)
@@ -64,7 +64,7 @@ class _Live:
     async def explain(self, request: Request) -> Response:
         """Sends the best translations with their attention."""
         with self._service.refusals("rest"):
-            timeout = read_timeout(request)
+            timeout = read_timeout(request.scope)
             body = await self._read(request, ("text",))
         with until_hang_up(request.receive):
             return JSONResponse(
@@ -86,7 +86,7 @@ class _Live:
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""
-        body = read_object(await read_body(request, self._service.options.max_body_bytes))
+        body = read_object(await read_body(request.receive, self._service.options.max_body_bytes))
         for name in body:
             if name not in names:
                 raise _refusal(f"unknown key {name!r}, expected {', '.join(names)}.")

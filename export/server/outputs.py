@@ -89,10 +89,8 @@ class ResultWriter:
 
 
 def _strings(texts: Sequence[str]) -> npt.NDArray[np.object_]:
-    array = np.empty(len(texts), object)
-    array[:] = [text.encode() for text in texts]
-    return array
+    return np.array([text.encode() for text in texts], object)
 
 
 def _floats(values: Sequence[float]) -> npt.NDArray[np.float32]:
-    return np.maximum(np.asarray(values, np.float32), np.float32(LOWEST))
+    return np.array([max(value, LOWEST) for value in values], np.float32)

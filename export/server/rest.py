@@ -6,11 +6,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from .errors import Code, ServingError
-from .exchange import read_body, read_timeout, until_hang_up
-from .json_tensors import read_inputs, read_predict, write_outputs
+from .predict import Predict, asked_version
 from .service import Service
-from .signatures import Signature, TensorSpec, signature_of
+from .signatures import Signature, TensorSpec
 
 _DTYPES = {"string": "DT_STRING", "int32": "DT_INT32", "float32": "DT_FLOAT", "bool": "DT_BOOL"}
 _MODEL = "/v1/models/{model:model}"
@@ -23,7 +21,7 @@ def rest_routes(service: Service) -> list[Route]:
     return [
         Route(base + path, endpoint, methods=[method])
         for path, endpoint, method in (
-            (":predict", rest.predict, "POST"),
+            (":predict", Predict(service), "POST"),
             ("/metadata", rest.metadata, "GET"),
             ("", rest.status, "GET"),
         )
@@ -35,26 +33,9 @@ class _Rest:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def predict(self, request: Request) -> Response:
-        """Runs a signature."""
-        model, version = _asked(request)
-        with self._service.refusals("rest"):
-            timeout = read_timeout(request)
-            body = await read_body(request, self._service.options.max_body_bytes)
-            asked = read_predict(body)
-            _, signatures = self._service.signatures(model, version)
-            signature = signature_of(signatures, asked.signature_name)
-            inputs = read_inputs(asked, signature)
-        with until_hang_up(request.receive):
-            prediction = await self._service.predict(
-                model, signature.name, inputs, version=version, timeout=timeout
-            )
-        answer = write_outputs(prediction.outputs, signature, is_row=asked.is_row)
-        return Response(answer, media_type="application/json")
-
     async def status(self, request: Request) -> Response:
         """Says how it stands with the versions."""
-        statuses = self._service.status(*_asked(request))
+        statuses = self._service.status(*asked_version(request.scope))
         return JSONResponse(
             {
                 "model_version_status": [
@@ -73,7 +54,7 @@ class _Rest:
 
     async def metadata(self, request: Request) -> Response:
         """Describes the signatures."""
-        model, asked = _asked(request)
+        model, asked = asked_version(request.scope)
         version, signatures = self._service.signatures(model, asked)
         definitions = {name: _definition(signature) for name, signature in signatures.items()}
         return JSONResponse(
@@ -82,17 +63,6 @@ class _Rest:
                 "metadata": {"signature_def": {"signature_def": definitions}},
             }
         )
-
-
-def _asked(request: Request) -> tuple[str, int | None]:
-    """Returns the model and the version in a request's path."""
-    version = request.path_params.get("version")
-    if version is None:
-        return request.path_params["model"], None
-    if not (version.isascii() and version.isdigit() and len(version) < 19):
-        message = f"the version in the path must be a number, got {version!r}."
-        raise ServingError(Code.INVALID_ARGUMENT, message)
-    return request.path_params["model"], int(version)
 
 
 def _definition(signature: Signature) -> dict[str, Any]:

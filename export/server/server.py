@@ -16,6 +16,7 @@ import uvloop
 from keras_transformer.decoding.options import SearchOptions
 
 from .app import build_app
+from .connection import Connection
 from .journal import Journal
 from .service import Service
 from .settings import ServeOptions
@@ -105,7 +106,7 @@ class _RestServer:
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         config = uvicorn.Config(
             build_app(service, options),
-            http="httptools",
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,

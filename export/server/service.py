@@ -2,8 +2,9 @@
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,7 @@ class Service:
         version: int | None = None,
         timeout: float | None = None,
         protocol: str = "rest",
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Prediction:
         """Runs a signature. Cancelled, it takes its rows out of the queue.
 
@@ -118,20 +120,26 @@ class Service:
             version: The model's version, the newest where None.
             timeout: Seconds after which it gives up, at most the server's own.
             protocol: "rest" or "grpc", for metrics and log.
+            waiting: Makes what is entered where the request has to wait for its turn.
 
         Raises:
             ServingError: There is no result.
         """
         with self.journal.recorded(protocol) as entry:
-            async with asyncio.timeout(self._limit(timeout)):
-                loaded = self._find(model, version)
-                with loaded.use():
-                    signature = signature_of(loaded.model.signatures, signature_name)
-                    entry.signature = signature.name
-                    rows = await self._read(loaded.model, signature, inputs, entry)
-                    run = loaded.model.run(signature)
-                    results = await self._run(loaded, run, rows, entry, may_pause=True)
-                    return Prediction(loaded.number, loaded.model.write(signature, results))
+            until = asyncio.get_running_loop().time() + self._limit(timeout)
+            loaded = self._find(model, version)
+            with loaded.use():
+                signature = signature_of(loaded.model.signatures, signature_name)
+                entry.signature = signature.name
+                rows = await self._read(loaded.model, signature, inputs, entry, until)
+                run = loaded.model.run(signature)
+                results = await loaded.batcher.at_once(run, rows) if len(rows) == 1 else None
+                if results is None:
+                    with waiting():
+                        results = await _before(until, self._run(loaded, run, rows, entry))
+                else:
+                    entry.batch = 1
+                return Prediction(loaded.number, loaded.model.write(signature, results))
 
     def signatures(
         self, model: str, version: int | None = None
@@ -214,11 +222,11 @@ class Service:
     @contextmanager
     def refusals(self, protocol: str) -> Iterator[None]:
         """Writes a request down that ends with a ServingError before it could be served."""
-        entry = self.journal.begin(protocol)
+        began = time.perf_counter()
         try:
             yield
         except ServingError as error:
-            self.journal.end(entry, error.code.name)
+            self.journal.end(self.journal.begin(protocol, began), error.code.name)
             raise
 
     def _load(self, directory: Path) -> ServedModel:
@@ -252,7 +260,12 @@ class Service:
         return longest if timeout is None else min(timeout, longest)
 
     async def _read(
-        self, model: ServedModel, signature: Signature, inputs: Arrays, entry: Entry
+        self,
+        model: ServedModel,
+        signature: Signature,
+        inputs: Arrays,
+        entry: Entry,
+        until: float,
     ) -> Sequence[Any]:
         entry.sentences = check_inputs(signature, inputs)
         if entry.sentences > self.options.max_sentences:
@@ -270,7 +283,7 @@ class Service:
         if self.journal.log_text:
             entry.texts = [text.decode(errors="replace") for text in texts]
         if sum(map(len, texts)) > _LONG_BYTES:
-            return await asyncio.to_thread(model.read, signature, inputs)
+            return await _before(until, asyncio.to_thread(model.read, signature, inputs))
         return model.read(signature, inputs)
 
     async def _read_text(
@@ -284,17 +297,11 @@ class Service:
         return model.read_text(text, target_prefix)
 
     async def _run(
-        self,
-        loaded: LoadedVersion,
-        run: Run,
-        rows: Sequence[Any],
-        entry: Entry,
-        *,
-        may_pause: bool = False,
+        self, loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry
     ) -> list[Any]:
         if not rows:
             return []
-        job = await loaded.batcher.submit(run, rows, may_pause=may_pause)
+        job = await loaded.batcher.submit(run, rows)
         entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
         return job.results
 

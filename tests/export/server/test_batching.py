@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.export.server import batching
 from keras_transformer.export.server.batching import Batcher
 from keras_transformer.export.server.errors import Code, ServingError
 
@@ -245,36 +246,80 @@ class Threads:
         return [name.startswith("model") for name in self.names]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "may_pause", "aside"),
-    [
-        (0.0, True, [True, False, False]),
-        (0.0, False, [True, True, True]),
-        (0.05, True, [True, True, True]),
-    ],
-    ids=["known to be quick", "not allowed to", "slow"],
-)
-def test_a_lone_row_is_worked_on_in_the_event_loop_only_where_it_is(
-    seconds: float, may_pause: bool, aside: list[bool]
-) -> None:
-    model = Threads(seconds)
+@pytest.fixture
+def all_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine makes no model slow."""
+    monkeypatch.setattr(batching, "_QUICK_SECONDS", 20.0)
+
+
+def ask_at_once(model: Threads, times: int, **options: Any) -> list[bool]:
+    """Sends a row so many times as the server does; returns which ran beside the event loop."""
 
     async def work(batcher: Batcher) -> None:
-        for number in range(3):
-            job = await batcher.submit(model.echo, [number], may_pause=may_pause)
-            assert job.results == [number]
+        for number in range(times):
+            results = await batcher.at_once(model.echo, [number])
+            if results is None:
+                results = (await batcher.submit(model.echo, [number])).results
+            assert results == [number]
 
-    run(work)
-    assert model.aside == aside
+    run(work, **options)
+    return model.aside
 
 
-def test_several_rows_never_hold_up_the_event_loop() -> None:
+def test_a_lone_row_needs_no_thread_once_the_model_was_quick_with_one(all_is_quick) -> None:
+    assert ask_at_once(Threads(), 3) == [True, False, False]
+
+
+def test_a_slow_model_never_holds_up_the_event_loop() -> None:
+    assert ask_at_once(Threads(seconds=0.05), 3) == [True, True, True]
+
+
+def test_where_a_batch_may_fill_a_lone_row_waits_for_company(all_is_quick) -> None:
+    assert ask_at_once(Threads(), 2, max_wait=0.01) == [True, True]
+
+
+def test_rows_that_come_together_become_a_batch(all_is_quick) -> None:
     model = Threads()
 
+    async def ask(batcher: Batcher, number: int) -> int:
+        assert await batcher.at_once(model.echo, [number]) is None
+        job = await batcher.submit(model.echo, [number])
+        return job.largest_batch
+
+    async def work(batcher: Batcher) -> list[int]:
+        await batcher.submit(model.echo, [0])
+        return await asyncio.gather(*(ask(batcher, number) for number in range(4)))
+
+    assert run(work) == [4, 4, 4, 4]
+    assert model.aside == [True, True]
+
+
+def test_a_row_that_fails_at_once_says_no_more_than_one_that_waited(all_is_quick, caplog) -> None:
+    model = Model()
+
     async def work(batcher: Batcher) -> None:
-        for rows in ([0], [1], [2, 3]):
-            await batcher.submit(model.echo, rows, may_pause=True)
-        await asyncio.gather(*(batcher.submit(model.echo, [n], may_pause=True) for n in range(4)))
+        await batcher.submit(model.double, [1])
+        for _ in range(2):
+            with pytest.raises(ServingError, match="ValueError") as error:
+                await batcher.at_once(model.double, [-3])
+            assert error.value.code is Code.INTERNAL
+            assert "negative" not in error.value.message
+        assert await batcher.at_once(model.double, [2]) == [4]
 
     run(work)
-    assert model.aside == [True, False, True, True]
+    assert "negative: -3" in caplog.text
+
+
+def test_who_leaves_before_its_row_is_done_at_once_harms_nobody(all_is_quick) -> None:
+    model = Model()
+
+    async def work(batcher: Batcher) -> list[int] | None:
+        await batcher.submit(model.double, [1])
+        leaving = asyncio.create_task(batcher.at_once(model.double, [2]))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+        return await batcher.at_once(model.double, [3])
+
+    assert run(work) == [6]
+    assert model.batches == [[1], [3]]

@@ -1,0 +1,92 @@
+"""The predict call as a bare ASGI application: a request comes in, its answer is sent.
+
+The framework's routes, requests and responses would take a good part of a short translation's time.
+"""
+
+from functools import partial
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from .errors import Code, ServingError
+from .exchange import error_response, read_body, read_timeout, send_json, until_hang_up
+from .json_tensors import read_inputs, read_predict, write_outputs
+from .service import Service
+from .signatures import signature_of
+
+
+class Predict:
+    """Runs a signature of the model, and of the version, that the router found in the path.
+
+    Args:
+        service: What answers.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request, an error in TensorFlow Serving's shape."""
+        try:
+            answer = await self._answer(scope, receive)
+        except ServingError as error:
+            await error_response(error)(scope, receive, send)
+        else:
+            await send_json(send, answer)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> bytes:
+        model, version = asked_version(scope)
+        with self._service.refusals("rest"):
+            timeout = read_timeout(scope)
+            body = await read_body(receive, self._service.options.max_body_bytes)
+            asked = read_predict(body)
+            _, signatures = self._service.signatures(model, version)
+            signature = signature_of(signatures, asked.signature_name)
+            inputs = read_inputs(asked, signature)
+        prediction = await self._service.predict(
+            model,
+            signature.name,
+            inputs,
+            version=version,
+            timeout=timeout,
+            waiting=partial(until_hang_up, receive),
+        )
+        return write_outputs(prediction.outputs, signature, is_row=asked.is_row)
+
+
+class PredictFirst:
+    """Takes the served model's predict calls out before the framework sees them.
+
+    Args:
+        app: The framework's application, which gets everything else.
+        predict: What answers predict calls.
+        model_name: Name of the served model.
+    """
+
+    def __init__(self, app: ASGIApp, predict: Predict, model_name: str) -> None:
+        self._app, self._predict = app, predict
+        self._path = f"/v1/models/{model_name}:predict"
+        self._path_params = {"model": model_name}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request, as the framework's router would."""
+        if scope["path"] == self._path and scope["method"] == "POST":
+            scope["path_params"] = self._path_params
+            await self._predict(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def asked_version(scope: Scope) -> tuple[str, int | None]:
+    """Returns the model and the version in a request's path.
+
+    Raises:
+        ServingError: The version is no number.
+    """
+    asked = scope["path_params"]
+    version = asked.get("version")
+    if version is None:
+        return asked["model"], None
+    if not (version.isascii() and version.isdigit() and len(version) < 19):
+        message = f"the version in the path must be a number, got {version!r}."
+        raise ServingError(Code.INVALID_ARGUMENT, message)
+    return asked["model"], int(version)
