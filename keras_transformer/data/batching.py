@@ -1,62 +1,64 @@
 """Encoded pairs become padded batches: grouped by length, shuffled by seed, resumable by step.
 
-Comes in: `EncodedPairs` and a budget of tokens a batch. Leaves: a tf.data pipeline of
-`({"source_ids", "target_ids"}, labels, sample_weight)` as `model.fit` takes it.
-
-How batches are cut: pairs stand in order of their longer side, and within it of the difference
-of the sides; runs of that order are the batches. The cuts depend on lengths alone, so every
-epoch has the same number of batches, while each epoch draws anew which of the pairs of nearly
-equal lengths share a batch and in which order the batches come.
+Comes in: pairs and a budget of tokens a batch. Leaves: a tf.data pipeline of
+`({"source_ids", "target_ids"}, labels, sample_weight)` as `model.fit` takes it. Pairs in memory
+are batched here; `sharded.py` registers the same functions for those on disk.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import singledispatch
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from keras_transformer.data.encoding import EncodedPairs, RaggedIds
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+from keras_transformer.data.assembly import (
+    check_worker,
+    in_order,
+    padded_batch,
+    shuffled_epoch,
+    source_rows,
+    target_rows,
+    worker_share,
+)
+from keras_transformer.data.encoded import EncodedPairs, RaggedIds
+from keras_transformer.data.plan import Plan, plan_batches
 
-# Pairs whose sides differ by the same number of tokens, up to this step, are drawn together:
-# wider mixes more, narrower pads less.
-_DIFFERENCE_STEP = 3
+ONE_WORKER = (0, 1)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The order and the cuts of one epoch.
+@singledispatch
+def batches_per_epoch(pairs: object, batch_tokens: int, workers: int = 1) -> int:
+    """Number of steps in every epoch of `training_batches`, for each worker.
 
-    `order` int64 (pairs,) sorts the pairs; `groups` int64 (pairs,) numbers, in that order, the
-    pairs that may trade places; batch b holds `order[starts[b]:starts[b + 1]]`.
+    Args:
+        pairs: as in `training_batches`.
+        batch_tokens: as in `training_batches`.
+        workers: number of workers that train together; in memory it changes nothing.
     """
-
-    order: npt.NDArray[np.int64]
-    groups: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-
-    @property
-    def num_batches(self) -> int:
-        return len(self.starts) - 1
+    _refuse(pairs)
 
 
-def batches_per_epoch(encoded: EncodedPairs, batch_tokens: int) -> int:
-    """Number of batches in every epoch of `training_batches` and in `evaluation_batches`."""
-    return _plan(encoded, batch_tokens).num_batches
-
-
+@singledispatch
 def training_batches(
-    encoded: EncodedPairs, batch_tokens: int, seed: int, start_step: int = 0
+    pairs: object,
+    batch_tokens: int,
+    seed: int,
+    start_step: int = 0,
+    worker: tuple[int, int] = ONE_WORKER,
 ) -> tf.data.Dataset:
     """Endless batches; epoch after epoch, each pair exactly once an epoch.
 
     Args:
-        encoded: the pairs.
+        pairs: the pairs: `EncodedPairs`, or `ShardedPairs` of a prepared corpus.
         batch_tokens: the most padded tokens a batch may hold, counted as rows * the longer of
-            the two padded lengths.
+            the two padded lengths; all workers' shares together.
         seed: decides, with the number of the epoch, all shuffling.
         start_step: number of batches to leave out: the stream goes on exactly as the unbroken
             one does after that many.
+        worker: (index, count) of the worker that takes its share of every batch. Where there is
+            none left for it, it gets something of weight 0.
 
     Returns:
         A data set of `({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
@@ -65,41 +67,91 @@ def training_batches(
         one step on, eos last.
 
     Raises:
-        ValueError: a pair is longer than `batch_tokens`, or `start_step` is negative.
+        ValueError: a pair is longer than `batch_tokens`, `start_step` is negative, `worker`
+            names no worker, or a shard is damaged.
     """
-    if start_step < 0:
-        raise ValueError(f"start_step must be at least 0, got {start_step}")
-    plan = _plan(encoded, batch_tokens)
-    first_epoch, skipped = divmod(start_step, plan.num_batches)
-    with tf.device("CPU:0"):
-        order, groups, starts = (tf.constant(part) for part in _parts(plan))
-
-    def epoch_rows(epoch: tf.Tensor) -> tf.data.Dataset:
-        within, across = _epoch_seeds(seed, epoch)
-        shuffled = _shuffle_within_groups(order, groups, within)
-        batches = _random_order(plan.num_batches, across)
-        batches = batches[tf.where(epoch == first_epoch, skipped, 0) :]
-        return tf.data.Dataset.from_tensor_slices(batches).map(
-            lambda batch: shuffled[starts[batch] : starts[batch + 1]]
-        )
-
-    rows = tf.data.Dataset.range(first_epoch, np.iinfo(np.int64).max).flat_map(epoch_rows)
-    rows = rows.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
-    return _gather_batches(rows, encoded)
+    _refuse(pairs)
 
 
-def evaluation_batches(encoded: EncodedPairs, batch_tokens: int) -> tf.data.Dataset:
+@singledispatch
+def evaluation_batches(pairs: object, batch_tokens: int) -> tf.data.Dataset:
     """Each pair once, in an order that is always the same; the data set knows its length.
 
     Arguments, elements and errors are those of `training_batches`.
     """
-    plan = _plan(encoded, batch_tokens)
+    _refuse(pairs)
+
+
+@singledispatch
+def batch_pairs(
+    pairs: object,
+    batch_tokens: int,
+    seed: int,
+    step: int,
+    worker: tuple[int, int] = ONE_WORKER,
+) -> npt.NDArray[np.int64]:
+    """Line numbers, from 0, of the pairs in the batch of update `step`, for error messages.
+
+    Args:
+        pairs: as in `training_batches`.
+        batch_tokens: as in `training_batches`.
+        seed: as in `training_batches`.
+        step: number of updates before that batch.
+        worker: as in `training_batches`; the lines of its share.
+
+    Returns:
+        int64 (rows of the batch,), positions in the text that the pairs come from.
+    """
+    _refuse(pairs)
+
+
+def _refuse(pairs: object) -> NoReturn:
+    raise TypeError(
+        f"pairs must be EncodedPairs or ShardedPairs, got {type(pairs).__name__}; encode_pairs "
+        "makes them of sentences"
+    )
+
+
+@batches_per_epoch.register
+def _(pairs: EncodedPairs, batch_tokens: int, workers: int = 1) -> int:
+    return _plan(pairs, batch_tokens).num_batches
+
+
+@training_batches.register
+def _(
+    pairs: EncodedPairs,
+    batch_tokens: int,
+    seed: int,
+    start_step: int = 0,
+    worker: tuple[int, int] = ONE_WORKER,
+) -> tf.data.Dataset:
+    check_worker(worker)
+    return _gather_batches(_endless_rows(pairs, batch_tokens, seed, start_step), pairs, worker)
+
+
+@evaluation_batches.register
+def _(pairs: EncodedPairs, batch_tokens: int) -> tf.data.Dataset:
+    plan = _plan(pairs, batch_tokens)
     with tf.device("CPU:0"):
         order, _, starts = (tf.constant(part) for part in _parts(plan))
     rows = tf.data.Dataset.range(plan.num_batches).map(
         lambda batch: order[starts[batch] : starts[batch + 1]]
     )
-    return _gather_batches(rows, encoded)
+    return _gather_batches(rows, pairs, ONE_WORKER)
+
+
+@batch_pairs.register
+def _(
+    pairs: EncodedPairs,
+    batch_tokens: int,
+    seed: int,
+    step: int,
+    worker: tuple[int, int] = ONE_WORKER,
+) -> npt.NDArray[np.int64]:
+    check_worker(worker)
+    index, count = worker
+    rows = next(iter(_endless_rows(pairs, batch_tokens, seed, step))).numpy()
+    return pairs.pair_numbers[rows[index::count]]
 
 
 def padding_fraction(encoded: EncodedPairs, batch_tokens: int) -> float:
@@ -116,7 +168,7 @@ def padding_fraction(encoded: EncodedPairs, batch_tokens: int) -> float:
     return 1.0 - tokens / positions
 
 
-def _plan(encoded: EncodedPairs, batch_tokens: int) -> _Plan:
+def _plan(encoded: EncodedPairs, batch_tokens: int) -> Plan:
     longest = np.maximum(encoded.source_lengths, encoded.target_lengths)
     if longest.max() > batch_tokens:
         pair = int(longest.argmax())
@@ -124,89 +176,62 @@ def _plan(encoded: EncodedPairs, batch_tokens: int) -> _Plan:
             f"batch_tokens={batch_tokens} cannot hold pair {int(encoded.pair_numbers[pair])}, "
             f"which has {int(longest[pair])} tokens; raise batch_tokens or lower max_length"
         )
-    difference = (encoded.source_lengths - encoded.target_lengths) // _DIFFERENCE_STEP
-    # Up and down in turn: a batch that spans two lengths then joins neighbours in difference.
-    difference = np.where(longest % 2 == 0, difference, -difference)
-    order = np.lexsort((difference, longest))
-    changed = (np.diff(longest[order]) != 0) | (np.diff(difference[order]) != 0)
-    groups = np.concatenate([np.zeros(1, np.int64), np.cumsum(changed, dtype=np.int64)])
-    return _Plan(order.astype(np.int64), groups, _cuts(longest[order], batch_tokens))
+    return plan_batches(encoded.source_lengths, encoded.target_lengths, batch_tokens)
 
 
-def _cuts(longest: npt.NDArray[np.int64], batch_tokens: int) -> npt.NDArray[np.int64]:
-    """Starts of the batches over ascending lengths, with the number of pairs appended."""
-    starts = [0]
-    while starts[-1] < len(longest):
-        start = starts[-1]
-        # Lengths ascend, so rows * longest ascends too: the budget ends at the first excess.
-        window = longest[start : start + batch_tokens // int(longest[start])]
-        fits = window * np.arange(1, len(window) + 1) <= batch_tokens
-        starts.append(start + int(fits.sum()))
-    return np.asarray(starts, np.int64)
-
-
-def _parts(plan: _Plan) -> tuple[npt.NDArray[np.int64], ...]:
+def _parts(plan: Plan) -> tuple[npt.NDArray[np.int64], ...]:
     return plan.order, plan.groups, plan.starts
 
 
-def _epoch_seeds(seed: int, epoch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    seeds = tf.random.split(tf.stack([tf.cast(seed, tf.int64), epoch]), 2, alg="philox")
-    return seeds[0], seeds[1]
+def training_rows(
+    encoded: EncodedPairs, batch_tokens: int, seed: int, start_step: int
+) -> tuple[tf.data.Dataset, Callable[[tf.Tensor], tf.data.Dataset]]:
+    """Which pairs each batch of training holds.
+
+    Arguments and errors are those of `training_batches`.
+
+    Returns:
+        The numbers of the epochs from that of `start_step` on, int64, and what makes of such a
+        number a data set of the row numbers, int64 (B,), of its batches.
+    """
+    if start_step < 0:
+        raise ValueError(f"start_step must be at least 0, got {start_step}")
+    plan = _plan(encoded, batch_tokens)
+    first_epoch, skipped = divmod(start_step, plan.num_batches)
+    with tf.device("CPU:0"):
+        order, groups, starts = (tf.constant(part) for part in _parts(plan))
+
+    def epoch_rows(epoch: tf.Tensor) -> tf.data.Dataset:
+        epoch_seed = tf.stack([tf.cast(seed, tf.int64), epoch])
+        shuffled, batches = shuffled_epoch(order, groups, starts, epoch_seed)
+        batches = batches[tf.where(epoch == first_epoch, skipped, 0) :]
+        return tf.data.Dataset.from_tensor_slices(batches).map(
+            lambda batch: shuffled[starts[batch] : starts[batch + 1]]
+        )
+
+    return tf.data.Dataset.range(first_epoch, np.iinfo(np.int64).max), epoch_rows
 
 
-def _shuffle_within_groups(order: tf.Tensor, groups: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    noise = tf.random.stateless_uniform(
-        tf.shape(order), seed, minval=0, maxval=1 << 31, dtype=tf.int64, alg="philox"
-    )
-    return tf.gather(order, tf.argsort(groups * (1 << 31) + noise, stable=True))
+def _endless_rows(
+    encoded: EncodedPairs, batch_tokens: int, seed: int, start_step: int
+) -> tf.data.Dataset:
+    epochs, epoch_rows = training_rows(encoded, batch_tokens, seed, start_step)
+    rows = epochs.flat_map(epoch_rows)
+    return rows.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
 
-def _random_order(count: int, seed: tf.Tensor) -> tf.Tensor:
-    noise = tf.random.stateless_uniform(
-        (count,), seed, minval=None, maxval=None, dtype=tf.int64, alg="philox"
-    )
-    return tf.argsort(noise, stable=True)
-
-
-def _gather_batches(rows: tf.data.Dataset, encoded: EncodedPairs) -> tf.data.Dataset:
+def _gather_batches(
+    rows: tf.data.Dataset, encoded: EncodedPairs, worker: tuple[int, int]
+) -> tf.data.Dataset:
     """Row numbers (B,) to padded batches, in parallel and in order."""
     with tf.device("CPU:0"):
-        source = _ragged(_surround(encoded.source, ends=(EOS_ID,)))
-        target = _ragged(_surround(encoded.target, begins=(BOS_ID,), ends=(EOS_ID,)))
-
-    def batch(
-        numbers: tf.Tensor,
-    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
-        source_ids = tf.gather(source, numbers).to_tensor(default_value=PAD_ID)  # [B, S]
-        both = tf.gather(target, numbers).to_tensor(default_value=PAD_ID)  # [B, T + 1]
-        labels = both[:, 1:]
-        is_label = labels != PAD_ID
-        # Where no label follows, the eos of a shorter row stands: the decoder never reads it.
-        target_ids = tf.where(is_label, both[:, :-1], PAD_ID)
-        inputs = {"source_ids": source_ids, "target_ids": target_ids}
-        return inputs, labels, tf.cast(is_label, tf.float32)
-
-    options = tf.data.Options()
-    options.deterministic = True
-    dataset = rows.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
-    return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
-
-
-def _surround(
-    ids: RaggedIds, begins: tuple[int, ...] = (), ends: tuple[int, ...] = ()
-) -> RaggedIds:
-    """The rows with fixed ids before and after each."""
-    offsets = ids.offsets + np.arange(len(ids.offsets)) * (len(begins) + len(ends))
-    values = np.empty(int(offsets[-1]), np.int32)
-    inner = np.ones(len(values), np.bool_)
-    for place, token in enumerate(begins):
-        values[offsets[:-1] + place] = token
-        inner[offsets[:-1] + place] = False
-    for place, token in enumerate(reversed(ends)):
-        values[offsets[1:] - 1 - place] = token
-        inner[offsets[1:] - 1 - place] = False
-    values[inner] = ids.values
-    return RaggedIds(values, offsets)
+        source = _ragged(source_rows(encoded.source))
+        target = _ragged(target_rows(encoded.target))
+    batches = rows.map(
+        lambda numbers: padded_batch(source, target, *worker_share(numbers, worker)),
+        num_parallel_calls=tf.data.AUTOTUNE,
+    )
+    return in_order(batches)
 
 
 def _ragged(ids: RaggedIds) -> tf.RaggedTensor:

@@ -19,8 +19,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def read_lines(path: PathLike) -> list[str]:
-    """Reads the lines of a UTF-8 file, plain or gzip (told by content, not by name).
+def iter_lines(path: PathLike) -> Iterator[str]:
+    """Yields the lines of a UTF-8 file, plain or gzip (told by content, not by name).
 
     Args:
         path: the file; a byte order mark at its start is dropped.
@@ -30,8 +30,7 @@ def read_lines(path: PathLike) -> list[str]:
         OSError: it cannot be read (a directory, no permission).
         ValueError: a line is not UTF-8 or the gzip data is broken; names file and line.
     """
-    lines = []
-    for number, raw in enumerate(_raw_lines(path), start=1):
+    for number, raw in enumerate(iter_raw_lines(path), start=1):
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -39,10 +38,14 @@ def read_lines(path: PathLike) -> list[str]:
                 f"{os.fspath(path)}, line {number}: not UTF-8 (byte {error.start + 1} is "
                 f"0x{raw[error.start]:02x}); convert the file to UTF-8"
             ) from error
-        lines.append(line.removesuffix("\n").removesuffix("\r"))
-    if lines:
-        lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-    return lines
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        yield line.removesuffix("\n").removesuffix("\r")
+
+
+def read_lines(path: PathLike) -> list[str]:
+    """Reads all that `iter_lines` yields."""
+    return list(iter_lines(path))
 
 
 def read_parallel(
@@ -60,26 +63,12 @@ def read_parallel(
         ValueError: unequal numbers of shards or of lines, broken text, or no line at all; names
             the files.
     """
-    sources, targets = as_paths(source_paths), as_paths(target_paths)
-    if len(sources) != len(targets):
-        raise ValueError(
-            f"source_paths and target_paths must name as many files, got {len(sources)} and "
-            f"{len(targets)}"
-        )
-    require_files([*sources, *targets])
+    sources, targets = parallel_paths(source_paths, target_paths)
     source: list[str] = []
     target: list[str] = []
     for source_path, target_path in zip(sources, targets, strict=True):
         source_lines, target_lines = read_lines(source_path), read_lines(target_path)
-        if len(source_lines) != len(target_lines):
-            shorter, line = min(
-                (source_path, len(source_lines)), (target_path, len(target_lines)), key=_count
-            )
-            raise ValueError(
-                f"{source_path} has {len(source_lines)} lines but {target_path} has "
-                f"{len(target_lines)}: {shorter} ends after line {line}; parallel files need as "
-                "many lines"
-            )
+        require_as_many_lines(source_path, len(source_lines), target_path, len(target_lines))
         source += source_lines
         target += target_lines
     origin = f"{', '.join(map(str, sources))} and {', '.join(map(str, targets))}"
@@ -96,6 +85,30 @@ def as_paths(paths: PathLike | Sequence[PathLike]) -> list[Path]:
     return [Path(path) for path in listed]
 
 
+def parallel_paths(
+    source_paths: PathLike | Sequence[PathLike], target_paths: PathLike | Sequence[PathLike]
+) -> tuple[list[Path], list[Path]]:
+    """Both sides as lists of existing files, as many on each; raises as `read_parallel` does."""
+    sources, targets = as_paths(source_paths), as_paths(target_paths)
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"source_paths and target_paths must name as many files, got {len(sources)} and "
+            f"{len(targets)}"
+        )
+    require_files([*sources, *targets])
+    return sources, targets
+
+
+def require_as_many_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> None:
+    """Raises `ValueError` where two parallel files differ in lines."""
+    if source_lines != target_lines:
+        shorter, line = min((source, source_lines), (target, target_lines), key=_count)
+        raise ValueError(
+            f"{source} has {source_lines} lines but {target} has {target_lines}: {shorter} ends "
+            f"after line {line}; parallel files need as many lines"
+        )
+
+
 def require_files(paths: Sequence[Path]) -> None:
     """Raises one `FileNotFoundError` that names every missing file."""
     missing = [str(path) for path in paths if not path.exists()]
@@ -107,7 +120,7 @@ def _count(named: tuple[Path, int]) -> int:
     return named[1]
 
 
-def _raw_lines(path: PathLike) -> Iterator[bytes]:
+def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
     """The lines as bytes, line feeds kept; what goes wrong names the file and the line."""
     number = 0
     try:

@@ -3,10 +3,10 @@
 No quoting: a tab always parts two columns and a line feed always ends a line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from keras_transformer.data.corpus import Pairs
-from keras_transformer.data.files import PathLike, as_paths, read_lines, require_files
+from keras_transformer.data.files import PathLike, as_paths, iter_lines, require_files
 
 
 def read_tsv(
@@ -25,6 +25,18 @@ def read_tsv(
         ValueError: the columns are the same or negative, a line has not as many columns as the
             first line of its file, or too few (names file and line), or there is no line at all.
     """
+    pairs = list(iter_tsv(paths, source_column, target_column))
+    origin = ", ".join(map(str, as_paths(paths)))
+    if not pairs:
+        raise ValueError(f"the corpus is empty: no line in {origin}")
+    source, target = zip(*pairs, strict=True)
+    return Pairs(source, target, origin)
+
+
+def iter_tsv(
+    paths: PathLike | Sequence[PathLike], source_column: int = 0, target_column: int = 1
+) -> Iterator[tuple[str, str]]:
+    """Yields the pairs that `read_tsv` reads, one at a time; arguments and errors are the same."""
     if min(source_column, target_column) < 0 or source_column == target_column:
         raise ValueError(
             "source_column and target_column must be two different numbers from 0, got "
@@ -32,11 +44,9 @@ def read_tsv(
         )
     files = as_paths(paths)
     require_files(files)
-    source: list[str] = []
-    target: list[str] = []
     for path in files:
         expected: int | None = None
-        for number, line in enumerate(read_lines(path), start=1):
+        for number, line in enumerate(iter_lines(path), start=1):
             columns = line.split("\t")
             if len(columns) <= max(source_column, target_column):
                 raise ValueError(
@@ -51,9 +61,4 @@ def read_tsv(
                     f"{path}, line {number}: expected {expected} columns as in line 1, got "
                     f"{len(columns)}; a tab inside a sentence must become a space"
                 )
-            source.append(columns[source_column])
-            target.append(columns[target_column])
-    origin = ", ".join(map(str, files))
-    if not source:
-        raise ValueError(f"the corpus is empty: no line in {origin}")
-    return Pairs(source, target, origin)
+            yield columns[source_column], columns[target_column]

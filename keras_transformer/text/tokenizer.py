@@ -117,6 +117,25 @@ class Tokenizer:
                 _check_text("texts", number, text)
             raise error
 
+    def sample(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
+        """Ids of a segmentation of each text drawn at random, without bos and eos.
+
+        Args:
+            texts: Strings.
+            alpha: For a unigram model the exponent of a segmentation's probability (Kudo 2018):
+                the lower, the more varied. For BPE the probability that a merge is left out
+                (Provilkov et al. 2020).
+            seed: Non-negative; the same seed and texts give the same ids.
+        """
+        # One text a call: a list would be shared among threads, each with its own random numbers.
+        sentencepiece.set_random_generator_seed(1 + seed % (2**32 - 2))
+        return [
+            self._processor.encode(
+                text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
+            )
+            for text in texts
+        ]
+
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids; pad, unk, bos and eos are dropped.
 
@@ -147,12 +166,12 @@ def train_tokenizer(
     model_type: ModelType = "unigram",
     *,
     byte_fallback: bool | None = None,
+    max_sentences: int = _MAX_TRAINING_SENTENCES,
 ) -> Tokenizer:
     """Trains a SentencePiece model; the same sentences always give the same model.
 
     Texts are normalized with `nmt_nfkc` (NFKC, white space joined), every character of the
-    corpus is kept (coverage 1.0), and the special ids are pad 0, unk 1, bos 2, eos 3. More than
-    5,000,000 sentences are sampled down to that number.
+    corpus is kept (coverage 1.0), and the special ids are pad 0, unk 1, bos 2, eos 3.
 
     Args:
         sentences: the training texts, one sentence each; consumed once, not held in Python.
@@ -160,6 +179,7 @@ def train_tokenizer(
         model_type: "unigram" (Kudo 2018) or "bpe" (Sennrich et al. 2016).
         byte_fallback: spell characters that the corpus lacks as bytes, so that unk never occurs;
             takes 256 ids. None: on from a `vocab_size` of 1,024.
+        max_sentences: more sentences than this are sampled down to it, always the same ones.
 
     Returns:
         The tokenizer that reads the new model.
@@ -188,7 +208,7 @@ def train_tokenizer(
             model_type=model_type,
             byte_fallback=byte_fallback,
             character_coverage=1.0,
-            input_sentence_size=_MAX_TRAINING_SENTENCES,
+            input_sentence_size=max_sentences,
             max_sentence_length=_MAX_SENTENCE_BYTES,
             # Sums of expected counts depend on how sentences are split among threads.
             num_threads=4,

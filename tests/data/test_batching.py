@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.data.batching import (
+    batch_pairs,
     batches_per_epoch,
     evaluation_batches,
     padding_fraction,
@@ -203,3 +204,55 @@ def test_a_pair_longer_than_a_batch_names_the_option_and_the_pair():
 def test_a_negative_start_is_refused():
     with pytest.raises(ValueError, match="start_step must be at least 0, got -1"):
         training_batches(MANY, 512, seed=0, start_step=-1)
+
+
+@PROPERTY
+@given(encoded=PAIRS, batch_tokens=BUDGETS, seed=st.integers(0, 5), count=st.integers(2, 4))
+def test_the_workers_shares_are_together_the_whole_batch(encoded, batch_tokens, seed, count):
+    whole = batches(training_batches(encoded, batch_tokens, seed), 5)
+    shares = [
+        batches(training_batches(encoded, batch_tokens, seed, worker=(index, count)), 5)
+        for index in range(count)
+    ]
+    for step, batch in enumerate(whole):
+        parts = [share[step] for share in shares]
+        assert all(len(labels) > 0 for _, labels, _ in parts)
+        counted = [
+            row
+            for part in parts
+            for row, weights in zip(rows(part), part[2], strict=True)
+            if weights.any()
+        ]
+        assert sorted(counted) == sorted(rows(batch))
+        assert sum(part[2].sum() for part in parts) == batch[2].sum()
+
+
+@PROPERTY
+@given(encoded=PAIRS, batch_tokens=BUDGETS, seed=st.integers(0, 5), step=st.integers(0, 40))
+def test_the_lines_of_a_batch_are_told(encoded, batch_tokens, seed, step):
+    [(inputs, _, _)] = batches(training_batches(encoded, batch_tokens, seed, step), 1)
+    numbers = batch_pairs(encoded, batch_tokens, seed, step).tolist()
+    expected = [[*encoded.source[number], 3] for number in numbers]
+    assert [row[row != 0].tolist() for row in inputs["source_ids"]] == expected
+    shares = [batch_pairs(encoded, batch_tokens, seed, step, (index, 2)) for index in range(2)]
+    assert sorted(np.concatenate(shares).tolist()) == sorted(numbers)
+
+
+def test_the_lines_of_a_batch_count_pairs_that_were_dropped():
+    encoded = EncodedPairs.from_ids([[], [4], []], [[4], [5], [6]])
+    assert batch_pairs(encoded, 100, seed=0, step=0).tolist() == [1]
+
+
+@pytest.mark.parametrize("worker", [(2, 2), (-1, 2), (0, 0)])
+def test_a_worker_that_is_none_is_refused(worker):
+    for use in (training_batches, batch_pairs):
+        with pytest.raises(ValueError, match=r"worker must be \(index, count\) .*, got"):
+            use(MANY, 512, 0, 0, worker)
+
+
+@pytest.mark.parametrize(
+    "use", [batches_per_epoch, evaluation_batches, lambda *a: training_batches(*a, seed=0)]
+)
+def test_what_is_not_encoded_is_refused(use):
+    with pytest.raises(TypeError, match="pairs must be EncodedPairs or ShardedPairs, got list"):
+        use([["a", "b"]], 512)
