@@ -13,16 +13,18 @@ from types import ModuleType
 from keras_transformer import __version__
 
 COMMANDS = {
+    "prepare": "tokenize a corpus once, for training that streams it from disk",
     "train": "train a model on parallel text",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
     "serve": "answer over REST and gRPC, as TensorFlow Serving does",
     "evaluate": "translate a test set and score it with BLEU and chrF",
+    "plot": "draw learning curves, attention, masks, positions or a corpus",
 }
 DEBUG_VARIABLE = "KERAS_TRANSFORMER_DEBUG"
 _CLI_PACKAGES = ("jsonargparse", "docstring_parser", "yaml", "tqdm")
 # Kinds of error that our own checks raise: their text is meant for the user as it stands.
-_EXPECTED = (ValueError, TypeError, OSError, ImportError)
+_EXPECTED = (ValueError, TypeError, OSError, ImportError, FloatingPointError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

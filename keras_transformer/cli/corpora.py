@@ -1,10 +1,15 @@
-"""From the data flags to a corpus: the demo grammar, parallel files, TSV or a TFDS data set."""
+"""From the data flags to a corpus: the demo grammar, parallel files, TSV, a TFDS data set, or
+shards that `prepare` wrote.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from keras_transformer.data.corpus import Corpus
+
+if TYPE_CHECKING:
+    from keras_transformer.data.prepared import PreparedCorpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,8 +17,8 @@ class DataOptions:
     """Which sentence pairs to train on.
 
     Args:
-        data: Kind of data: the built-in English-Spanish "demo", parallel text "files", "tsv" files
-            or a "tfds" translation data set.
+        data: Kind of data: the built-in English-Spanish "demo", parallel text "files", "tsv" files,
+            a "tfds" translation data set, or what `keras-transformer prepare` wrote ("prepared").
         train_source: Source text, one sentence a line, plain or .gz, one or many files (files).
         train_target: Target text, line by line with the source, as many files (files).
         valid_source: Source text for validation (files).
@@ -25,10 +30,11 @@ class DataOptions:
         tfds_name: Name of the data set, such as ted_hrlr_translate/pt_to_en (tfds).
         tfds_dir: Where TensorFlow Datasets keeps its data; its own default where not given (tfds).
         tfds_download: Download the data set where it is not on disk yet (tfds).
+        prepared: Directory that `keras-transformer prepare` wrote (prepared).
         demo_size: Number of generated sentence pairs (demo).
     """
 
-    data: Literal["demo", "files", "tsv", "tfds"] = "demo"
+    data: Literal["demo", "files", "tsv", "tfds", "prepared"] = "demo"
     train_source: list[Path] = field(default_factory=list)
     train_target: list[Path] = field(default_factory=list)
     valid_source: list[Path] = field(default_factory=list)
@@ -40,6 +46,7 @@ class DataOptions:
     tfds_name: str | None = None
     tfds_dir: Path | None = None
     tfds_download: bool = False
+    prepared: Path | None = None
     demo_size: int = 40_000
 
     def __post_init__(self) -> None:
@@ -48,6 +55,7 @@ class DataOptions:
             "files": ("train_source", "train_target"),
             "tsv": ("train_tsv",),
             "tfds": ("tfds_name",),
+            "prepared": ("prepared",),
         }
         for name in needed[self.data]:
             if not getattr(self, name):
@@ -68,6 +76,7 @@ class DataOptions:
             "tfds_name": "tfds",
             "tfds_dir": "tfds",
             "tfds_download": "tfds",
+            "prepared": "prepared",
         }
         for name, owner in owners.items():
             if getattr(self, name) and owner != self.data:
@@ -76,13 +85,25 @@ class DataOptions:
                 )
 
 
+def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
+    """Opens a prepared corpus, or reads what `read_corpus` reads; raises what that raises."""
+    if options.data == "prepared" and options.prepared:
+        from keras_transformer.data.prepared import PreparedCorpus
+
+        return PreparedCorpus.load(options.prepared)
+    return read_corpus(options)
+
+
 def read_corpus(options: DataOptions) -> Corpus:
     """Reads or generates the pairs that the options name.
 
     Raises:
         FileNotFoundError: A file is missing.
-        ValueError: A file's content is not usable; the message names file and line.
+        ValueError: A file's content is not usable (the message names file and line), or the corpus
+            is prepared and holds no text.
     """
+    if options.data == "prepared":
+        raise ValueError("a prepared corpus holds ids, no text: name the text it was made from.")
     if options.data == "demo":
         from keras_transformer.data.demo import demo_corpus
 

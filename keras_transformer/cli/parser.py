@@ -48,12 +48,20 @@ class CommandParser:
             "--config", action="config", metavar="YAML", help="Read options from this YAML file."
         )
 
-    def add_positional(self, name: str, help_text: str) -> None:
-        """Adds one required path that stands without a flag, such as the model directory."""
-        self._types[name] = Path
+    def add_positional(self, name: str, help_text: str, *, many: bool = False) -> None:
+        """Adds a required path that stands without a flag, such as the model directory.
+
+        Args:
+            name: Its key.
+            help_text: Its line in the help.
+            many: Whether it may stand several times; its value is then a list.
+        """
+        self._types[name] = list[Path] if many else Path
         self._positionals.add(name)
-        self._parser.usage = f"%(prog)s {name} [options]"
-        self._parser.add_argument(name, type=Path, metavar=name, help=help_text)
+        self._parser.usage = f"%(prog)s {name}{f' [{name} ...]' if many else ''} [options]"
+        self._parser.add_argument(
+            name, type=Path, metavar=name, help=help_text, nargs="+" if many else None
+        )
 
     def add_fields(
         self,

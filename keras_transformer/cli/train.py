@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from keras_transformer.cli.corpora import DataOptions, read_corpus
+from keras_transformer.cli.corpora import DataOptions, open_corpus
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.config import TransformerConfig
@@ -48,13 +48,18 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     data, run = read_fields(given, DataOptions), read_fields(given, RunOptions)
+    if data.data == "prepared":
+        _refuse_vocabulary(run)
     is_demo = data.data == "demo"
     for name, demo_default in _DEMO_TRAINING.items():
         if given[name] is None:
             given[name] = demo_default if is_demo else getattr(TrainOptions, name)
     options = read_fields(given, TrainOptions)
     default_vocab_size = _DEMO_VOCAB_SIZE if is_demo else _VOCAB_SIZE
-    corpus = read_corpus(data)
+    if options.strategy:
+        # Before the corpus is read: TensorFlow joins a cluster first or not at all.
+        load_training().open_replicas(options.strategy)
+    corpus = open_corpus(data)
     model = load_training().train(
         corpus,
         run.output,
@@ -68,6 +73,15 @@ def main(arguments: Sequence[str]) -> int:
     )
     print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
     return 0
+
+
+def _refuse_vocabulary(run: RunOptions) -> None:
+    for name in ("vocab_size", "tokenizer_type", "joint_vocabulary"):
+        if getattr(run, name) != getattr(RunOptions, name):
+            raise ValueError(
+                f"--{name.replace('_', '-')} was decided when the corpus was prepared: leave it "
+                "out, or prepare the corpus again."
+            )
 
 
 def build_parser() -> CommandParser:

@@ -68,6 +68,7 @@ def test_every_flag_reaches_the_run(run_cli, calls, files) -> None:
     words = (
         "--epochs 3 --max-steps 7 --batch-tokens 512 --learning-rate 0.001 --warmup-steps 9 "
         "--label-smoothing 0 --clip-norm 1 --seed 5 --dtype-policy mixed_bfloat16 "
+        "--patience 4 --final-model best --average-checkpoints 3 --deterministic "
         "--preset base --vocab-size 99 --tokenizer-type bpe --no-joint-vocabulary --resume "
         "--model.dropout 0.2 --model.norm pre --model.num-heads 2"
     ).split()
@@ -85,6 +86,10 @@ def test_every_flag_reaches_the_run(run_cli, calls, files) -> None:
         clip_norm=1.0,
         seed=5,
         dtype_policy="mixed_bfloat16",
+        patience=4,
+        final_model="best",
+        average_checkpoints=3,
+        deterministic=True,
     )
     assert call["overrides"] == {"dropout": 0.2, "norm": "pre", "num_heads": 2}
     assert (call["preset"], call["vocab_size"], call["tokenizer_type"]) == ("base", 99, "bpe")

@@ -1,0 +1,246 @@
+"""`keras-transformer plot`: runs, models and corpora become pictures, PNG or SVG."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from keras_transformer.cli.artefact import load_run
+from keras_transformer.cli.corpora import DataOptions, read_corpus
+from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keras_transformer.plotting.sentences import SeenPair
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions:
+    """Where the picture goes.
+
+    Args:
+        output: File to write, .png or .svg.
+    """
+
+    output: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionOptions:
+    """Which position vectors are drawn.
+
+    Args:
+        length: Number of positions.
+        model_dim: Width of a vector.
+    """
+
+    length: int = 100
+    model_dim: int = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskOptions:
+    """The row of a batch whose masks are drawn.
+
+    Args:
+        tokens: Real tokens.
+        padding: Places of padding behind them.
+    """
+
+    tokens: int = 6
+    padding: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOptions:
+    """The sentence pair that the model reads.
+
+    Args:
+        source: Sentence in the source language.
+        target: Its translation; the model's own, by greedy search, where not given.
+    """
+
+    source: str
+    target: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadOptions:
+    """Which attention is drawn.
+
+    Args:
+        part: Self-attention of the "encoder" or the "decoder", or the decoder's attention to the
+            source ("cross").
+    """
+
+    part: Literal["encoder", "decoder", "cross"] = "cross"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions:
+    """How the sentences are cut into tokens and batches.
+
+    Args:
+        run: Training run whose vocabulary to use; one is trained on the corpus where not given.
+        vocab_size: Pieces of that vocabulary, joint for both languages.
+        max_length: Longest sentence in tokens; longer pairs are left out.
+        batch_tokens: Most padded tokens of one side in a batch.
+    """
+
+    run: Path | None = None
+    vocab_size: int = 8000
+    max_length: int = 256
+    batch_tokens: int = 1024
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    given = build_parser().parse(arguments)
+    output = read_fields(given, PictureOptions).output
+    from keras_transformer.plotting.style import check_format, save_picture
+
+    check_format(output)
+    save_picture(KINDS[arguments[0]].draw(given), output)
+    print(f"picture: {output}")
+    return 0
+
+
+class PlotParser:
+    """Reads the kind of picture, then the options of that kind."""
+
+    def parse(self, arguments: Sequence[str]) -> Any:
+        """Returns the options.
+
+        Raises:
+            UsageError: The kind or one of its options cannot be understood.
+        """
+        name, *rest = arguments or [""]
+        if name not in KINDS:
+            close = get_close_matches(name, KINDS, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(f"unknown picture {name!r}, expected one of {', '.join(KINDS)}{hint}")
+        kind = KINDS[name]
+        parser = CommandParser(f"plot {name}", f"Draw {kind.summary}.")
+        if kind.reads:
+            parser.add_positional("run", "Training run.", many=kind.reads == "runs")
+        parser.add_fields(PictureOptions, title="picture")
+        for options in kind.options:
+            parser.add_fields(options)
+        return parser.parse(rest)
+
+
+def build_parser() -> PlotParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    return PlotParser()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of picture.
+
+    Attributes:
+        summary: What it shows.
+        draw: Makes the figure of the options given.
+        options: What can be chosen.
+        reads: Positional arguments: one "run", several "runs", or none.
+    """
+
+    summary: str
+    draw: Callable[[Any], "Figure"]
+    options: tuple[type, ...] = ()
+    reads: Literal["run", "runs"] | None = None
+
+
+def _draw_curves(given: Any) -> "Figure":
+    from keras_transformer.plotting.curves import learning_curves
+
+    return learning_curves(given.run)
+
+
+def _draw_positions(given: Any) -> "Figure":
+    load_training()
+    from keras_transformer.plotting.positions import position_curves
+
+    options = read_fields(given, PositionOptions)
+    return position_curves(options.length, options.model_dim)
+
+
+def _draw_masks(given: Any) -> "Figure":
+    load_training()
+    from keras_transformer.plotting.masks import masks
+
+    options = read_fields(given, MaskOptions)
+    return masks(options.tokens, options.padding)
+
+
+def _draw_attention(given: Any) -> "Figure":
+    pair = _see_pair(given)
+    from keras_transformer.plotting.attention import attention_heads
+
+    return attention_heads(pair, read_fields(given, HeadOptions).part)
+
+
+def _draw_alignment(given: Any) -> "Figure":
+    pair = _see_pair(given)
+    from keras_transformer.plotting.alignment import alignment
+
+    return alignment(pair)
+
+
+def _see_pair(given: Any) -> "SeenPair":
+    options = read_fields(given, PairOptions)
+    run = load_run(given.run)
+    from keras_transformer.plotting.sentences import see_pair
+
+    return see_pair(*run, options.source, options.target)
+
+
+def _draw_corpus(given: Any) -> "Figure":
+    options, pairs = read_fields(given, BatchOptions), read_corpus(read_fields(given, DataOptions))
+    load_training()
+    from keras_transformer.data.encoding import encode_pairs
+    from keras_transformer.plotting.corpus import corpus_lengths
+    from keras_transformer.text.tokenizer import train_tokenizer
+    from keras_transformer.training.run_directory import RunDirectory
+
+    if options.run is not None:
+        tokenizers = RunDirectory(options.run).load_tokenizers()
+    else:
+        sentences = [*pairs.train.source, *pairs.train.target]
+        tokenizers = (train_tokenizer(sentences, options.vocab_size),) * 2
+    encoded = encode_pairs(pairs.train, *tokenizers, options.max_length)
+    return corpus_lengths(encoded, options.batch_tokens, pairs.train.origin)
+
+
+def _overview() -> str:
+    width = max(map(len, KINDS))
+    kinds = "\n".join(f"  {name:<{width}}  {kind.summary}" for name, kind in KINDS.items())
+    return (
+        "usage: keras-transformer plot PICTURE [options]\n\n"
+        f"pictures:\n{kinds}\n\n"
+        "keras-transformer plot PICTURE --help shows the options of one."
+    )
+
+
+KINDS = {
+    "curves": Kind("the learning curves of one or several runs", _draw_curves, reads="runs"),
+    "attention": Kind(
+        "attention by layer and head for a sentence pair",
+        _draw_attention,
+        (PairOptions, HeadOptions),
+        reads="run",
+    ),
+    "alignment": Kind(
+        "which source tokens a translation comes from", _draw_alignment, (PairOptions,), reads="run"
+    ),
+    "positions": Kind("the sinusoidal position vectors", _draw_positions, (PositionOptions,)),
+    "masks": Kind("the masks of attention", _draw_masks, (MaskOptions,)),
+    "corpus": Kind("lengths and padding of a corpus", _draw_corpus, (BatchOptions, DataOptions)),
+}

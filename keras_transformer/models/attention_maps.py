@@ -1,0 +1,61 @@
+"""Where every head of every layer looks: a model and the ids of a batch come in, attention weights
+leave.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.layers.masks import attention_mask, padding_mask
+from keras_transformer.models.transformer import Transformer
+
+Tensor = Any
+Weights = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class AttentionMaps:
+    """Attention weights; each row sums to 1 and is 0 on padding and, in the decoder, on the future.
+
+    Attributes:
+        encoder: float32 `(layers, batch, heads, source_length, source_length)`.
+        decoder: float32 `(layers, batch, heads, target_length, target_length)`.
+        cross: float32 `(layers, batch, heads, target_length, source_length)`.
+    """
+
+    encoder: Weights
+    decoder: Weights
+    cross: Weights
+
+
+def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -> AttentionMaps:
+    """Runs a model, without dropout, and keeps what its heads look at.
+
+    Args:
+        model: Any Transformer.
+        source_ids: int32 `(batch, source_length)`, each row ended by eos, then padded.
+        target_ids: int32 `(batch, target_length)`, each row begun by bos, then padded.
+    """
+    source_keep, keep = padding_mask(source_ids), padding_mask(target_ids)
+    source_mask, mask = attention_mask(source_keep), attention_mask(keep, causal=True)
+    parts = model._parts
+    states = parts["source_tokens"](source_ids) + parts["source_positions"](source_keep)
+    encoder, decoder, cross = [], [], []
+    for block in parts["encoder"].blocks:
+        inputs = block.attention_residual.enter(states)
+        encoder.append(block.attention(inputs, keep_mask=source_mask, return_weights=True)[1])
+        states = block(states, source_mask)
+    states = parts["target_tokens"](target_ids) + parts["target_positions"](keep)
+    for block, keys_values in zip(parts["decoder"].blocks, model.encode(source_ids), strict=True):
+        inputs = block.self_attention_residual.enter(states)
+        decoder.append(block.self_attention(inputs, keep_mask=mask, return_weights=True)[1])
+        states, weights = block.align(states, mask, source_mask, keys_values)
+        cross.append(weights)
+    return AttentionMaps(*(_stack(maps) for maps in (encoder, decoder, cross)))
+
+
+def _stack(maps: list[Tensor]) -> Weights:
+    # bfloat16 is no type of NumPy's own.
+    return np.stack([np.asarray(weights).astype(np.float32) for weights in maps])

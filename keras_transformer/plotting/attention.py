@@ -1,0 +1,51 @@
+"""Attention by layer and head: the weights of a sentence pair become a picture for each head."""
+
+from typing import Literal, get_args
+
+from matplotlib.figure import Figure
+
+from keras_transformer.plotting.sentences import SeenPair
+from keras_transformer.plotting.style import draw_weights, label_tokens, new_figure, styled
+
+Part = Literal["encoder", "decoder", "cross"]
+_INCHES_PER_TOKEN = 0.15
+_TITLES = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "cross": "Attention of the decoder to the source",
+}
+
+
+@styled
+def attention_heads(pair: SeenPair, part: Part) -> Figure:
+    """Draws the weights of one kind of attention, a row of pictures a layer, a column a head.
+
+    Args:
+        pair: Tokens and weights.
+        part: "encoder" (self-attention), "decoder" (self-attention) or "cross" (the decoder's
+            attention to the source).
+
+    Raises:
+        ValueError: There is no such part.
+    """
+    if part not in _TITLES:
+        raise ValueError(f"part must be one of {', '.join(get_args(Part))}, got {part!r}.")
+    weights = getattr(pair.maps, part)[:, 0]  # [L, H, queries, keys]
+    rows = pair.source if part == "encoder" else pair.written
+    columns = pair.read if part == "decoder" else pair.source
+    layers, heads, _, _ = weights.shape
+    cell = [max(1.5, _INCHES_PER_TOKEN * len(tokens)) for tokens in (columns, rows)]
+    figure = new_figure(heads * cell[0] + 2.2, layers * (cell[1] + 0.25) + 1.3)
+    grid = figure.subplots(layers, heads, squeeze=False)
+    for layer in range(layers):
+        for head in range(heads):
+            axes = grid[layer, head]
+            image = draw_weights(axes, weights[layer, head], highest=1)
+            is_left, is_bottom = head == 0, layer == layers - 1
+            label_tokens(axes, rows if is_left else (), columns if is_bottom else ())
+            axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8)
+    figure.suptitle(_TITLES[part])
+    figure.supylabel("token that looks" if part == "encoder" else "token being written")
+    figure.supxlabel("token read" if part == "decoder" else "source token")
+    figure.colorbar(image, ax=grid, label="attention weight (each row sums to 1)", shrink=0.6)
+    return figure

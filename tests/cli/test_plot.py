@@ -1,0 +1,140 @@
+"""`keras-transformer plot`: each kind of picture from the command line, and its errors."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+from keras_transformer.cli.plot import KINDS, build_parser
+
+PARTS = {"curves": ["runs/a"], "attention": ["runs/a", "--source", "x"]}
+PARTS["alignment"] = PARTS["attention"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a few updates, with records, tokenizers and a model."""
+    from keras_transformer.data.corpus import Corpus, Pairs
+    from keras_transformer.training.options import TrainOptions
+    from keras_transformer.training.run import train
+
+    pairs = Pairs(["ab ba", "ba cab", "cab ab"] * 2, ["ba ab", "cab ba", "ab cab"] * 2, "words")
+    directory = tmp_path_factory.mktemp("run")
+    sizes = {"model_dim": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    options = TrainOptions(epochs=2, batch_tokens=48)
+    train(Corpus(pairs), directory, vocab_size=11, overrides=sizes, options=options)
+    return directory
+
+
+def is_png(path: Path) -> bool:
+    return matplotlib.image.imread(path).ndim == 3
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
+def test_help_lists_every_kind_of_picture(run_cli, arguments: list[str]) -> None:
+    result = run_cli("plot", *arguments)
+    assert (result.code, result.err) == (0, "")
+    assert all(f"\n  {kind}" in result.out for kind in KINDS)
+
+
+def test_without_a_kind_the_overview_goes_to_stderr(run_cli) -> None:
+    result = run_cli("plot")
+    assert (result.code, result.out) == (2, "")
+    assert "usage: keras-transformer plot PICTURE" in result.err
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_each_kind_explains_its_options(run_cli, kind: str) -> None:
+    result = run_cli("plot", kind, "--help")
+    assert (result.code, result.err) == (0, "")
+    assert "--output PATH" in result.out and "--config" in result.out
+
+
+def test_an_unknown_kind_is_named_with_its_neighbour(run_cli) -> None:
+    result = run_cli("plot", "mask", "--output", "a.png")
+    assert result.code == 2 and result.err.count("\n") == 1
+    assert "unknown picture 'mask'" in result.err and "did you mean 'masks'?" in result.err
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_missing_output_is_one_line(run_cli, kind: str) -> None:
+    result = run_cli("plot", kind, *PARTS.get(kind, []))
+    assert result.code == 2 and result.err.count("\n") == 1
+    assert "missing: --output" in result.err
+
+
+def test_another_format_is_refused_before_any_work(run_cli, tmp_path: Path) -> None:
+    result = run_cli("plot", "curves", "no run", "--output", tmp_path / "a.jpg")
+    assert result.code == 1 and result.err.count("\n") == 1
+    assert "must end in .png or .svg" in result.err
+
+
+def test_several_runs_are_read(run: Path) -> None:
+    given = build_parser().parse(["curves", str(run), "other", "--output", "a.png"])
+    assert given.run == [run, Path("other")]
+
+
+def test_curves_of_two_runs(run_cli, run: Path, tmp_path: Path) -> None:
+    output = tmp_path / "curves.png"
+    result = run_cli("plot", "curves", run, run, "--output", output)
+    assert (result.code, result.out) == (0, f"picture: {output}\n")
+    assert is_png(output)
+
+
+@pytest.mark.parametrize("kind", ["attention", "alignment"])
+@pytest.mark.parametrize("target", [["--target", "ba"], []], ids=["given", "translated"])
+def test_attention_of_a_sentence_pair(
+    run_cli, run: Path, tmp_path: Path, kind: str, target: list[str]
+) -> None:
+    output = tmp_path / "attention.png"
+    result = run_cli("plot", kind, run, "--source", "ab cab", *target, "--output", output)
+    assert (result.code, is_png(output)) == (0, True)
+
+
+@pytest.mark.parametrize("kind", ["masks", "positions"])
+def test_pictures_that_need_no_run(run_cli, tmp_path: Path, kind: str) -> None:
+    assert run_cli("plot", kind, "--output", tmp_path / "a.svg").code == 0
+    assert (tmp_path / "a.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_corpus_with_the_vocabulary_of_a_run_or_its_own(
+    run_cli, run: Path, tmp_path: Path, own: bool
+) -> None:
+    source, target, output = tmp_path / "s", tmp_path / "t", tmp_path / "corpus.png"
+    source.write_text("ab ba\nba cab\ncab ab\n")
+    target.write_text("ba ab\ncab ba\nab cab\n")
+    files = ["--data", "files", "--train-source", source, "--train-target", target]
+    vocabulary = ["--vocab-size", 11] if own else ["--run", run]
+    result = run_cli("plot", "corpus", *files, *vocabulary, "--output", output)
+    assert (result.code, is_png(output)) == (0, True)
+
+
+def test_prepared_shards_are_refused(run_cli, tmp_path: Path) -> None:
+    data = ["--data", "prepared", "--prepared", tmp_path]
+    result = run_cli("plot", "corpus", *data, "--output", tmp_path / "a.png")
+    assert result.code == 1 and "a prepared corpus holds ids, no text" in result.err
+
+
+def test_a_directory_that_is_no_run_is_named(run_cli, tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text(json.dumps({"history": {}}))
+    output = tmp_path / "a.png"
+    result = run_cli("plot", "curves", tmp_path, "--output", output)
+    assert result.code == 1 and "holds no round yet" in result.err
+    assert not output.exists()
+
+
+def test_curves_need_no_tensorflow(run: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from keras_transformer.cli import main\n"
+        "code = main(['plot', 'curves', *sys.argv[1:]])\n"
+        "print(code, 'tensorflow' in sys.modules)"
+    )
+    given = [str(run), "--output", str(tmp_path / "a.png")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *given], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "0 False"
