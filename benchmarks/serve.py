@@ -12,6 +12,7 @@ status 1 where a request was lost or answered wrongly.
 import argparse
 import itertools
 import json
+import random
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -74,7 +75,9 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
 
 
 def read_sentences(paths: Sequence[Path], least: int) -> list[str]:
-    """Reads the files' lines, each sentence once and no empty one.
+    """Reads the files' lines in a fixed random order, each sentence once and no empty one.
+
+    A turn may end before all have been sent: whatever has, is then as long as the rest.
 
     Raises:
         ValueError: There are fewer than `least`: each client needs one of its own.
@@ -86,6 +89,7 @@ def read_sentences(paths: Sequence[Path], least: int) -> list[str]:
             f"{', '.join(map(str, paths))} holds {len(sentences)} different sentences, but each of "
             f"{least} clients needs one of its own: give more sentences."
         )
+    random.Random(0).shuffle(sentences)
     return sentences
 
 

@@ -16,9 +16,10 @@ ORDER = (
     ("data",),
     ("layers",),
     ("models",),
-    ("training",),
     ("decoding",),
     ("evaluation",),
+    ("training",),
+    ("plotting",),
     ("cli",),
 )
 LEVEL = {part: level for level, parts in enumerate(ORDER) for part in parts}
@@ -141,8 +142,8 @@ def test_imports_point_one_way(path: Path) -> None:
         ("keras_transformer.text.tokenizer", "from keras_transformer.data import files"),
         ("keras_transformer.text.tokenizer", "from ..data.files import read_lines"),
         (
-            "keras_transformer.training.run",
-            "def f():\n    import keras_transformer.decoding.search",
+            "keras_transformer.decoding.search",
+            "def f():\n    import keras_transformer.training.run",
         ),
         ("keras_transformer.config", "from keras_transformer.special_ids import PAD_ID"),
         ("keras_transformer.training.run", "from keras_transformer import Tokenizer"),

@@ -1,6 +1,5 @@
-"""What happens between updates: checkpoints, the end at a given step, the learning rate in logs."""
+"""What happens between updates: the end, the learning rate in logs, the record, checkpoints."""
 
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,26 +9,44 @@ from keras_transformer.training.checkpoints import (
     prune_checkpoints,
     save_checkpoint,
 )
+from keras_transformer.training.history import History
+from keras_transformer.training.run_directory import RunDirectory
+
+# A checkpoint that turns out damaged needs one before it.
+_FEWEST_CHECKPOINTS = 2
 
 
-class Checkpoints(keras.callbacks.Callback):
-    """Saves the full training state after every round of `fit`, and keeps the newest ones.
+class RoundEnd(keras.callbacks.Callback):
+    """Ends a round of `fit`: its figures go into the record, then the state into a checkpoint.
+
+    A kill between the two leaves a round too many in the record, which resuming drops.
 
     Args:
-        directory: Where the checkpoints go.
-        keep: How many to keep.
+        run: Where both go.
+        history: The rounds so far; the new ones are added.
+        record: What `training.json` holds beside the history.
+        keep: How many of the newest checkpoints to keep; the best one stays besides.
     """
 
-    def __init__(self, directory: Path, keep: int) -> None:
+    def __init__(
+        self, run: RunDirectory, history: History, record: dict[str, Any], keep: int
+    ) -> None:
         super().__init__()
-        self.directory = directory
-        self.keep = keep
+        self.run = run
+        self.history = history
+        self.record = record
+        self.keep = max(keep, _FEWEST_CHECKPOINTS)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Writes a checkpoint, named for the updates made."""
+        """Writes the record and a checkpoint named for the updates made."""
         step = int(self.model.optimizer.iterations)
-        save_checkpoint(self.model, checkpoint_path(self.directory, step))
-        prune_checkpoints(self.directory, self.keep)
+        self.history.append(step, {name: float(value) for name, value in (logs or {}).items()})
+        if not self.run.is_chief:
+            return
+        self.run.save_training(self.record, self.history, finished=False)
+        save_checkpoint(self.model, checkpoint_path(self.run.checkpoints, step))
+        best = self.history.best_step
+        prune_checkpoints(self.run.checkpoints, self.keep, also=() if best is None else (best,))
 
 
 class StopAtStep(keras.callbacks.Callback):
@@ -46,6 +63,29 @@ class StopAtStep(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Asks `fit` to stop once the step is reached."""
         if int(self.model.optimizer.iterations) >= self.step:
+            self.model.stop_training = True
+
+
+class StopWithoutGain(keras.callbacks.Callback):
+    """Ends training when the validation loss has not fallen for some rounds.
+
+    Args:
+        history: The rounds so far.
+        patience: How many rounds may pass after the best; infinite for any number.
+    """
+
+    def __init__(self, history: History, patience: float) -> None:
+        super().__init__()
+        self.history = history
+        self.patience = patience
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Asks `fit` to stop once the patience is over."""
+        if self.history.rounds_since_best >= self.patience:
+            print(
+                f"no lower validation loss for {self.patience} rounds: training ends; the best "
+                f"was after {self.history.best_step} updates"
+            )
             self.model.stop_training = True
 
 

@@ -1,17 +1,28 @@
 """Checkpoints of a run: all variables of model and optimizer in one file a step, written whole or
-not at all, read back exactly, and averaged.
+not at all, read back exactly, and averaged. `recovery.py` chooses among them.
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import keras
 import numpy as np
 
+from keras_transformer.training.whole_files import write_whole
+
 _NAME = re.compile(r"step_(\d{8})\.npz")
+# Behind the arrays stands the SHA-256 of all before it. The checksums inside of npz files are not
+# enough: a changed bit in their directory can hide whole arrays.
+_DIGEST_BYTES = 32
+_BLOCK = 1 << 20
+
+
+class DamagedCheckpointError(ValueError):
+    """A checkpoint's file is not what was written: cut short, changed or unreadable."""
 
 
 def checkpoint_path(directory: Path, step: int) -> Path:
@@ -38,23 +49,30 @@ def save_checkpoint(model: keras.Model, path: Path) -> None:
     """Writes every variable of the model (dropout seeds too) and of its optimizer.
 
     The file gets its name only when it is complete and on disk.
+
+    Raises:
+        FloatingPointError: A variable is not finite; nothing is written.
+        OSError: The file cannot be written, such as on a full disk; nothing of it is left.
     """
+    arrays = {name: np.asarray(variable) for name, variable in _variables(model).items()}
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise FloatingPointError(f"{name} holds NaN or Inf: {path} is not written.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    with partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, **_arrays(model))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    with write_whole(path, sum(array.nbytes for array in arrays.values())) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+        file.write(_digest(file, file.seek(0, os.SEEK_END)))
 
 
 def load_checkpoint(model: keras.Model, path: Path) -> None:
     """Puts a checkpoint's values into a model that was compiled and built the same way.
 
     Raises:
-        ValueError: The file holds other variables than the model has.
+        DamagedCheckpointError: The file is not what was written; the model stays as it is.
+        ValueError: The file holds other variables than the model has; the model stays as it is.
     """
     variables = _variables(model)
+    check_whole(path)
     with np.load(path, allow_pickle=False) as saved:
         _check_fit(path, saved, variables)
         for name, variable in variables.items():
@@ -65,6 +83,7 @@ def average_checkpoints(model: keras.Model, paths: Sequence[Path]) -> None:
     """Sets the model's trainable weights to their mean over checkpoints (paper, section 6.1).
 
     Raises:
+        DamagedCheckpointError: A file is not what was written.
         ValueError: There is no checkpoint, or one holds other variables than the model has.
     """
     if not paths:
@@ -77,6 +96,7 @@ def average_checkpoints(model: keras.Model, paths: Sequence[Path]) -> None:
     ]
     sums: dict[str, np.ndarray] = {}
     for path in paths:
+        check_whole(path)
         with np.load(path, allow_pickle=False) as saved:
             _check_fit(path, saved, variables)
             for name in names:
@@ -85,12 +105,49 @@ def average_checkpoints(model: keras.Model, paths: Sequence[Path]) -> None:
         variables[name].assign((sums[name] / len(paths)).astype(np.float32))
 
 
-def prune_checkpoints(directory: Path, keep: int) -> None:
-    """Deletes all but the newest `keep` checkpoints and what a killed writer left."""
+def prune_checkpoints(directory: Path, keep: int, also: Collection[int] = ()) -> None:
+    """Deletes old checkpoints and what a killed writer left.
+
+    Args:
+        directory: Where the checkpoints are.
+        keep: How many of the newest stay.
+        also: Steps whose checkpoints stay besides.
+    """
     for path in list_checkpoints(directory)[:-keep]:
-        path.unlink()
+        if checkpoint_step(path) not in also:
+            path.unlink()
     for path in directory.glob("*.partial"):
         path.unlink()
+
+
+def check_whole(path: Path) -> None:
+    """Compares a checkpoint with the checksum that stands at its end.
+
+    Raises:
+        DamagedCheckpointError: They differ, or the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            length = file.seek(0, os.SEEK_END)
+            found = _digest(file, length - _DIGEST_BYTES)
+            expected = file.read()
+    except OSError as error:
+        raise DamagedCheckpointError(f"{path} cannot be read: {error.strerror}") from error
+    if found != expected:
+        raise DamagedCheckpointError(
+            f"{path} is damaged: its {length:,} bytes are not those that were written"
+        )
+
+
+def _digest(file: BinaryIO, length: int) -> bytes:
+    """The SHA-256 of the first `length` bytes; the file stands behind them afterwards."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while length > 0:
+        block = file.read(min(length, _BLOCK))
+        digest.update(block)
+        length -= len(block)
+    return digest.digest()
 
 
 def _check_fit(path: Path, saved: Any, variables: dict[str, Any]) -> None:
@@ -117,7 +174,3 @@ def _variables(model: keras.Model) -> dict[str, Any]:
         for group, variables in groups.items()
         for index, variable in enumerate(v for v in variables if id(v) not in metrics)
     }
-
-
-def _arrays(model: keras.Model) -> dict[str, np.ndarray]:
-    return {name: np.asarray(variable) for name, variable in _variables(model).items()}

@@ -1,43 +1,34 @@
 """A whole training run: a corpus comes in, a run directory leaves, and a killed run goes on."""
 
-import dataclasses
 import importlib.metadata
-import math
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.data.batching import (
-    batches_per_epoch,
-    evaluation_batches,
-    training_batches,
-)
 from keras_transformer.data.corpus import Corpus
-from keras_transformer.data.encoding import EncodedPairs, encode_pairs
+from keras_transformer.data.prepared import PreparedCorpus
 from keras_transformer.models import Transformer, build_transformer
-from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
-from keras_transformer.training.callbacks import Checkpoints, LearningRateLog, StopAtStep
-from keras_transformer.training.checkpoints import (
-    average_checkpoints,
-    checkpoint_step,
-    list_checkpoints,
-    load_checkpoint,
-)
-from keras_transformer.training.loss import SmoothedCrossEntropy
-from keras_transformer.training.metrics import Perplexity, TokenAccuracy
+from keras_transformer.text.tokenizer import ModelType, Tokenizer
+from keras_transformer.training.data import TrainingData, encode_corpus, open_prepared
+from keras_transformer.training.fitting import fit_rounds, planned_updates
+from keras_transformer.training.history import History
 from keras_transformer.training.options import TrainOptions
+from keras_transformer.training.recovery import average_newest, restore_best
+from keras_transformer.training.resuming import history_to_resume, refuse_to_overwrite
 from keras_transformer.training.run_directory import RunDirectory
 from keras_transformer.training.schedule import WarmupSchedule
-
-MOST_STEPS_BETWEEN_CHECKPOINTS = 1000
+from keras_transformer.training.strategy import open_replicas
+from keras_transformer.training.synchronous import SynchronousAdam, SynchronousTrainingModel
+from keras_transformer.training.training_model import TrainingModel
+from keras_transformer.training.whole_files import clear_disk_errors, remove_on_error
 
 
 def train(
-    corpus: Corpus,
+    corpus: Corpus | PreparedCorpus,
     directory: str | os.PathLike[str],
     *,
     preset: str = "tiny",
@@ -52,7 +43,8 @@ def train(
     """Trains a Transformer on parallel text.
 
     Args:
-        corpus: Training pairs and, optionally, validation pairs.
+        corpus: Training pairs and, optionally, validation pairs; those of a `PreparedCorpus` are
+            streamed from disk, and its vocabularies are taken.
         directory: Run directory, made where missing; `docs/concepts.md` lists its files.
         preset: A size that `TransformerConfig.preset` knows.
         overrides: Fields of the config that replace the preset's.
@@ -69,183 +61,121 @@ def train(
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False.
-        ValueError: The run to resume was started with other settings.
+        ValueError: The run to resume was started with other settings, or an option needs
+            validation pairs and there are none.
+        DamagedCheckpointError: None of the run's checkpoints can be read.
+        FloatingPointError: A loss or the weights became NaN or Inf; the message names the batch.
+        OSError: The disk is full; the checkpoints so far are intact.
+        ConnectionError: Another worker is gone.
     """
     options = options or TrainOptions()
-    run = RunDirectory(Path(directory))
-    _prepare_directory(run, resume)
+    replicas = open_replicas(options.strategy)
+    run = RunDirectory(Path(directory), replicas.worker)
+    options.check_validation(has_valid=corpus.valid is not None)
+    if not resume:
+        refuse_to_overwrite(run)
+    run.path.mkdir(parents=True, exist_ok=True)
+    if options.deterministic:
+        tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(options.seed)
-
-    source_tokenizer, target_tokenizer = _tokenizers(
-        run, corpus, vocab_size, tokenizer_type, joint_vocabulary
-    )
-    config = _config(preset, overrides or {}, source_tokenizer, target_tokenizer)
-    if config.max_positions is not None and options.max_length > config.max_positions:
-        raise ValueError(
-            f"max_length ({options.max_length}) is more than the model's max_positions "
-            f"({config.max_positions}): lower max_length or raise max_positions."
-        )
-    encoded = encode_pairs(corpus.train, source_tokenizer, target_tokenizer, options.max_length)
-    print(f"training pairs: {encoded.report}")
-    valid = None
-    if corpus.valid is not None:
-        valid = encode_pairs(corpus.valid, source_tokenizer, target_tokenizer, options.max_length)
-        print(f"validation pairs: {valid.report}")
-
+    with replicas.chief_first():
+        if isinstance(corpus, PreparedCorpus):
+            data = open_prepared(corpus, run, options.max_length, options.subword_sampling)
+        else:
+            data = encode_corpus(
+                corpus,
+                run,
+                vocab_size=vocab_size,
+                tokenizer_type=tokenizer_type,
+                joint_vocabulary=joint_vocabulary,
+                max_length=options.max_length,
+                subword_sampling=options.subword_sampling,
+            )
+    config = _config(preset, overrides or {}, data, options)
     record = {
         "config": config.to_dict(),
         "options": options.to_dict(),
-        "data": {
-            "origin": corpus.train.origin,
-            "vocab_size": vocab_size,
-            "tokenizer_type": tokenizer_type,
-            "joint_vocabulary": joint_vocabulary,
-            "train": dataclasses.asdict(encoded.report),
-            "valid": dataclasses.asdict(valid.report) if valid else None,
-        },
+        "data": data.record,
         "versions": _versions(),
     }
-    history = _check_same_run(run, record) if resume else {}
+    history = history_to_resume(run, record) if resume else History()
     run.save_config(config)
-    model = compile_transformer(build_transformer(config, options.dtype_policy), options)
-    history = _fit(run, model, encoded, valid, options, history, record, callbacks or [])
-    average_checkpoints(model, list_checkpoints(run.checkpoints)[-options.average_checkpoints :])
-    _save_model(model, run.model)
-    run.save_training({**record, "history": history, "finished": True})
-    return model
+    with replicas.scope():
+        model = build_transformer(config, options.dtype_policy)
+        trained = compile_transformer(model, options, planned_updates(data, options))
+    history = fit_rounds(run, trained, data, options, record, history, callbacks or [])
+    with replicas.chief_first():
+        if run.is_chief:
+            _finish(run, trained, options, record, history)
+    # What was trained in a strategy has its weights once a replica.
+    return model if replicas.strategy is None else keras.saving.load_model(run.model)
 
 
-def compile_transformer(model: Transformer, options: TrainOptions) -> Transformer:
-    """Compiles a model with the paper's optimizer, schedule and loss (sections 5.3, 5.4)."""
-    optimizer = keras.optimizers.Adam(
-        WarmupSchedule(options.learning_rate, options.warmup_steps),
+def _finish(
+    run: RunDirectory,
+    trained: TrainingModel,
+    options: TrainOptions,
+    record: dict[str, Any],
+    history: History,
+) -> None:
+    """Makes the final weights of the checkpoints and saves the model."""
+    if options.final_model == "best":
+        restore_best(trained, run.checkpoints, history)
+    else:
+        average_newest(trained, run.checkpoints, options.average_checkpoints)
+    _save_model(trained.transformer, run.model)
+    run.save_training(record, history, finished=True)
+
+
+def compile_transformer(
+    transformer: Transformer, options: TrainOptions, updates: int
+) -> TrainingModel:
+    """Compiles what `fit` trains: the paper's optimizer, schedule and loss (sections 5.3, 5.4).
+
+    Args:
+        transformer: The model whose weights are trained.
+        options: How.
+        updates: Number of all updates, for the schedule's cooldown.
+    """
+    cooldown = round(options.cooldown * updates)
+    has_replicas = tf.distribute.has_strategy()
+    optimizer = (SynchronousAdam if has_replicas else keras.optimizers.Adam)(
+        WarmupSchedule(options.learning_rate, options.warmup_steps, updates, cooldown),
         beta_1=0.9,
         beta_2=options.beta_2,
         epsilon=options.epsilon,
         global_clipnorm=options.clip_norm,
     )
-    model.compile(
-        optimizer=optimizer,
-        loss=SmoothedCrossEntropy(options.label_smoothing),
-        weighted_metrics=[TokenAccuracy(), Perplexity()],
-        jit_compile=options.jit_compile,
-    )
+    model_class = SynchronousTrainingModel if has_replicas else TrainingModel
+    model = model_class(transformer, options.label_smoothing)
+    model.compile(optimizer=optimizer, jit_compile=options.jit_compile)
     model.optimizer.build(model.trainable_variables)
     return model
 
 
-def _prepare_directory(run: RunDirectory, resume: bool) -> None:
-    run.path.mkdir(parents=True, exist_ok=True)
-    started = run.model.exists() or list_checkpoints(run.checkpoints)
-    if started and not resume:
-        raise FileExistsError(
-            f"{run.path} holds a run already: continue it with resume (--resume), or choose "
-            "another directory."
-        )
-
-
-def _tokenizers(
-    run: RunDirectory,
-    corpus: Corpus,
-    vocab_size: int,
-    tokenizer_type: ModelType,
-    joint_vocabulary: bool,
-) -> tuple[Tokenizer, Tokenizer]:
-    if list_checkpoints(run.checkpoints):
-        return run.load_tokenizers()
-    if joint_vocabulary:
-        sentences = [*corpus.train.source, *corpus.train.target]
-        source = target = train_tokenizer(sentences, vocab_size, tokenizer_type)
-    else:
-        source = train_tokenizer(corpus.train.source, vocab_size, tokenizer_type)
-        target = train_tokenizer(corpus.train.target, vocab_size, tokenizer_type)
-    run.save_tokenizers(source, target)
-    return source, target
-
-
 def _config(
-    preset: str, overrides: dict[str, Any], source: Tokenizer, target: Tokenizer
+    preset: str, overrides: dict[str, Any], data: TrainingData, options: TrainOptions
 ) -> TransformerConfig:
-    fields = {"target_vocab_size": target.vocab_size, **overrides}
-    if source is not target:
+    fields = {"target_vocab_size": data.target_tokenizer.vocab_size, **overrides}
+    if data.source_tokenizer is not data.target_tokenizer:
         fields.setdefault("share_embeddings", "target")
-    return TransformerConfig.preset(preset, vocab_size=source.vocab_size, **fields)
-
-
-def _check_same_run(run: RunDirectory, record: dict[str, Any]) -> dict[str, list[float]]:
-    """Returns the history of the run to resume, after checking that its settings are these."""
-    if not list_checkpoints(run.checkpoints):
-        return {}
-    saved = run.load_training()
-    may_change = {"epochs", "max_steps", "average_checkpoints"}
-    for part in ("config", "options", "data"):
-        for name in sorted(set(saved[part]) | set(record[part])):
-            before, now = saved[part].get(name), record[part].get(name)
-            if before != now and name not in may_change:
-                raise ValueError(
-                    f"{run.path} was started with {name}={before!r}, not {now!r}: resume with "
-                    "the same settings, or train into another directory."
-                )
-    return saved.get("history", {})
-
-
-def _fit(
-    run: RunDirectory,
-    model: Transformer,
-    encoded: EncodedPairs,
-    valid: EncodedPairs | None,
-    options: TrainOptions,
-    history: dict[str, list[float]],
-    record: dict[str, Any],
-    callbacks: list[keras.callbacks.Callback],
-) -> dict[str, list[float]]:
-    """Runs `fit` in rounds of `checkpoint_steps` updates, from the newest checkpoint on."""
-    per_epoch = batches_per_epoch(encoded, options.batch_tokens)
-    total = options.epochs * per_epoch
-    if options.max_steps is not None:
-        total = min(total, options.max_steps)
-    between_checkpoints = min(MOST_STEPS_BETWEEN_CHECKPOINTS, per_epoch)
-    round_steps = min(options.checkpoint_steps or between_checkpoints, total)
-    done = 0
-    saved = list_checkpoints(run.checkpoints)
-    if saved:
-        load_checkpoint(model, saved[-1])
-        done = checkpoint_step(saved[-1])
-    if done >= total:
-        return history
-    first_round = done // round_steps
-    history = {name: values[:first_round] for name, values in history.items()}
-
-    def remember(epoch: int, logs: dict[str, Any] | None = None) -> None:
-        for name, value in (logs or {}).items():
-            history.setdefault(name, []).append(float(value))
-        run.save_training({**record, "history": history, "finished": False})
-
-    run.save_training({**record, "history": history, "finished": False})
-    model.fit(
-        training_batches(encoded, options.batch_tokens, options.seed, start_step=done),
-        steps_per_epoch=round_steps,
-        initial_epoch=first_round,
-        epochs=math.ceil(total / round_steps),
-        validation_data=evaluation_batches(valid, options.batch_tokens) if valid else None,
-        callbacks=[
-            StopAtStep(total),
-            LearningRateLog(),
-            keras.callbacks.LambdaCallback(on_epoch_end=remember),
-            Checkpoints(run.checkpoints, keep=options.average_checkpoints),
-            keras.callbacks.TensorBoard(str(run.logs), write_graph=False),
-            *callbacks,
-        ],
-        shuffle=False,
-        verbose=1 if sys.stdout.isatty() else 2,
-    )
-    return history
+    vocab_size = data.source_tokenizer.vocab_size
+    config = TransformerConfig.preset(preset, vocab_size=vocab_size, **fields)
+    if config.max_positions is not None and options.max_length > config.max_positions:
+        raise ValueError(
+            f"max_length ({options.max_length}) is more than the model's max_positions "
+            f"({config.max_positions}): lower max_length or raise max_positions."
+        )
+    return config
 
 
 def _save_model(model: Transformer, path: Path) -> None:
+    # Keras looks at the ending.
     partial = path.with_name("partial." + path.name)
-    model.save(partial)
-    os.replace(partial, path)
+    needed_bytes = sum(weight.nbytes for weight in model.get_weights())
+    with clear_disk_errors(path, needed_bytes), remove_on_error(partial):
+        model.save(partial)
+        os.replace(partial, path)
 
 
 def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer, Tokenizer]:

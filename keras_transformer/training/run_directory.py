@@ -2,31 +2,25 @@
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.checkpoints import list_checkpoints
+from keras_transformer.training.history import CRITERION, STEP, History
+from keras_transformer.training.whole_files import write_text
 
 CONFIG = "config.json"
 MODEL = "model.keras"
 TRAINING = "training.json"
 CHECKPOINTS = "checkpoints"
 LOGS = "logs"
+LOSSES = "losses.tsv"
+BAD_BATCH = "bad_batch.txt"
 TOKENIZER = "tokenizer.model"
 SOURCE_TOKENIZER = "source_tokenizer.model"
 TARGET_TOKENIZER = "target_tokenizer.model"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a text file that is there whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,9 +29,25 @@ class RunDirectory:
 
     Attributes:
         path: The directory.
+        worker: Number of the worker that uses it. All read what worker 0, the chief, writes; what
+            the others log goes into a directory of their own.
     """
 
     path: Path
+    worker: int = 0
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this worker writes; for the others what saves does nothing."""
+        return self.worker == 0
+
+    @property
+    def _own(self) -> Path:
+        if self.is_chief:
+            return self.path
+        own = self.path / f"worker_{self.worker}"
+        own.mkdir(exist_ok=True)
+        return own
 
     @property
     def checkpoints(self) -> Path:
@@ -45,9 +55,24 @@ class RunDirectory:
         return self.path / CHECKPOINTS
 
     @property
+    def has_checkpoints(self) -> bool:
+        """Whether there is something to resume from."""
+        return bool(list_checkpoints(self.checkpoints))
+
+    @property
     def logs(self) -> Path:
         """Where TensorBoard reads."""
-        return self.path / LOGS
+        return self._own / LOGS
+
+    @property
+    def losses(self) -> Path:
+        """The loss of every update."""
+        return self._own / LOSSES
+
+    @property
+    def bad_batch(self) -> Path:
+        """The line numbers of the batch that ended training."""
+        return self._own / BAD_BATCH
 
     @property
     def model(self) -> Path:
@@ -56,7 +81,9 @@ class RunDirectory:
 
     def save_config(self, config: TransformerConfig) -> None:
         """Writes the model's config."""
-        write_atomically(self.path / CONFIG, config.to_json())
+        if not self.is_chief:
+            return
+        write_text(self.path / CONFIG, config.to_json())
 
     def load_config(self) -> TransformerConfig:
         """Reads the model's config."""
@@ -64,6 +91,8 @@ class RunDirectory:
 
     def save_tokenizers(self, source: Tokenizer, target: Tokenizer) -> None:
         """Writes one tokenizer file where both sides share it, else two; older ones go."""
+        if not self.is_chief:
+            return
         for name in (TOKENIZER, SOURCE_TOKENIZER, TARGET_TOKENIZER):
             (self.path / name).unlink(missing_ok=True)
         if source is target:
@@ -80,9 +109,18 @@ class RunDirectory:
         shared = Tokenizer.load(self._existing(TOKENIZER))
         return shared, shared
 
-    def save_training(self, record: dict[str, Any]) -> None:
-        """Writes settings, data counts, versions and scores."""
-        write_atomically(self.path / TRAINING, json.dumps(record, indent=2) + "\n")
+    def save_training(self, record: dict[str, Any], history: History, *, finished: bool) -> None:
+        """Writes settings, data counts, versions and the figures of the rounds so far."""
+        if not self.is_chief:
+            return
+        best = history.best_step
+        whole = {
+            **record,
+            "history": history.figures,
+            "best": None if best is None else {STEP: best, CRITERION: history.losses()[best]},
+            "finished": finished,
+        }
+        write_text(self.path / TRAINING, json.dumps(whole, indent=2) + "\n")
 
     def load_training(self) -> dict[str, Any]:
         """Reads what `save_training` wrote."""

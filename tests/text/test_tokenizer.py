@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from keras_transformer.text import tokenizer as tokenizer_module
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 BYTE_TOKENIZER = train_tokenizer(["ab ba a b abba"], 270, "bpe", byte_fallback=True)
@@ -38,12 +37,18 @@ def test_the_same_sentences_give_the_same_model(sentences, model_type):
     assert train_tokenizer(iter(sentences), 60, model_type).model == first.model
 
 
-def test_a_sampled_corpus_gives_the_same_model_again(sentences, monkeypatch):
-    whole = train_tokenizer(sentences, 60, "bpe").model
-    monkeypatch.setattr(tokenizer_module, "_MAX_TRAINING_SENTENCES", 110)
-    sampled = train_tokenizer(sentences, 60, "bpe").model
-    assert sampled != whole
-    assert train_tokenizer(sentences, 60, "bpe").model == sampled
+def test_a_sampled_corpus_gives_the_same_model_again(sentences):
+    whole = train_tokenizer(sentences, 60, "bpe")
+    sampled = train_tokenizer(sentences, 60, "bpe", max_sentences=110)
+    assert sampled.pieces(range(60)) != whole.pieces(range(60))
+    again = train_tokenizer(sentences, 60, "bpe", max_sentences=110)
+    assert again.model == sampled.model
+
+
+def test_a_limit_that_is_not_reached_changes_no_piece(sentences):
+    whole = train_tokenizer(sentences, 60, "bpe")
+    limited = train_tokenizer(sentences, 60, "bpe", max_sentences=len(sentences))
+    assert limited.pieces(range(60)) == whole.pieces(range(60))
 
 
 def test_encode_adds_no_bos_and_no_eos(tokenizer, sentences):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.models import Transformer, build_transformer
+from keras_transformer.models import build_transformer
 from keras_transformer.training.checkpoints import (
     average_checkpoints,
     checkpoint_path,
@@ -24,9 +24,9 @@ from keras_transformer.training.run import compile_transformer
 def make_model(tiny_config):
     """`make_model(seed, **fields)`: a compiled model, its optimizer's state drawn at random too."""
 
-    def make(seed: int, **fields) -> Transformer:
-        model = build_transformer(tiny_config(num_encoder_layers=1, num_decoder_layers=1, **fields))
-        compile_transformer(model, TrainOptions())
+    def make(seed: int, **fields) -> keras.Model:
+        config = tiny_config(num_encoder_layers=1, num_decoder_layers=1, **fields)
+        model = compile_transformer(build_transformer(config), TrainOptions(), updates=100)
         generator = np.random.default_rng(seed)
         for variable in [*model.variables, *model.optimizer.variables]:
             if "float" in variable.dtype:
@@ -38,7 +38,7 @@ def make_model(tiny_config):
     return make
 
 
-def state(model: Transformer) -> list[np.ndarray]:
+def state(model: keras.Model) -> list[np.ndarray]:
     return [np.array(v) for v in [*model.variables, *model.optimizer.variables]]
 
 
@@ -82,6 +82,25 @@ def test_pruning_keeps_the_newest_and_clears_what_a_kill_left(tmp_path: Path) ->
         "step_00000003.npz",
         "step_00000010.npz",
     ]
+
+
+def test_pruning_keeps_the_best_besides(tmp_path: Path) -> None:
+    for step in (1, 2, 3, 10):
+        checkpoint_path(tmp_path, step).touch()
+    prune_checkpoints(tmp_path, keep=1, also=(2, 7))
+    assert [checkpoint_step(path) for path in list_checkpoints(tmp_path)] == [2, 10]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_state_that_is_not_finite_is_never_written(
+    tmp_path: Path, make_model, value: float
+) -> None:
+    model = make_model(1)
+    velocity = model.optimizer.variables[-1]
+    velocity.assign(np.full(velocity.shape, value))
+    with pytest.raises(FloatingPointError, match="velocity.* holds NaN or Inf: .* is not written"):
+        save_checkpoint(model, checkpoint_path(tmp_path, 1))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_crash_while_writing_leaves_no_checkpoint(

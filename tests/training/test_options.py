@@ -15,6 +15,7 @@ POSITIVE = (
     "epsilon",
     "clip_norm",
     "average_checkpoints",
+    "patience",
     "checkpoint_steps",
     "max_length",
 )
@@ -34,6 +35,7 @@ def test_sizes_and_rates_are_positive(name: str, value: int) -> None:
         ({"learning_rate": float("inf")}, "learning_rate must be positive, got inf"),
         ({"beta_2": 1.0}, r"beta_2 must lie in \[0, 1\), got 1.0"),
         ({"label_smoothing": 1.0}, r"label_smoothing must lie in \[0, 1\), got 1.0"),
+        ({"final_model": "last"}, "final_model must be 'average' or 'best', got 'last'"),
         ({"dtype_policy": "mixed_float16"}, "'float32' or 'mixed_bfloat16', got 'mixed_float16'"),
     ],
 )
@@ -55,6 +57,17 @@ def test_a_value_out_of_range_is_named(values: dict, message: str) -> None:
 def test_a_value_of_the_wrong_type_is_named(values: dict, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         TrainOptions(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "option"), [({"patience": 3}, "patience"), ({"final_model": "best"}, "final_model")]
+)
+def test_choices_by_validation_need_validation_pairs(values: dict, option: str) -> None:
+    options = TrainOptions(**values)
+    options.check_validation(has_valid=True)
+    TrainOptions().check_validation(has_valid=False)
+    with pytest.raises(ValueError, match=f"{option}.* but there are no validation pairs"):
+        options.check_validation(has_valid=False)
 
 
 def test_only_some_may_be_left_open() -> None:

@@ -1,13 +1,13 @@
 """The run directory: what it writes it reads, and its files are whole or absent."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.training.run_directory import RunDirectory, write_atomically
+from keras_transformer.training.history import History
+from keras_transformer.training.run_directory import RunDirectory
 
 
 @pytest.fixture
@@ -21,10 +21,12 @@ def tokenizers() -> tuple[Tokenizer, Tokenizer]:
 
 
 def test_parts_have_the_documented_names(run: RunDirectory) -> None:
-    parts = {run.checkpoints, run.logs, run.model}
+    parts = {run.checkpoints, run.logs, run.losses, run.bad_batch, run.model}
     assert {part.relative_to(run.path).as_posix() for part in parts} == {
         "checkpoints",
         "logs",
+        "losses.tsv",
+        "bad_batch.txt",
         "model.keras",
     }
 
@@ -33,9 +35,21 @@ def test_config_and_record_come_back(run: RunDirectory) -> None:
     config = TransformerConfig.preset("tiny", vocab_size=100)
     run.save_config(config)
     assert run.load_config() == config
-    record = {"history": {"loss": [1.5, 0.1]}, "origin": "español", "finished": False}
-    run.save_training(record)
-    assert run.load_training() == record
+    history = History()
+    history.append(100, {"loss": 1.5, "val_loss": 2.5})
+    history.append(200, {"loss": 1.0, "val_loss": 3.5})
+    run.save_training({"origin": "español"}, history, finished=False)
+    assert run.load_training() == {
+        "origin": "español",
+        "history": {"step": [100, 200], "loss": [1.5, 1.0], "val_loss": [2.5, 3.5]},
+        "best": {"step": 100, "val_loss": 2.5},
+        "finished": False,
+    }
+
+
+def test_without_validation_no_round_is_called_the_best(run: RunDirectory) -> None:
+    run.save_training({}, History({"step": [1], "loss": [3.0]}), finished=True)
+    assert run.load_training()["best"] is None
 
 
 def test_a_shared_tokenizer_is_one_file_and_one_object(run: RunDirectory, tokenizers) -> None:
@@ -75,16 +89,3 @@ def test_tokenizers_of_an_earlier_start_do_not_survive(run: RunDirectory, tokeni
 def test_a_missing_file_is_named(run: RunDirectory, read, name: str) -> None:
     with pytest.raises(FileNotFoundError, match=f"{name} is missing: .* no run directory"):
         read(run)
-
-
-def test_a_crash_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch) -> None:
-    path = tmp_path / "training.json"
-    write_atomically(path, "old")
-
-    def crash(descriptor: int) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(os, "fsync", crash)
-    with pytest.raises(OSError, match="no space left"):
-        write_atomically(path, "new, and much longer")
-    assert path.read_text() == "old"

@@ -1,0 +1,1 @@
+"""The parts of the training benchmark; `train.py` beside this folder puts them together."""

@@ -1,0 +1,155 @@
+"""The batches that all engines train on: our own pipeline makes them once, a file of arrays leaves,
+and with it how fast the pipeline is and how full its batches are.
+
+Making them needs TensorFlow and happens in a process of its own (`python -m training.batches`).
+"""
+
+import dataclasses
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from speed.artefacts import environment
+from speed.sizes import SIZES
+
+# Pieces of the vocabulary that the text is cut into; the model may have rows for more.
+_PIECES = 10_000
+_DEMO_PAIRS, _DEMO_PIECES = 10_000, 2_000
+_MOST_TOKENS = 256
+_PIPELINE_SECONDS = 1.0
+_ARRAYS = ("source_ids", "target_ids", "labels", "sample_weight")
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """One batch as `keras_transformer.data.batching` makes them.
+
+    Attributes:
+        source_ids: int32 `(batch, source_length)`.
+        target_ids: int32 `(batch, target_length)`.
+        labels: int32 `(batch, target_length)`.
+        sample_weight: float32 `(batch, target_length)`, 0 on padding.
+    """
+
+    source_ids: np.ndarray
+    target_ids: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray
+
+    @property
+    def target_tokens(self) -> int:
+        """Labels that are no padding."""
+        return int(self.sample_weight.sum())
+
+
+def make_batches(
+    path: Path, size: str, tokens: int, count: int, data: Path | None
+) -> dict[str, dict[str, float]]:
+    """Writes batches to a file and measures the pipeline that makes them.
+
+    Args:
+        path: The file, to be read by `read_batches`.
+        size: Name of the model size; its vocabulary holds all ids.
+        tokens: The most padded tokens of one side in a batch.
+        count: Number of batches.
+        data: Folder of {train,val}.{en,de}.gz; the demo corpus where None.
+
+    Returns:
+        For pairs segmented "once" and those drawn "anew" in every epoch: "padding_fraction" of an
+        epoch's positions, number of "batches" and of their "shapes", and "rate", the target
+        tokens a second of the pipeline without a model.
+
+    Raises:
+        RuntimeError: The process failed; its messages stand on the error stream.
+    """
+    order = {"path": str(path), "size": size, "tokens": tokens, "count": count}
+    order["data"] = data and str(data)
+    command = [sys.executable, "-m", "training.batches", json.dumps(order)]
+    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise RuntimeError("the batches could not be made; the messages above say why.")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def read_batches(path: str | Path) -> list[Batch]:
+    """Reads the batches that `make_batches` wrote."""
+    with np.load(path) as file:
+        count = len(file.files) // len(_ARRAYS)
+        return [Batch(*(file[f"{name}_{i}"] for name in _ARRAYS)) for i in range(count)]
+
+
+def _write(path: Path, batches: list[Batch]) -> None:
+    arrays = {f"{name}_{i}": getattr(b, name) for i, b in enumerate(batches) for name in _ARRAYS}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **arrays)
+
+
+def _read_pairs(data: str | None, vocab_size: int) -> dict[str, Any]:
+    """Reads the corpus; returns its training pairs as ids below `vocab_size`, in both of the ways
+    that training knows: segmented once, and drawn anew in every epoch.
+    """
+    from keras_transformer.data.demo import demo_corpus
+    from keras_transformer.data.encoding import encode_pairs
+    from keras_transformer.data.files import read_parallel
+    from keras_transformer.data.sampling import SampledPairs
+    from keras_transformer.text.tokenizer import train_tokenizer
+
+    if data is None:
+        pairs, pieces = demo_corpus(_DEMO_PAIRS).train, _DEMO_PIECES
+    else:
+        sides = [[Path(data) / f"train.{language}.gz"] for language in ("en", "de")]
+        pairs, pieces = read_parallel(*sides), _PIECES
+    sentences = [*pairs.source, *pairs.target]
+    tokenizer = train_tokenizer(sentences, min(pieces, vocab_size), "unigram")
+    once = encode_pairs(pairs, tokenizer, tokenizer, _MOST_TOKENS)
+    anew = SampledPairs.from_encoded(once, pairs, tokenizer, tokenizer, "unigram", _MOST_TOKENS)
+    return {"once": once, "anew": anew}
+
+
+def _stream(pairs: Any, tokens: int) -> Iterator[Batch]:
+    """Yields the batches of training without end."""
+    from keras_transformer.data.batching import training_batches
+
+    for inputs, labels, weights in training_batches(pairs, tokens, seed=0).as_numpy_iterator():
+        yield Batch(inputs["source_ids"], inputs["target_ids"], labels, weights)
+
+
+def _measure_stream(pairs: Any, tokens: int) -> dict[str, float]:
+    """Takes whole epochs from a stream: how full, how varied, how fast."""
+    from keras_transformer.data.batching import batches_per_epoch
+
+    epoch_batches = batches_per_epoch(pairs, tokens)
+    epoch = list(itertools.islice(_stream(pairs, tokens), epoch_batches))
+    ids = [side for batch in epoch for side in (batch.source_ids, batch.target_ids)]
+    filled = sum(int(np.count_nonzero(side)) for side in ids)
+    stream = _stream(pairs, tokens)
+    # The first batch waits for the pipeline to start, which happens once a run.
+    next(stream)
+    start, found, seconds = time.perf_counter(), 0, 0.0
+    while seconds < _PIPELINE_SECONDS:
+        found += sum(b.target_tokens for b in itertools.islice(stream, epoch_batches))
+        seconds = time.perf_counter() - start
+    return {
+        "padding_fraction": 1 - filled / sum(side.size for side in ids),
+        "shapes": len({(b.source_ids.shape, b.target_ids.shape) for b in epoch}),
+        "batches": epoch_batches,
+        "rate": found / seconds,
+    }
+
+
+def _main() -> None:
+    order = json.loads(sys.argv[1])
+    pairs = _read_pairs(order["data"], SIZES[order["size"]].vocab_size)
+    stream = _stream(pairs["once"], order["tokens"])
+    _write(Path(order["path"]), list(itertools.islice(stream, order["count"])))
+    print(json.dumps({name: _measure_stream(p, order["tokens"]) for name, p in pairs.items()}))
+
+
+if __name__ == "__main__":
+    _main()

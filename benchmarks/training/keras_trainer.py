@@ -1,0 +1,57 @@
+"""The engines' common part in Keras: batches go through `fit`, as users train."""
+
+import abc
+import functools
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.training.schedule import WarmupSchedule
+
+from .batches import Batch
+from .trainer import OPTIONS, Trainer
+
+
+class KerasTrainer(Trainer):
+    """Trains a Keras model; subclasses make it."""
+
+    @abc.abstractmethod
+    def make(self, config: TransformerConfig, precision: str, jit_compile: bool) -> keras.Model:
+        """Returns a compiled model."""
+
+    def element(self, batch: Batch) -> Any:
+        """Returns a batch as the model takes it: inputs and labels, or weights too."""
+        return {"source_ids": batch.source_ids, "target_ids": batch.target_ids}, batch.labels
+
+    def build(
+        self, config: TransformerConfig, precision: str, compiled: bool, batches: list[Batch]
+    ) -> int:
+        """Makes the model and the data set."""
+        keras.utils.set_random_seed(0)
+        self._model = self.make(config, precision, compiled)
+        # In TensorFlow's memory: no Python runs between two steps.
+        each = [tf.data.Dataset.from_tensors(self.element(batch)) for batch in batches]
+        self._data = functools.reduce(lambda all_, one: all_.concatenate(one), each)
+        return sum(math.prod(weight.shape) for weight in self._model.trainable_weights)
+
+    def train(self) -> None:
+        """Runs an epoch of `fit`."""
+        self._model.fit(self._data, verbose=0, shuffle=False)
+
+    def train_on_first(self) -> float:
+        """Runs `fit` on the first batch."""
+        return self._model.fit(self._data.take(1), verbose=0, shuffle=False).history["loss"][0]
+
+
+def optimizer() -> keras.optimizers.Optimizer:
+    """Returns Adam with the schedule and the clipping that `keras_transformer.train` uses."""
+    return keras.optimizers.Adam(
+        WarmupSchedule(OPTIONS.learning_rate, OPTIONS.warmup_steps),
+        beta_1=0.9,
+        beta_2=OPTIONS.beta_2,
+        epsilon=OPTIONS.epsilon,
+        global_clipnorm=OPTIONS.clip_norm,
+    )

@@ -1,0 +1,33 @@
+"""Our model as `keras_transformer.train` trains it."""
+
+import dataclasses
+from typing import Any
+
+import keras
+from speed.serving import serve
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.models.transformer import build_transformer
+from keras_transformer.training.run import compile_transformer
+
+from ..batches import Batch
+from ..keras_trainer import KerasTrainer
+from ..trainer import OPTIONS
+
+
+class OurTrainer(KerasTrainer):
+    """The functions that `train` calls."""
+
+    def make(self, config: TransformerConfig, precision: str, jit_compile: bool) -> keras.Model:
+        """Builds and compiles the model as for a run."""
+        options = dataclasses.replace(OPTIONS, dtype_policy=precision, jit_compile=jit_compile)
+        # Without a cooldown the number of updates does not matter.
+        return compile_transformer(build_transformer(config, precision), options, updates=1)
+
+    def element(self, batch: Batch) -> Any:
+        """Adds the weights."""
+        return (*super().element(batch), batch.sample_weight)
+
+
+if __name__ == "__main__":
+    serve(OurTrainer())

@@ -1,0 +1,235 @@
+"""The whole measurement of one model size in one precision: every engine loads and warms up in a
+process of its own, then they take turns on the same batches.
+"""
+
+import dataclasses
+import importlib.util
+import itertools
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from speed.processes import Worker
+from speed.sizes import SIZES
+
+from .batches import make_batches, read_batches
+
+OURS = "ours"
+PRECISIONS = ("float32", "mixed_bfloat16")
+# The usual budget of a batch.
+MEMORY_TOKENS = 4096
+# Losses before the first update may differ this much: weights are drawn at random.
+_SAME_LOSS = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """An engine, and what it can be run with.
+
+    Attributes:
+        module: The file below `training/peers` without its ending.
+        variants: Names of the library's run as it is and with its compiler.
+        package: What must be installed.
+    """
+
+    module: str
+    variants: tuple[str, str] = ("XLA off", "XLA on")
+    package: str = "keras"
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What is trained on.
+
+    Attributes:
+        tokens: The most padded tokens of one side in a batch.
+        batches: Number of batches in a round; each of its own shape.
+    """
+
+    tokens: int
+    batches: int
+
+
+ENGINES = {
+    OURS: Peer("ours"),
+    "pytorch": Peer("pytorch", ("eager", "compile"), "torch"),
+    "keras-hub": Peer("keras_hub_layers", package="keras_hub"),
+    "textbook": Peer("textbook"),
+}
+PEERS = tuple(name for name in ENGINES if name != OURS)
+LOADS = {"tiny": Load(4096, 6), "base": Load(2048, 2), "mini": Load(128, 2)}
+
+
+def check_installed(peers: Sequence[str]) -> None:
+    """Raises `ValueError` where a peer's package is missing."""
+    for name in peers:
+        package = ENGINES[name].package
+        if importlib.util.find_spec(package) is None:
+            raise ValueError(
+                f"the peer {name} needs {package}: install it with `pip install "
+                f"{package.replace('_', '-')}`, or leave the peer out with --peers."
+            )
+
+
+def batches_file(
+    size: str, work: Path, data: Path | None
+) -> tuple[Path, dict[str, dict[str, float]]]:
+    """Makes a size's batches.
+
+    Args:
+        size: The model size.
+        work: Where they are written.
+        data: As for `make_batches`.
+
+    Returns:
+        The file, and `make_batches`'s report.
+    """
+    path, load = work / f"batches-{size}.npz", LOADS[size]
+    return path, make_batches(path, size, load.tokens, load.batches, data)
+
+
+def measure(
+    size: str, precision: str, peers: Sequence[str], batches: Path, rounds: int
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Lets our engine and the peers take turns.
+
+    Args:
+        size: The model size.
+        precision: One of `PRECISIONS`.
+        peers: Of `PEERS`.
+        batches: From `batches_file`.
+        rounds: Turns of each engine.
+
+    Returns:
+        The rows, one a peer: see `row`. And for each engine and variant the fields of
+        `Trainer.load`, "last_loss" on the first batch at the end, "rates", the target tokens a
+        second of each round, "rate", their median, and "peak_memory" in bytes.
+
+    Raises:
+        ValueError: The engines did not do the same work.
+    """
+    tokens = sum(batch.target_tokens for batch in read_batches(batches))
+    with ExitStack() as stack:
+        workers, engines = {}, {}
+        for key in itertools.product((OURS, *peers), (False, True)):
+            workers[key] = worker = stack.enter_context(start(*key))
+            order = {"size": size, "precision": precision, "batches": str(batches)}
+            engines[key] = worker.ask("load", compiled=key[1], **order)
+            worker.settle()
+        for key, rates in _rates(workers, tokens, rounds).items():
+            engines[key] |= {"rates": rates, "rate": statistics.median(rates)}
+            engines[key]["last_loss"] = workers[key].ask("train_on_first")
+            engines[key]["peak_memory"] = workers[key].ask("peak_memory")
+    check_same_work(engines, SIZES[size].config.parameter_count)
+    rows = [row(size, precision, peer, engines) for peer in peers]
+    named = {f"{name}, {variant(name, compiled)}": e for (name, compiled), e in engines.items()}
+    return rows, named
+
+
+def start(name: str, compiled: bool) -> Worker:
+    """Starts an engine's process."""
+    module = f"training.peers.{ENGINES[name].module}"
+    return Worker(module, name=f"{name}, {variant(name, compiled)}")
+
+
+def variant(name: str, compiled: bool) -> str:
+    """Says how an engine is run."""
+    return ENGINES[name].variants[compiled]
+
+
+def row(
+    size: str, precision: str, peer: str, engines: Mapping[tuple[str, bool], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Compares the better variants of ours and of a peer.
+
+    Returns:
+        "size", "peer", "precision"; "ours", "theirs", target tokens a second, and "ratio";
+        "ours_variant" and "theirs_variant"; "ratio_low" and "ratio_high" of a round.
+    """
+    best = {
+        name: max((key for key in engines if key[0] == name), key=lambda k: engines[k]["rate"])
+        for name in (OURS, peer)
+    }
+    ours, theirs = engines[best[OURS]], engines[best[peer]]
+    ratios = [a / b for a, b in zip(ours["rates"], theirs["rates"], strict=True)]
+    return {
+        "size": size,
+        "peer": peer,
+        "precision": precision,
+        "ours": ours["rate"],
+        "theirs": theirs["rate"],
+        "ratio": ours["rate"] / theirs["rate"],
+        "ours_variant": variant(*best[OURS]),
+        "theirs_variant": variant(*best[peer]),
+        "ratio_low": min(ratios),
+        "ratio_high": max(ratios),
+    }
+
+
+def check_same_work(engines: Mapping[tuple[str, bool], Mapping[str, Any]], parameters: int) -> None:
+    """Raises `ValueError` where an engine's model is not ours.
+
+    Args:
+        engines: With "parameters", "first_loss" and "last_loss".
+        parameters: What each must have.
+    """
+    expected = engines[OURS, False]["first_loss"]
+    for (name, compiled), engine in engines.items():
+        place = f"{name}, {variant(name, compiled)}"
+        if engine["parameters"] != parameters:
+            raise ValueError(
+                f"{place} has {engine['parameters']:,} parameters, not {parameters:,}."
+            )
+        if abs(engine["first_loss"] / expected - 1) > _SAME_LOSS:
+            raise ValueError(
+                f"{place} starts with a loss of {engine['first_loss']:.2f}, ours {expected:.2f}."
+            )
+        if not engine["last_loss"] < engine["first_loss"]:
+            raise ValueError(
+                f"{place} does not learn: its loss on the first batch went from "
+                f"{engine['first_loss']:.2f} to {engine['last_loss']:.2f}."
+            )
+
+
+def step_memory(
+    size: str, precisions: Sequence[str], work: Path, data: Path | None
+) -> Iterator[dict[str, Any]]:
+    """Measures how much memory our training step takes, in processes that do nothing else.
+
+    Args:
+        size: The model size.
+        precisions: Of `PRECISIONS`.
+        work: Where the batch is written.
+        data: As for `make_batches`.
+
+    Yields:
+        For each precision and variant "size", "precision", "variant", "tokens", the most padded
+        ones of one side in the batch, and "peak_memory" in bytes.
+    """
+    path = work / f"memory-{size}.npz"
+    make_batches(path, size, MEMORY_TOKENS, 1, data)
+    for precision, compiled in itertools.product(precisions, (False, True)):
+        with start(OURS, compiled) as worker:
+            order = {"size": size, "precision": precision, "batches": str(path)}
+            worker.ask("load", compiled=compiled, **order)
+            yield {
+                "size": size,
+                "precision": precision,
+                "variant": variant(OURS, compiled),
+                "tokens": MEMORY_TOKENS,
+                "peak_memory": worker.ask("peak_memory"),
+            }
+
+
+def _rates(
+    workers: Mapping[tuple[str, bool], Worker], tokens: int, rounds: int
+) -> dict[tuple[str, bool], list[float]]:
+    """Target tokens a second of each engine's turns, each alone on the machine."""
+    found: dict[tuple[str, bool], list[float]] = {key: [] for key in workers}
+    for _ in range(rounds):
+        for key, worker in workers.items():
+            found[key].append(tokens / worker.ask("measure", times=1))
+            worker.settle()
+    return found

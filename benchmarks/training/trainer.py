@@ -1,0 +1,71 @@
+"""What an engine does in its measuring process: loads batches, warms up, trains when it is asked.
+
+Nothing here needs TensorFlow: PyTorch's engine runs without it.
+"""
+
+import abc
+import resource
+import time
+from typing import Any
+
+from speed.sizes import SIZES
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.training.options import TrainOptions
+
+from .batches import Batch, read_batches
+
+# How all train: at this rate a few updates show whether a model learns.
+OPTIONS = TrainOptions(learning_rate=0.001, warmup_steps=10, cooldown=0.0)
+
+
+class Trainer(abc.ABC):
+    """A model that can be trained; subclasses wrap one library each."""
+
+    def load(self, size: str, precision: str, compiled: bool, batches: str) -> dict[str, Any]:
+        """Builds the model and trains on each batch once and again.
+
+        Args:
+            size: Name of the model size.
+            precision: "float32" or "mixed_bfloat16".
+            compiled: Whether the library's compiler is used: XLA, `torch.compile`.
+            batches: From `make_batches`.
+
+        Returns:
+            "parameters"; "first_loss" before any update, on the first batch; "compile_seconds",
+            what the first pass over the batches took longer than the second.
+        """
+        self._batches = read_batches(batches)
+        parameters = self.build(SIZES[size].config, precision, compiled, self._batches)
+        first_loss = self.train_on_first()
+        cold, warm = self.measure(1), self.measure(1)
+        return {
+            "parameters": parameters,
+            "first_loss": first_loss,
+            "compile_seconds": max(0.0, cold - warm),
+        }
+
+    def measure(self, times: int) -> float:
+        """Returns the mean seconds of one pass over all batches among `times` in a row."""
+        start = time.perf_counter()
+        for _ in range(times):
+            self.train()
+        return (time.perf_counter() - start) / times
+
+    def peak_memory(self) -> int:
+        """Returns the most bytes that this process has held."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    @abc.abstractmethod
+    def build(
+        self, config: TransformerConfig, precision: str, compiled: bool, batches: list[Batch]
+    ) -> int:
+        """Makes the model, ready to train on the batches; returns its number of parameters."""
+
+    @abc.abstractmethod
+    def train(self) -> None:
+        """Makes an update for each batch, in order; done when it returns."""
+
+    @abc.abstractmethod
+    def train_on_first(self) -> float:
+        """Makes an update for the first batch; returns the loss before it, in nats a token."""

@@ -1,0 +1,52 @@
+"""Whether a directory may be trained into: a new run never overwrites one, a resumed run must be
+the same run.
+"""
+
+from typing import Any
+
+from keras_transformer.training.history import History
+from keras_transformer.training.run_directory import RunDirectory
+
+# What decides how long to train and what to make of the checkpoints, not what they hold.
+_MAY_CHANGE = {
+    "epochs",
+    "max_steps",
+    "average_checkpoints",
+    "patience",
+    "final_model",
+    "bleu_sentences",
+    "strategy",
+}
+
+
+def refuse_to_overwrite(run: RunDirectory) -> None:
+    """Raises `FileExistsError` where a run has begun already."""
+    if run.model.exists() or run.has_checkpoints:
+        raise FileExistsError(
+            f"{run.path} holds a run already: continue it with resume (--resume), or choose "
+            "another directory."
+        )
+
+
+def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
+    """Returns the figures of the rounds so far, after checking that the settings are the same.
+
+    Args:
+        run: The run to go on with; one without checkpoints starts anew.
+        record: Settings and data counts of now, as `training.json` holds them.
+
+    Raises:
+        ValueError: The run was started with other settings or on other data.
+    """
+    if not run.has_checkpoints:
+        return History()
+    saved = run.load_training()
+    for part in ("config", "options", "data"):
+        for name in sorted(set(saved[part]) | set(record[part])):
+            before, now = saved[part].get(name), record[part].get(name)
+            if before != now and name not in _MAY_CHANGE:
+                raise ValueError(
+                    f"{run.path} was started with {name}={before!r}, not {now!r}: resume with "
+                    "the same settings, or train into another directory."
+                )
+    return History(saved["history"])

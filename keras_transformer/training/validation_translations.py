@@ -1,0 +1,87 @@
+"""The model on validation sentences while it learns: BLEU for the logs, samples to read."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.evaluation import corpus_scores
+from keras_transformer.models import Transformer
+from keras_transformer.special_ids import EOS_ID, PAD_ID
+from keras_transformer.text.tokenizer import Tokenizer
+
+IdPairs = list[tuple[list[int], list[int]]]
+# A model that has learnt little may never end a sentence: here it has to.
+_MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN = 128, 2
+
+
+class ValidationTranslations(keras.callbacks.Callback):
+    """Translates the same sentences after each round, by greedy search, and logs `val_bleu`.
+
+    References are the validation targets as the tokenizer restores them, so the figure may differ a
+    little from that of `keras-transformer evaluate`, beside the search and the sentences left out.
+
+    Args:
+        transformer: The model whose weights are being trained.
+        source_tokenizer: Tokenizer of the source language.
+        target_tokenizer: Tokenizer of the target language.
+        batches: Validation batches, as `evaluation_batches` gives them.
+        sentences: How many to translate; they are spread evenly over all lengths.
+
+    Attributes:
+        sources: The sentences.
+        references: Their translations in the corpus.
+        translations: Their translations after the newest round; empty before the first.
+    """
+
+    def __init__(
+        self,
+        transformer: Transformer,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        batches: Iterable[Any],
+        sentences: int,
+    ) -> None:
+        super().__init__()
+        pairs = spread(id_pairs(batches), sentences)
+        self._source_ids = [source for source, _ in pairs]
+        longest = max(len(source) + 1 for source in self._source_ids)
+        self._limits: dict[str, Any] = {
+            "max_length_ratio": float(_MOST_TOKENS_PER_SOURCE_TOKEN),
+            # The search's graph grows with it: no longer than some sentence needs.
+            "max_length": min(_MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN * longest),
+        }
+        self._target_tokenizer = target_tokenizer
+        self._translator = Translator(transformer, source_tokenizer, target_tokenizer)
+        self.sources = source_tokenizer.decode(self._source_ids)
+        self.references = target_tokenizer.decode([target for _, target in pairs])
+        self.translations: list[str] = []
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Translates and writes `val_bleu` into the logs."""
+        found = self._translator.translate_ids(self._source_ids, **self._limits)
+        self.translations = self._target_tokenizer.decode([best[0][0] for best in found])
+        if logs is not None:
+            logs["val_bleu"] = corpus_scores(self.translations, self.references).bleu
+
+
+def id_pairs(batches: Iterable[Any]) -> IdPairs:
+    """Returns the pairs of some batches as ids, without begin, end and padding."""
+    return [
+        (_plain(source), _plain(target))
+        for inputs, labels, _ in batches
+        for source, target in zip(np.asarray(inputs["source_ids"]), np.asarray(labels), strict=True)
+    ]
+
+
+def spread(pairs: IdPairs, count: int) -> IdPairs:
+    """Returns `count` pairs at even distances, or all where there are no more."""
+    if len(pairs) <= count:
+        return pairs
+    return [pairs[number * len(pairs) // count] for number in range(count)]
+
+
+def _plain(ids: np.ndarray) -> list[int]:
+    return ids[(ids != PAD_ID) & (ids != EOS_ID)].tolist()

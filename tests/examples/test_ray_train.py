@@ -1,0 +1,44 @@
+"""examples/ray_train.py: two workers on a local Ray cluster make one run."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.training.loss_record import read_losses
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="needs the extra [ray]"
+)
+
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "ray_train.py"
+TRAIN = [
+    *("--data", "demo", "--demo-size", "300", "--output", "run", "--vocab-size", "200"),
+    *("--model.model-dim", "16", "--model.feed-forward-dim", "16", "--model.num-heads", "2"),
+    *("--model.num-encoder-layers", "1", "--model.num-decoder-layers", "1"),
+    *("--max-steps", "6", "--checkpoint-steps", "3", "--bleu-sentences", "0"),
+]
+
+
+def test_two_workers_of_a_local_cluster_train(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, str(SCRIPT), "--workers", "2", "--restarts", "0", "--", *TRAIN],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HOME": str(tmp_path), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        timeout=600,
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert "val_loss" in result.stdout.splitlines()[-1]
+    run = tmp_path / "run"
+    assert json.loads((run / "training.json").read_text())["finished"]
+    assert (run / "model.keras").exists()
+    losses = read_losses(run / "losses.tsv")
+    assert list(losses) == list(range(1, 7))
+    # Both workers saw the losses of the whole batches.
+    assert read_losses(run / "worker_1" / "losses.tsv") == losses
