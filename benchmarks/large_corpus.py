@@ -5,8 +5,8 @@
 Sentences of 6 to 12 words are drawn from a Zipf vocabulary. `keras-transformer prepare` and `train`
 run as processes of their own; their peak is the largest sum of the resident memory of a process
 and its children, pages that they share counted once. Beside it stands the plain sum, in which
-TensorFlow's 0.5 GB of code count for every process. The model alone is the same training on a
-corpus of a few pairs held in memory.
+TensorFlow's 0.5 GB of code count for every process. The model alone is the same training on the
+first pairs of the corpus, few and held in memory.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 COMMAND = [sys.executable, "-m", "keras_transformer.cli"]
-SMALL_PAIRS = 2_000
+SMALL_PAIRS = 50_000
+VALID_PAIRS = 2_000
 WORDS = 20_000
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 _BLOCK = 50_000
@@ -34,12 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text, shards = options.work / "text", options.work / "prepared"
     text.mkdir(parents=True, exist_ok=True)
     large = write_corpus(text, options.pairs)
-    small = write_corpus(text, SMALL_PAIRS)
+    small, valid = write_corpus(text, SMALL_PAIRS), write_corpus(text, VALID_PAIRS)
     shutil.rmtree(shards, ignore_errors=True)
     vocabulary = ["--vocab-size", "8000", "--tokenizer-type", options.tokenizer_type]
     figures = {"pairs": options.pairs, "text_bytes": sum(path.stat().st_size for path in large)}
     figures["prepare"] = measure(
-        ["prepare", *paths_of("train", large), *paths_of("valid", small), *vocabulary]
+        ["prepare", *paths_of("train", large), *paths_of("valid", valid), *vocabulary]
         + ["--workers", str(options.workers), "--output", str(shards)]
     )
     figures["shard_bytes"] = sum(path.stat().st_size for path in shards.iterdir())
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     training += ["--batch-tokens", str(options.batch_tokens)]
     sources = {
         "train": ["--data", "prepared", "--prepared", str(shards)],
-        "model_alone": ["--data", "files", *paths_of("train", small), "--vocab-size", "1000"],
+        "model_alone": ["--data", "files", *paths_of("train", small), *vocabulary]
+        + paths_of("valid", valid),
     }
     for name, data in sources.items():
         run = options.work / name

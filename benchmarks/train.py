@@ -21,6 +21,7 @@ from speed.arguments import count, names
 from speed.machine import describe_machine
 from training import report
 from training.suite import (
+    COMPILERS,
     ENGINES,
     LOADS,
     PEERS,
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
         batches, streams = batches_file(size, options.work, options.data)
         fastest = 0.0
         for precision in options.precision:
-            rows, engines = measure(size, precision, options.peers, batches, options.repeats)
+            asked = (options.peers, options.compiler, batches, options.repeats)
+            rows, engines = measure(size, precision, *asked)
             result["rows"] += rows
             result["groups"].append({"size": size, "precision": precision, "engines": engines})
             fastest = max(fastest, *(engine["rate"] for engine in engines.values()))
@@ -109,8 +111,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--size", type=names(LOADS), default="tiny,base", help=f"of {', '.join(LOADS)}")
     add("--precision", type=names(PRECISIONS), default=",".join(PRECISIONS), help="of these two")
     add("--peers", type=names(PEERS), default=",".join(PEERS), help="of these, or none")
+    add("--compiler", type=names(COMPILERS), default="off,on", help="XLA or torch.compile")
     add("--repeats", type=count, default=5, help="turns of each engine; their median counts")
-    add("--data", type=Path, help="folder of {train,val}.{en,de}.gz; the demo corpus without")
+    add("--data", type=Path, help="folder of train.{en,de}.gz; the demo corpus without")
     add("--memory", type=names(LOADS), default="base", help="sizes of the memory figure, or none")
     add("--json", type=Path, metavar="FILE", help="where to write all figures")
     add("--work", type=Path, default=Path("build/benchmarks"), help="where batches are kept")

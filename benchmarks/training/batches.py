@@ -49,7 +49,7 @@ class Batch:
 
 
 def make_batches(
-    path: Path, size: str, tokens: int, count: int, data: Path | None
+    path: Path, size: str, tokens: int, count: int, data: Path | None, streams: bool = True
 ) -> dict[str, dict[str, float]]:
     """Writes batches to a file and measures the pipeline that makes them.
 
@@ -58,7 +58,8 @@ def make_batches(
         size: Name of the model size; its vocabulary holds all ids.
         tokens: The most padded tokens of one side in a batch.
         count: Number of batches.
-        data: Folder of {train,val}.{en,de}.gz; the demo corpus where None.
+        data: Folder of train.{en,de}.gz; the demo corpus where None.
+        streams: Whether the pipeline is measured.
 
     Returns:
         For pairs segmented "once" and those drawn "anew" in every epoch: "padding_fraction" of an
@@ -69,7 +70,7 @@ def make_batches(
         RuntimeError: The process failed; its messages stand on the error stream.
     """
     order = {"path": str(path), "size": size, "tokens": tokens, "count": count}
-    order["data"] = data and str(data)
+    order |= {"data": data and str(data), "streams": streams}
     command = [sys.executable, "-m", "training.batches", json.dumps(order)]
     done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -148,7 +149,8 @@ def _main() -> None:
     pairs = _read_pairs(order["data"], SIZES[order["size"]].vocab_size)
     stream = _stream(pairs["once"], order["tokens"])
     _write(Path(order["path"]), list(itertools.islice(stream, order["count"])))
-    print(json.dumps({name: _measure_stream(p, order["tokens"]) for name, p in pairs.items()}))
+    measured = pairs.items() if order["streams"] else ()
+    print(json.dumps({name: _measure_stream(p, order["tokens"]) for name, p in measured}))
 
 
 if __name__ == "__main__":

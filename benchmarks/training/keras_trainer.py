@@ -1,7 +1,6 @@
 """The engines' common part in Keras: batches go through `fit`, as users train."""
 
 import abc
-import functools
 import math
 from typing import Any
 
@@ -32,9 +31,11 @@ class KerasTrainer(Trainer):
         """Makes the model and the data set."""
         keras.utils.set_random_seed(0)
         self._model = self.make(config, precision, compiled)
-        # In TensorFlow's memory: no Python runs between two steps.
-        each = [tf.data.Dataset.from_tensors(self.element(batch)) for batch in batches]
-        self._data = functools.reduce(lambda all_, one: all_.concatenate(one), each)
+        elements = [self.element(batch) for batch in batches]
+        # The graph does not know the lengths, as it does not know those of a corpus.
+        spec = tf.nest.map_structure(lambda a: tf.TensorSpec((None, None), a.dtype), elements[0])
+        data = tf.data.Dataset.from_generator(lambda: iter(elements), output_signature=spec)
+        self._data = data.apply(tf.data.experimental.assert_cardinality(len(elements)))
         return sum(math.prod(weight.shape) for weight in self._model.trainable_weights)
 
     def train(self) -> None:

@@ -89,11 +89,10 @@ def pipeline_notes(pipelines: Sequence[Mapping[str, Any]]) -> str:
 
 def memory_notes(memory: Sequence[Mapping[str, Any]]) -> str:
     """Says how much memory our step takes, in one line."""
-    parts = [f"{m['precision']}, {m['variant']} {_gigabytes(m['peak_memory'])}" for m in memory]
-    first = memory[0]
+    parts = [f"{m['size']}, {m['precision']}: {_gigabytes(m['peak_memory'])}" for m in memory]
     return (
-        f"Peak memory of our {first['size']} step, batches of at most {first['tokens']:,} padded "
-        f"tokens, the whole process: {'; '.join(parts)}."
+        f"Peak memory of a process that makes our step, without XLA, on at most "
+        f"{memory[0]['tokens']:,} padded tokens a side: {'; '.join(parts)}."
     )
 
 

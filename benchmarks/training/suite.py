@@ -18,6 +18,7 @@ from .batches import make_batches, read_batches
 
 OURS = "ours"
 PRECISIONS = ("float32", "mixed_bfloat16")
+COMPILERS = ("off", "on")
 # The usual budget of a batch.
 MEMORY_TOKENS = 4096
 # Losses before the first update may differ this much: weights are drawn at random.
@@ -45,7 +46,7 @@ class Load:
 
     Attributes:
         tokens: The most padded tokens of one side in a batch.
-        batches: Number of batches in a round; each of its own shape.
+        batches: Number of batches in a turn; each of its own shape, which compilers take time for.
     """
 
     tokens: int
@@ -59,7 +60,7 @@ ENGINES = {
     "textbook": Peer("textbook"),
 }
 PEERS = tuple(name for name in ENGINES if name != OURS)
-LOADS = {"tiny": Load(4096, 6), "base": Load(2048, 2), "mini": Load(128, 2)}
+LOADS = {"tiny": Load(4096, 4), "base": Load(2048, 1), "mini": Load(128, 2)}
 
 
 def check_installed(peers: Sequence[str]) -> None:
@@ -91,7 +92,12 @@ def batches_file(
 
 
 def measure(
-    size: str, precision: str, peers: Sequence[str], batches: Path, rounds: int
+    size: str,
+    precision: str,
+    peers: Sequence[str],
+    compilers: Sequence[str],
+    batches: Path,
+    rounds: int,
 ) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """Lets our engine and the peers take turns.
 
@@ -99,6 +105,7 @@ def measure(
         size: The model size.
         precision: One of `PRECISIONS`.
         peers: Of `PEERS`.
+        compilers: Of `COMPILERS`: whether each engine runs without and with its compiler.
         batches: From `batches_file`.
         rounds: Turns of each engine.
 
@@ -113,7 +120,7 @@ def measure(
     tokens = sum(batch.target_tokens for batch in read_batches(batches))
     with ExitStack() as stack:
         workers, engines = {}, {}
-        for key in itertools.product((OURS, *peers), (False, True)):
+        for key in itertools.product((OURS, *peers), map(COMPILERS.index, compilers)):
             workers[key] = worker = stack.enter_context(start(*key))
             order = {"size": size, "precision": precision, "batches": str(batches)}
             engines[key] = worker.ask("load", compiled=key[1], **order)
@@ -175,7 +182,7 @@ def check_same_work(engines: Mapping[tuple[str, bool], Mapping[str, Any]], param
         engines: With "parameters", "first_loss" and "last_loss".
         parameters: What each must have.
     """
-    expected = engines[OURS, False]["first_loss"]
+    expected = next(e["first_loss"] for (name, _), e in engines.items() if name == OURS)
     for (name, compiled), engine in engines.items():
         place = f"{name}, {variant(name, compiled)}"
         if engine["parameters"] != parameters:
@@ -196,7 +203,7 @@ def check_same_work(engines: Mapping[tuple[str, bool], Mapping[str, Any]], param
 def step_memory(
     size: str, precisions: Sequence[str], work: Path, data: Path | None
 ) -> Iterator[dict[str, Any]]:
-    """Measures how much memory our training step takes, in processes that do nothing else.
+    """Measures how much memory our training step takes, in a process that does nothing else.
 
     Args:
         size: The model size.
@@ -205,22 +212,21 @@ def step_memory(
         data: As for `make_batches`.
 
     Yields:
-        For each precision and variant "size", "precision", "variant", "tokens", the most padded
-        ones of one side in the batch, and "peak_memory" in bytes.
+        For each precision "size", "precision", "tokens", the most padded ones of one side in the
+        batch, and "peak_memory" in bytes.
     """
     path = work / f"memory-{size}.npz"
-    make_batches(path, size, MEMORY_TOKENS, 1, data)
-    for precision, compiled in itertools.product(precisions, (False, True)):
-        with start(OURS, compiled) as worker:
-            order = {"size": size, "precision": precision, "batches": str(path)}
-            worker.ask("load", compiled=compiled, **order)
-            yield {
-                "size": size,
-                "precision": precision,
-                "variant": variant(OURS, compiled),
-                "tokens": MEMORY_TOKENS,
-                "peak_memory": worker.ask("peak_memory"),
-            }
+    make_batches(path, size, MEMORY_TOKENS, 1, data, streams=False)
+    for precision in precisions:
+        with start(OURS, False) as worker:
+            worker.ask("load", size=size, precision=precision, compiled=False, batches=str(path))
+            peak_memory = worker.ask("peak_memory")
+        yield {
+            "size": size,
+            "precision": precision,
+            "tokens": MEMORY_TOKENS,
+            "peak_memory": peak_memory,
+        }
 
 
 def _rates(
@@ -230,6 +236,6 @@ def _rates(
     found: dict[tuple[str, bool], list[float]] = {key: [] for key in workers}
     for _ in range(rounds):
         for key, worker in workers.items():
-            found[key].append(tokens / worker.ask("measure", times=1))
+            found[key].append(tokens / worker.ask("measure"))
             worker.settle()
     return found

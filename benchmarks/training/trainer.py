@@ -4,6 +4,7 @@ Nothing here needs TensorFlow: PyTorch's engine runs without it.
 """
 
 import abc
+import ctypes
 import resource
 import time
 from typing import Any
@@ -38,19 +39,21 @@ class Trainer(abc.ABC):
         self._batches = read_batches(batches)
         parameters = self.build(SIZES[size].config, precision, compiled, self._batches)
         first_loss = self.train_on_first()
-        cold, warm = self.measure(1), self.measure(1)
+        cold, warm = self.measure(), self.measure()
         return {
             "parameters": parameters,
             "first_loss": first_loss,
             "compile_seconds": max(0.0, cold - warm),
         }
 
-    def measure(self, times: int) -> float:
-        """Returns the mean seconds of one pass over all batches among `times` in a row."""
+    def measure(self) -> float:
+        """Returns the seconds of one pass over all batches."""
         start = time.perf_counter()
-        for _ in range(times):
-            self.train()
-        return (time.perf_counter() - start) / times
+        self.train()
+        seconds = time.perf_counter() - start
+        # Idle processes lie beside the one that runs: what they have freed must be free.
+        ctypes.CDLL(None).malloc_trim(0)
+        return seconds
 
     def peak_memory(self) -> int:
         """Returns the most bytes that this process has held."""

@@ -27,7 +27,7 @@ def text(tmp_path_factory):
     return directory
 
 
-def test_text_is_prepared_and_trained_on_and_the_run_resumed(run_cli, text, tmp_path) -> None:
+def test_text_is_prepared_and_trained_on(run_cli, text, tmp_path) -> None:
     files = ["--train-source", text / "a.en", "--train-target", text / "a.de"]
     valid = ["--valid-source", text / "valid", "--valid-target", text / "valid"]
     shards, run = tmp_path / "shards", tmp_path / "run"
@@ -39,16 +39,15 @@ def test_text_is_prepared_and_trained_on_and_the_run_resumed(run_cli, text, tmp_
 
     training = "--batch-tokens 256 --checkpoint-steps 2 --bleu-sentences 0".split()
     command = ["train", "--data", "prepared", "--prepared", shards, *training, "--output", run]
-    for steps in (2, 4):
-        result = run_cli(*command, "--max-steps", steps, "--resume")
-        assert result.code == 0, result.err
+    result = run_cli(*command, "--max-steps", 2)
+    assert result.code == 0, result.err
     _, source_tokenizer, target_tokenizer = load_run(run)
     assert source_tokenizer is target_tokenizer and source_tokenizer.vocab_size == 60
     record = json.loads((run / "training.json").read_text())
     assert record["data"]["made_from"]["options"]["shards"] == 2
     assert record["data"]["valid"]["kept"] == 8
 
-    result = run_cli(*command, "--max-steps", 4, "--resume", "--max-length", 100)
+    result = run_cli(*command, "--resume", "--max-length", 100)
     assert result.code == 1 and "was prepared with max_length=256, more than the 100" in result.err
 
 

@@ -203,7 +203,7 @@ def test_all_shares_of_validation_hold_every_pair_once() -> None:
         for _, labels, weights in share:
             kept = [
                 row[weight > 0].tolist()
-                for row, weight in zip(labels, weights.numpy(), strict=True)
+                for row, weight in zip(labels.numpy(), weights.numpy(), strict=True)
             ]
             found += [row[:-1] for row in kept if row]
     assert sorted(found) == sorted(rows)
