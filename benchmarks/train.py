@@ -117,7 +117,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--memory", type=names(LOADS), default="base", help="sizes of the memory figure, or none")
     add("--json", type=Path, metavar="FILE", help="where to write all figures")
     add("--work", type=Path, default=Path("build/benchmarks"), help="where batches are kept")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if not (options.precision and options.compiler):
+        parser.error("--precision and --compiler need at least one name each")
+    return options
 
 
 if __name__ == "__main__":

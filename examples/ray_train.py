@@ -56,6 +56,7 @@ def main() -> None:
         run_config=RunConfig(failure_config=FailureConfig(max_failures=given.restarts)),
     )
     trainer.fit()
+    ray.shutdown()
     output = Path(given.arguments[given.arguments.index("--output") + 1])
     history = json.loads((output / "training.json").read_text(encoding="utf-8"))["history"]
     print(", ".join(f"{name} {values[-1]:.4g}" for name, values in history.items()))

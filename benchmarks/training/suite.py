@@ -120,7 +120,7 @@ def measure(
     tokens = sum(batch.target_tokens for batch in read_batches(batches))
     with ExitStack() as stack:
         workers, engines = {}, {}
-        for key in itertools.product((OURS, *peers), map(COMPILERS.index, compilers)):
+        for key in itertools.product((OURS, *peers), [name == "on" for name in compilers]):
             workers[key] = worker = stack.enter_context(start(*key))
             order = {"size": size, "precision": precision, "batches": str(batches)}
             engines[key] = worker.ask("load", compiled=key[1], **order)

@@ -26,7 +26,7 @@ def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
-    asked = [*ASKED, "--peers", "textbook", "--memory", "mini", *places]
+    asked = [*ASKED, "--peers", "textbook", "--memory", "none", *places]
     done = run(benchmarks / "train.py", *asked)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
@@ -45,9 +45,6 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
         assert 0 <= stream["padding_fraction"] < 1
         assert stream["times_training"] > 0
         assert 0 < stream["shapes"] <= stream["batches"]
-    (memory,) = result["memory"]
-    assert memory["tokens"] == 4096
-    assert memory["peak_memory"] > 1e8
     assert done.stdout == (tmp_path / "out.md").read_text(encoding="utf-8") + "\n"
     assert "1 rows: lowest ratio" in done.stdout
 
@@ -72,6 +69,7 @@ def test_further_peers(benchmarks: Path, tmp_path: Path, peer: str, package: str
         (["--precision", "float16"], "must be of float32, mixed_bfloat16, got 'float16'"),
         (["--peers", "jax"], "must be of pytorch, keras-hub, textbook, got 'jax'"),
         (["--compiler", "xla"], "must be of off, on, got 'xla'"),
+        (["--compiler", "none"], "need at least one name each"),
     ],
 )
 def test_a_wrong_option_is_named(benchmarks: Path, arguments: list[str], message: str) -> None:

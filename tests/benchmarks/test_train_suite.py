@@ -1,9 +1,11 @@
 """What is compared in the training benchmark, and what is refused as not the same work."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from training.suite import ENGINES, OURS, check_installed, check_same_work, row
+from training import suite
+from training.suite import ENGINES, OURS, check_installed, check_same_work, row, step_memory
 
 PARAMETERS = 1000
 
@@ -53,6 +55,37 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install keras-hub`, or leave the peer out"):
         check_installed(["keras-hub"])
+
+
+class FakeWorker:
+    """A process that notes what it is asked."""
+
+    asked: list[str] = []
+
+    def __enter__(self) -> "FakeWorker":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.asked.append("ended")
+
+    def ask(self, do: str, **arguments: Any) -> int:
+        self.asked.append(arguments.get("precision", do))
+        return 5_000_000_000
+
+
+def test_memory_is_measured_in_a_process_for_each_precision(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(suite, "make_batches", lambda *order, **further: made.append(order))
+    monkeypatch.setattr(suite, "start", lambda name, compiled: FakeWorker())
+    precisions = ["float32", "mixed_bfloat16"]
+    found = list(step_memory("base", precisions, tmp_path, None))
+    assert made == [(tmp_path / "memory-base.npz", "base", 4096, 1, None)]
+    assert [memory["precision"] for memory in found] == precisions
+    assert {memory["peak_memory"] for memory in found} == {5_000_000_000}
+    one_process = ["peak_memory", "ended"]
+    assert FakeWorker.asked == ["float32", *one_process, "mixed_bfloat16", *one_process]
 
 
 def test_every_engine_has_a_file(benchmarks: Any) -> None:
