@@ -97,7 +97,7 @@ def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     parts.append(report.engines_table(result["groups"]))
     parts.append(report.pipeline_notes(result["pipelines"]))
     if result["memory"]:
-        parts.append(report.memory_notes(result["memory"]))
+        parts.append(report.memory_table(result["memory"]))
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 

@@ -87,12 +87,22 @@ def pipeline_notes(pipelines: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def memory_notes(memory: Sequence[Mapping[str, Any]]) -> str:
-    """Says how much memory our step takes, in one line."""
-    parts = [f"{m['size']}, {m['precision']}: {_gigabytes(m['peak_memory'])}" for m in memory]
+def memory_table(memory: Sequence[Mapping[str, Any]]) -> str:
+    """Makes the table of `suite.step_memory`'s figures, with what they are of."""
+    heads = ["model", "precision", "the step", "peak memory", "seconds an update"]
+    rows = [
+        [
+            figure["size"],
+            figure["precision"],
+            figure["saving"],
+            _gigabytes(figure["peak_memory"]),
+            f"{figure['seconds']:.1f}",
+        ]
+        for figure in memory
+    ]
     return (
-        f"Peak memory of a process that makes our step, without XLA, on at most "
-        f"{memory[0]['tokens']:,} padded tokens a side: {'; '.join(parts)}."
+        f"A process that makes our step, without XLA, on at most {memory[0]['tokens']:,} padded "
+        f"tokens a side:\n\n{table(heads, rows)}"
     )
 
 

@@ -5,6 +5,7 @@ process of its own, then they take turns on the same batches.
 import dataclasses
 import importlib.util
 import itertools
+import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,6 +22,13 @@ PRECISIONS = ("float32", "mixed_bfloat16")
 COMPILERS = ("off", "on")
 # The usual budget of a batch.
 MEMORY_TOKENS = 4096
+# Options that save memory, by what the report calls them.
+SAVINGS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "4 micro-batches": {"micro_batches": 4},
+    "recomputed": {"recompute": True},
+    "both": {"micro_batches": 4, "recompute": True},
+}
 # Losses before the first update may differ this much: weights are drawn at random.
 _SAME_LOSS = 0.05
 
@@ -135,10 +143,11 @@ def measure(
     return rows, named
 
 
-def start(name: str, compiled: bool) -> Worker:
-    """Starts an engine's process."""
+def start(name: str, compiled: bool, **changes: Any) -> Worker:
+    """Starts an engine's process; ours takes changes of its options."""
     module = f"training.peers.{ENGINES[name].module}"
-    return Worker(module, name=f"{name}, {variant(name, compiled)}")
+    arguments = [json.dumps(changes)] if changes else []
+    return Worker(module, *arguments, name=f"{name}, {variant(name, compiled)}")
 
 
 def variant(name: str, compiled: bool) -> str:
@@ -203,7 +212,7 @@ def check_same_work(engines: Mapping[tuple[str, bool], Mapping[str, Any]], param
 def step_memory(
     size: str, precisions: Sequence[str], work: Path, data: Path | None
 ) -> Iterator[dict[str, Any]]:
-    """Measures how much memory our training step takes, in a process that does nothing else.
+    """Measures how much memory our training step takes, in processes that do nothing else.
 
     Args:
         size: The model size.
@@ -212,21 +221,22 @@ def step_memory(
         data: As for `make_batches`.
 
     Yields:
-        For each precision "size", "precision", "tokens", the most padded ones of one side in the
-        batch, and "peak_memory" in bytes.
+        For each precision and each of `SAVINGS` "size", "precision", "saving", "tokens", the most
+        padded ones of one side in the batch, "peak_memory" in bytes and "seconds" of an update.
     """
     path = work / f"memory-{size}.npz"
     make_batches(path, size, MEMORY_TOKENS, 1, data, streams=False)
-    for precision in precisions:
-        with start(OURS, False) as worker:
+    for precision, (saving, changes) in itertools.product(precisions, SAVINGS.items()):
+        with start(OURS, False, **changes) as worker:
             worker.ask("load", size=size, precision=precision, compiled=False, batches=str(path))
-            peak_memory = worker.ask("peak_memory")
-        yield {
-            "size": size,
-            "precision": precision,
-            "tokens": MEMORY_TOKENS,
-            "peak_memory": peak_memory,
-        }
+            yield {
+                "size": size,
+                "precision": precision,
+                "saving": saving,
+                "tokens": MEMORY_TOKENS,
+                "seconds": worker.ask("measure"),
+                "peak_memory": worker.ask("peak_memory"),
+            }
 
 
 def _rates(

@@ -192,7 +192,7 @@ class Decoder(Stack):
         mask = attention_mask(keep_mask, causal=True)
         source_mask = attention_mask(source_keep_mask)
         for block in self.blocks:
-            states = block(states, encoder_states, mask, source_mask, training=training)
+            states = self._run_block(block, (states, encoder_states), (mask, source_mask), training)
         return self._finish(states)
 
     def project(self, encoder_states: Tensor) -> list[KeysValues]:

@@ -7,6 +7,7 @@ import keras
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import attention_mask
+from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
 
 Tensor = Any
@@ -132,9 +133,14 @@ class Stack(Block):
     Args:
         num_layers: Number of blocks N.
         **block_arguments: As for a block.
+
+    Attributes:
+        recompute: Whether training keeps a block's inputs alone and computes the rest again for
+            the gradients: less memory for about a third more time. Not saved with the model.
     """
 
     block_class: type[Block]
+    recompute = False
 
     def __init__(self, num_layers: int, **block_arguments: Any) -> None:
         if num_layers < 1:
@@ -162,6 +168,17 @@ class Stack(Block):
             )
             self.final_norm.build(states_shape)
 
+    def _run_block(
+        self,
+        block: Block,
+        inputs: tuple[Tensor, ...],
+        masks: tuple[Tensor | None, ...],
+        training: bool | None,
+    ) -> Tensor:
+        if training and self.recompute:
+            return recomputed(block, inputs, masks, training)
+        return block(*inputs, *masks, training=training)
+
     def _finish(self, states: Tensor) -> Tensor:
         return self.final_norm(states) if self.final_norm is not None else states
 
@@ -187,5 +204,5 @@ class Encoder(Stack):
         """Runs the blocks one after the other."""
         mask = None if keep_mask is None else attention_mask(keep_mask)
         for block in self.blocks:
-            states = block(states, mask, training=training)
+            states = self._run_block(block, (states,), (mask,), training)
         return self._finish(states)

@@ -120,6 +120,15 @@ class Transformer(keras.Model):
         )
         return ops.cast(matrix, self.compute_dtype)
 
+    def recompute_activations(self, recompute: bool = True) -> None:
+        """Has training from now on keep the inputs of blocks alone and compute the rest again.
+
+        It takes less memory and about a third more time. Functions compiled before stay as they
+        are; the model is saved without it.
+        """
+        for stack in ("encoder", "decoder"):
+            self._parts[stack].recompute = recompute
+
     def encode(self, source_ids: Tensor) -> list[KeysValues]:
         """Runs the encoder and projects its states for every decoder block.
 

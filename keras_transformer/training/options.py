@@ -34,6 +34,10 @@ class TrainOptions:
         max_length: Longest sentence in tokens; longer pairs are left out.
         dtype_policy: Keras dtype policy, "float32" or "mixed_bfloat16".
         jit_compile: Whether to compile the step with XLA.
+        micro_batches: Parts that a batch is taken in, one after the other: gradients are
+            accumulated, so that memory is that of a part and the update that of the batch.
+        recompute: Keep less of the forward pass and compute it again for the gradients: less
+            memory for about a third more time.
         seed: Decides the initial weights, dropout and the order of the data.
         strategy: Train on several devices: "mirrored" for all of this machine, "multi-worker" for
             the workers that TF_CONFIG names. Each batch is shared among them.
@@ -63,6 +67,8 @@ class TrainOptions:
     max_length: int = 256
     dtype_policy: str = "float32"
     jit_compile: bool = False
+    micro_batches: int = 1
+    recompute: bool = False
     seed: int = 0
     strategy: Literal["mirrored", "multi-worker"] | None = None
     deterministic: bool = False
@@ -73,6 +79,7 @@ class TrainOptions:
             "epochs",
             "max_steps",
             "batch_tokens",
+            "micro_batches",
             "learning_rate",
             "warmup_steps",
             "epsilon",

@@ -13,6 +13,8 @@ from keras_transformer.data.corpus import Corpus
 from keras_transformer.data.prepared import PreparedCorpus
 from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
+from keras_transformer.training.accumulation import AccumulatingTrainingModel
+from keras_transformer.training.adam import FusedAdam
 from keras_transformer.training.data import TrainingData, encode_corpus, open_prepared
 from keras_transformer.training.fitting import fit_rounds, planned_updates
 from keras_transformer.training.history import History
@@ -139,18 +141,27 @@ def compile_transformer(
     """
     cooldown = round(options.cooldown * updates)
     has_replicas = tf.distribute.has_strategy()
-    optimizer = (SynchronousAdam if has_replicas else keras.optimizers.Adam)(
+    optimizer = (SynchronousAdam if has_replicas else FusedAdam)(
         WarmupSchedule(options.learning_rate, options.warmup_steps, updates, cooldown),
         beta_1=0.9,
         beta_2=options.beta_2,
         epsilon=options.epsilon,
         global_clipnorm=options.clip_norm,
     )
-    model_class = SynchronousTrainingModel if has_replicas else TrainingModel
-    model = model_class(transformer, options.label_smoothing)
+    transformer.recompute_activations(options.recompute)
+    model = _training_model(transformer, options, has_replicas)
     model.compile(optimizer=optimizer, jit_compile=options.jit_compile)
     model.optimizer.build(model.trainable_variables)
     return model
+
+
+def _training_model(
+    transformer: Transformer, options: TrainOptions, has_replicas: bool
+) -> TrainingModel:
+    if not has_replicas and options.micro_batches == 1:
+        return TrainingModel(transformer, options.label_smoothing)
+    model_class = SynchronousTrainingModel if has_replicas else AccumulatingTrainingModel
+    return model_class(transformer, options.label_smoothing, micro_batches=options.micro_batches)
 
 
 def _config(

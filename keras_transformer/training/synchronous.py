@@ -11,19 +11,20 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.training.training_model import TrainingModel
+from keras_transformer.training.accumulation import (
+    AccumulatingTrainingModel,
+    Data,
+    accumulated_gradients,
+)
+from keras_transformer.training.adam import FusedAdam
 
-Data = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
 
-
-class SynchronousAdam(keras.optimizers.Adam):
+class SynchronousAdam(FusedAdam):
     """Adam that sums the replicas' gradients first and clips the sum."""
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
-        """Makes an update with the sum of all replicas' gradients."""
-        # Dense: embeddings are tied to the output layer, so few rows would be zero.
-        dense = [tf.convert_to_tensor(gradient) for gradient in grads]
-        super().apply(_sum_of_replicas(dense), trainable_variables)
+        """Makes an update with the sum of all replicas' gradients, which are dense."""
+        super().apply(_sum_of_replicas(grads), trainable_variables)
 
     def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> Any:
         # Keras would sum here, after clipping.
@@ -35,36 +36,28 @@ class SynchronousAdam(keras.optimizers.Adam):
         return tf.convert_to_tensor(self._iterations)
 
 
-class SynchronousTrainingModel(TrainingModel):
-    """A `TrainingModel` to be built, compiled with `SynchronousAdam` and fitted in a strategy.
+class SynchronousTrainingModel(AccumulatingTrainingModel):
+    """A training model to be built, compiled with `SynchronousAdam` and fitted in a strategy.
 
-    Arguments as for `TrainingModel`.
+    Arguments as for `AccumulatingTrainingModel`.
     """
 
     def train_step(self, data: Data) -> dict[str, tf.Tensor]:
         """Makes an update with one replica's rows of a batch."""
-        inputs, labels, weights = data
-        with tf.GradientTape() as tape:
-            states = self(inputs, training=True)
-            loss = self._part_of_loss(inputs, labels, states, weights, training=True)
-        variables = self.trainable_variables
-        self.optimizer.apply(tape.gradient(loss, variables), variables)
+        weights = data[2]
+        loss, gradients = accumulated_gradients(
+            self, data, _tokens_of_replicas(weights), self.micro_batches
+        )
+        self.optimizer.apply(gradients, self.trainable_variables)
         return self._figures(loss, weights)
 
     def test_step(self, data: Data) -> dict[str, tf.Tensor]:
         """Evaluates one replica's rows of a batch."""
         inputs, labels, weights = data
         states = self(inputs, training=False)
-        loss = self._part_of_loss(inputs, labels, states, weights, training=False)
+        mean = self.compute_loss(inputs, labels, states, weights, training=False)
+        loss = mean * tf.reduce_sum(weights) / _tokens_of_replicas(weights)
         return self._figures(loss, weights)
-
-    def _part_of_loss(
-        self, inputs: Any, labels: Any, states: Any, weights: Any, training: bool
-    ) -> tf.Tensor:
-        """Returns what this replica adds to the mean over the tokens of all replicas."""
-        mean = self.compute_loss(inputs, labels, states, weights, training)
-        tokens = tf.reduce_sum(weights)
-        return mean * tokens / tf.maximum(_sum_of_replicas(tokens), 1.0)
 
     def _figures(self, part_of_loss: tf.Tensor, weights: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the metrics of all replicas' rows, the same on each of them."""
@@ -110,6 +103,10 @@ class SynchronousTrainingModel(TrainingModel):
     def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
         # Keras would read a batch to build what is built already (and fails on several workers).
         pass
+
+
+def _tokens_of_replicas(weights: tf.Tensor) -> tf.Tensor:
+    return tf.maximum(_sum_of_replicas(tf.reduce_sum(weights)), 1.0)
 
 
 def _sum_of_replicas(values: Any) -> Any:

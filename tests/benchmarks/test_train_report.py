@@ -44,7 +44,11 @@ def test_the_pipeline_is_held_against_its_aims(times: float, padding: float, rea
     assert text.count("missed") == 2 - reached
 
 
-def test_memory_is_given_for_each_precision() -> None:
-    memory = {"size": "base", "tokens": 4096, "precision": "float32", "peak_memory": 4_200_000_000}
-    text = report.memory_notes([memory, {**memory, "precision": "mixed_bfloat16"}])
-    assert "at most 4,096 padded tokens a side: base, float32: 4.20 GB; base, mixed_bf" in text
+def test_memory_is_given_for_each_precision_and_way_to_save_it() -> None:
+    memory = {"size": "base", "tokens": 4096, "precision": "float32", "saving": "plain"}
+    memory |= {"peak_memory": 4_200_000_000, "seconds": 9.87}
+    less = {**memory, "saving": "recomputed", "peak_memory": 2_100_000_000}
+    text = report.memory_table([memory, less])
+    assert "at most 4,096 padded tokens a side" in text
+    assert "| base | float32 | plain | 4.20 GB | 9.9 |" in text
+    assert "| base | float32 | recomputed | 2.10 GB | 9.9 |" in text

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 from training import suite
-from training.suite import ENGINES, OURS, check_installed, check_same_work, row, step_memory
+from training.suite import (
+    ENGINES,
+    OURS,
+    SAVINGS,
+    check_installed,
+    check_same_work,
+    row,
+    step_memory,
+)
 
 PARAMETERS = 1000
 
@@ -73,19 +81,29 @@ class FakeWorker:
         return 5_000_000_000
 
 
-def test_memory_is_measured_in_a_process_for_each_precision(
+def test_memory_is_measured_in_a_process_for_each_precision_and_saving(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     made: list[Any] = []
     monkeypatch.setattr(suite, "make_batches", lambda *order, **further: made.append(order))
-    monkeypatch.setattr(suite, "start", lambda name, compiled: FakeWorker())
+    started: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        suite, "start", lambda name, compiled, **changes: started.append(changes) or FakeWorker()
+    )
     precisions = ["float32", "mixed_bfloat16"]
     found = list(step_memory("base", precisions, tmp_path, None))
     assert made == [(tmp_path / "memory-base.npz", "base", 4096, 1, None)]
-    assert [memory["precision"] for memory in found] == precisions
+    assert [(memory["precision"], memory["saving"]) for memory in found] == [
+        (precision, saving) for precision in precisions for saving in SAVINGS
+    ]
+    assert started == [*SAVINGS.values()] * 2
     assert {memory["peak_memory"] for memory in found} == {5_000_000_000}
-    one_process = ["peak_memory", "ended"]
-    assert FakeWorker.asked == ["float32", *one_process, "mixed_bfloat16", *one_process]
+    assert FakeWorker.asked == [
+        asked
+        for precision in precisions
+        for _ in SAVINGS
+        for asked in (precision, "measure", "peak_memory", "ended")
+    ]
 
 
 def test_every_engine_has_a_file(benchmarks: Any) -> None:

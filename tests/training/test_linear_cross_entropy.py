@@ -50,9 +50,10 @@ def test_the_sums_are_those_of_the_definition(
     np.testing.assert_allclose(sums, reference(*values, smoothing), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("tokens", [3, 4, 21])
+@pytest.mark.parametrize(
+    ("tokens", "smoothing", "jit_compile"),
+    [(3, 0.1, False), (4, 0.0, False), (21, 0.0, False), (21, 0.1, False), (21, 0.1, True)],
+)
 def test_gradients_are_those_of_the_loss_on_logits(
     tokens: int, smoothing: float, jit_compile: bool
 ) -> None:

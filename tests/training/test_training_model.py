@@ -44,8 +44,10 @@ def batches() -> tf.data.Dataset:
     )
 
 
-@pytest.mark.parametrize("share_embeddings", ["all", "target", "none"])
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    ("share_embeddings", "jit_compile"),
+    [("all", False), ("target", False), ("none", False), ("all", True)],
+)
 def test_training_it_is_training_the_transformer_on_its_logits(
     batches: tf.data.Dataset, share_embeddings: str, jit_compile: bool
 ) -> None:

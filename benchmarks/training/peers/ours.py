@@ -1,6 +1,8 @@
 """Our model as `keras_transformer.train` trains it."""
 
 import dataclasses
+import json
+import sys
 from typing import Any
 
 import keras
@@ -16,11 +18,20 @@ from ..trainer import OPTIONS
 
 
 class OurTrainer(KerasTrainer):
-    """The functions that `train` calls."""
+    """The functions that `train` calls.
+
+    Args:
+        changes: Fields of `TrainOptions` that are other than for the peers.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        self._changes = changes
 
     def make(self, config: TransformerConfig, precision: str, jit_compile: bool) -> keras.Model:
         """Builds and compiles the model as for a run."""
-        options = dataclasses.replace(OPTIONS, dtype_policy=precision, jit_compile=jit_compile)
+        options = dataclasses.replace(
+            OPTIONS, dtype_policy=precision, jit_compile=jit_compile, **self._changes
+        )
         # Without a cooldown the number of updates does not matter.
         return compile_transformer(build_transformer(config, precision), options, updates=1)
 
@@ -30,4 +41,4 @@ class OurTrainer(KerasTrainer):
 
 
 if __name__ == "__main__":
-    serve(OurTrainer())
+    serve(OurTrainer(**json.loads(sys.argv[1]) if sys.argv[1:] else {}))
