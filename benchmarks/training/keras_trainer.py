@@ -35,7 +35,11 @@ class KerasTrainer(Trainer):
         # The graph does not know the lengths, as it does not know those of a corpus.
         spec = tf.nest.map_structure(lambda a: tf.TensorSpec((None, None), a.dtype), elements[0])
         data = tf.data.Dataset.from_generator(lambda: iter(elements), output_signature=spec)
-        self._data = data.apply(tf.data.experimental.assert_cardinality(len(elements)))
+        options = tf.data.Options()
+        # Its thread sleeps for ever longer; the end of `fit` waits for it and would be measured.
+        options.autotune.enabled = False
+        cardinality = tf.data.experimental.assert_cardinality(len(elements))
+        self._data = data.apply(cardinality).with_options(options)
         return sum(math.prod(weight.shape) for weight in self._model.trainable_weights)
 
     def train(self) -> None:

@@ -10,6 +10,9 @@ import tensorflow as tf
 from keras_transformer.data.encoded import RaggedIds
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
+# Calls at the same time of the functions that make elements, and elements made ahead of the reader.
+PARALLEL_CALLS, _MADE_AHEAD = 4, 8
+
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
 
 
@@ -82,7 +85,10 @@ def in_order(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Elements made in parallel keep their order, and some are made ahead."""
     options = tf.data.Options()
     options.deterministic = True
-    return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
+    # Its thread looks at the pipeline at growing intervals, up to a minute, and whoever lets go of
+    # an iterator waits for the next look: at the end of `fit`, and after every validation.
+    options.autotune.enabled = False
+    return dataset.prefetch(_MADE_AHEAD).with_options(options)
 
 
 def source_rows(ids: RaggedIds) -> RaggedIds:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.data.assembly import (
+    PARALLEL_CALLS,
     check_worker,
     in_order,
     padded_batch,
@@ -229,7 +230,7 @@ def _gather_batches(
         target = _ragged(target_rows(encoded.target))
     batches = rows.map(
         lambda numbers: padded_batch(source, target, *worker_share(numbers, worker)),
-        num_parallel_calls=tf.data.AUTOTUNE,
+        num_parallel_calls=PARALLEL_CALLS,
     )
     return in_order(batches)
 

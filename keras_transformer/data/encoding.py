@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.data.assembly import PARALLEL_CALLS, in_order
 from keras_transformer.data.corpus import Pairs
 from keras_transformer.data.encoded import EncodedPairs, FilterReport, RaggedIds, filter_pairs
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
@@ -62,14 +63,12 @@ def _tokenize(texts: Sequence[str], reader: GraphTokenizer) -> RaggedIds:
         ids = reader.tokenize(block)
         return ids.flat_values, ids.row_lengths()
 
-    dataset = (
-        tf.data.Dataset.from_generator(blocks, output_signature=tf.TensorSpec((None,), tf.string))
-        .map(tokenize, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(tf.data.AUTOTUNE)
-    )
+    dataset = tf.data.Dataset.from_generator(
+        blocks, output_signature=tf.TensorSpec((None,), tf.string)
+    ).map(tokenize, num_parallel_calls=PARALLEL_CALLS)
     values = [np.zeros(0, np.int32)]
     lengths = [np.zeros(0, np.int64)]
-    for block_values, block_lengths in dataset.as_numpy_iterator():
+    for block_values, block_lengths in in_order(dataset).as_numpy_iterator():
         values.append(block_values)
         lengths.append(block_lengths)
     return RaggedIds.from_lengths(np.concatenate(values), np.concatenate(lengths))

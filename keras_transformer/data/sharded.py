@@ -14,6 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.data.assembly import (
+    PARALLEL_CALLS,
     check_worker,
     in_order,
     padded_batch,
@@ -86,7 +87,7 @@ def _(pairs: ShardedPairs, batch_tokens: int) -> tf.data.Dataset:
         order, _, starts = _plan(table, size[tf.newaxis], batch_tokens)
         return tf.data.Dataset.range(tf.size(starts, tf.int64) - 1).map(
             lambda batch: _batch(table, order[starts[batch] : starts[batch + 1]], tf.ones(())),
-            num_parallel_calls=tf.data.AUTOTUNE,
+            num_parallel_calls=PARALLEL_CALLS,
         )
 
     files = tf.data.Dataset.from_tensor_slices(
@@ -180,7 +181,7 @@ def _training_elements(
             lambda batch, weight: element(
                 table, shuffled[starts[batch] : starts[batch + 1]], weight
             ),
-            num_parallel_calls=tf.data.AUTOTUNE,
+            num_parallel_calls=PARALLEL_CALLS,
         )
 
     signature = (
