@@ -7,7 +7,8 @@ from typing import Any
 from keras_transformer.training.history import History
 from keras_transformer.training.run_directory import RunDirectory
 
-# What decides how long to train and what to make of the checkpoints, not what they hold.
+# What decides how long to train, on what devices, in how much memory, and what to make of the
+# checkpoints; not what they hold.
 _MAY_CHANGE = {
     "epochs",
     "max_steps",
@@ -16,6 +17,8 @@ _MAY_CHANGE = {
     "final_model",
     "bleu_sentences",
     "strategy",
+    "micro_batches",
+    "recompute",
 }
 
 

@@ -256,3 +256,9 @@ def test_a_worker_that_is_none_is_refused(worker):
 def test_what_is_not_encoded_is_refused(use):
     with pytest.raises(TypeError, match="pairs must be EncodedPairs or ShardedPairs, got list"):
         use([["a", "b"]], 512)
+
+
+@pytest.mark.parametrize("make_batches", [training_batches, evaluation_batches])
+def test_whoever_lets_go_of_an_iterator_waits_for_no_autotuning(make_batches):
+    arguments = (MANY, 1000, 0) if make_batches is training_batches else (MANY, 1000)
+    assert make_batches(*arguments).options().autotune.enabled is False
