@@ -4,14 +4,13 @@ the sum of their gradients. It needs the memory of a part and is the update of t
 
 import tensorflow as tf
 
+from keras_transformer.data.assembly import Batch
 from keras_transformer.models import Transformer
 from keras_transformer.training.training_model import TrainingModel
 
-Data = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
-
 
 def accumulated_gradients(
-    model: TrainingModel, data: Data, tokens: tf.Tensor, parts: int
+    model: TrainingModel, data: Batch, tokens: tf.Tensor, parts: int
 ) -> tuple[tf.Tensor, list[tf.Tensor]]:
     """Sums loss and gradients over equal parts of a batch's rows, and updates the metrics.
 
@@ -28,7 +27,7 @@ def accumulated_gradients(
     """
     variables = model.trainable_variables
 
-    def of_part(part: Data) -> list[tf.Tensor]:
+    def of_part(part: Batch) -> list[tf.Tensor]:
         inputs, labels, weights = part
         with tf.GradientTape() as tape:
             states = model(inputs, training=True)
@@ -80,7 +79,7 @@ class AccumulatingTrainingModel(TrainingModel):
         super().__init__(transformer, label_smoothing)
         self.micro_batches = micro_batches
 
-    def train_step(self, data: Data) -> dict[str, tf.Tensor]:
+    def train_step(self, data: Batch) -> dict[str, tf.Tensor]:
         """Makes an update with a batch."""
         weights = data[2]
         tokens = tf.maximum(tf.reduce_sum(weights), 1.0)

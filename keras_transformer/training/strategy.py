@@ -11,7 +11,7 @@ from functools import cache
 
 import tensorflow as tf
 
-Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
+from keras_transformer.data.assembly import Batch
 
 # What the survivors' collective operations end with when a worker is gone.
 _LOST_WORKER = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.InternalError)

@@ -11,9 +11,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_transformer.data.assembly import Batch
 from keras_transformer.training.accumulation import (
     AccumulatingTrainingModel,
-    Data,
     accumulated_gradients,
 )
 from keras_transformer.training.adam import FusedAdam
@@ -42,7 +42,7 @@ class SynchronousTrainingModel(AccumulatingTrainingModel):
     Arguments as for `AccumulatingTrainingModel`.
     """
 
-    def train_step(self, data: Data) -> dict[str, tf.Tensor]:
+    def train_step(self, data: Batch) -> dict[str, tf.Tensor]:
         """Makes an update with one replica's rows of a batch."""
         weights = data[2]
         loss, gradients = accumulated_gradients(
@@ -51,7 +51,7 @@ class SynchronousTrainingModel(AccumulatingTrainingModel):
         self.optimizer.apply(gradients, self.trainable_variables)
         return self._figures(loss, weights)
 
-    def test_step(self, data: Data) -> dict[str, tf.Tensor]:
+    def test_step(self, data: Batch) -> dict[str, tf.Tensor]:
         """Evaluates one replica's rows of a batch."""
         inputs, labels, weights = data
         states = self(inputs, training=False)
@@ -84,7 +84,7 @@ class SynchronousTrainingModel(AccumulatingTrainingModel):
         if self.test_function is None or force:
             self.test_function = self._on_replicas(self.test_step)
 
-    def _on_replicas(self, step: Callable[[Data], dict[str, tf.Tensor]]) -> Callable[..., Any]:
+    def _on_replicas(self, step: Callable[[Batch], dict[str, tf.Tensor]]) -> Callable[..., Any]:
         strategy = self.distribute_strategy
 
         # Nothing in a step is Python to be converted; converting takes as long as tracing.
