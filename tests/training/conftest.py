@@ -22,6 +22,24 @@ def token_losses() -> Callable[..., np.ndarray]:
     return losses
 
 
+@pytest.fixture(scope="session")
+def small() -> Callable[..., Any]:
+    """`small(dtype_policy, **fields)`: a Transformer of one block a side, always the same one."""
+    import keras
+
+    from keras_transformer.config import TransformerConfig
+    from keras_transformer.models import build_transformer
+
+    sizes = {"model_dim": 16, "num_encoder_layers": 1, "num_decoder_layers": 1}
+
+    def make(dtype_policy: str | None = None, **fields: Any) -> Any:
+        keras.utils.set_random_seed(1)
+        config = TransformerConfig.preset("tiny", vocab_size=40, **sizes, **fields)
+        return build_transformer(config, dtype_policy)
+
+    return make
+
+
 @pytest.fixture
 def logit_table() -> Any:
     """A model whose logits for an id are a row of its only matrix, (9, 9)."""

@@ -1,29 +1,15 @@
 """Updates made of micro-batches against updates made of whole batches."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.run import compile_transformer
-
-
-def small() -> Transformer:
-    keras.utils.set_random_seed(1)
-    config = TransformerConfig.preset(
-        "tiny",
-        vocab_size=40,
-        model_dim=16,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        dropout=0.0,
-    )
-    return build_transformer(config)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +32,7 @@ def batches() -> tf.data.Dataset:
     ("micro_batches", "jit_compile"), [(2, False), (3, True), (7, False), (9, False)]
 )
 def test_updates_and_figures_are_those_of_whole_batches(
-    batches: tf.data.Dataset, micro_batches: int, jit_compile: bool
+    small: Callable[..., Any], batches: tf.data.Dataset, micro_batches: int, jit_compile: bool
 ) -> None:
     # The limit would show where gradients are clipped part by part; ε because gradients that are
     # zero but for rounding, such as those of key biases, should move nothing.
@@ -56,7 +42,7 @@ def test_updates_and_figures_are_those_of_whole_batches(
     )
     models, histories = [], []
     for options in (whole, parted):
-        model = small()
+        model = small(dropout=0.0)
         training = compile_transformer(model, options, updates=4)
         histories.append(training.fit(batches, epochs=2, shuffle=False, verbose=0).history)
         models.append(model)

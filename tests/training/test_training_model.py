@@ -1,5 +1,6 @@
 """What `fit` trains against the plain way: the Transformer compiled with loss and metrics."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -7,19 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import Perplexity, TokenAccuracy
 from keras_transformer.training.training_model import TrainingModel
-
-
-def small(dtype_policy: str | None = None, **fields: Any) -> Transformer:
-    keras.utils.set_random_seed(1)
-    config = TransformerConfig.preset(
-        "tiny", vocab_size=40, model_dim=16, num_encoder_layers=1, num_decoder_layers=1, **fields
-    )
-    return build_transformer(config, dtype_policy)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +38,7 @@ def batches() -> tf.data.Dataset:
 # With XLA: test_accumulation.
 @pytest.mark.parametrize("share_embeddings", ["all", "target", "none"])
 def test_training_it_is_training_the_transformer_on_its_logits(
-    batches: tf.data.Dataset, share_embeddings: str
+    small: Callable[..., Any], batches: tf.data.Dataset, share_embeddings: str
 ) -> None:
     plain = small(dropout=0.0, share_embeddings=share_embeddings)
     plain.compile(
@@ -66,7 +57,9 @@ def test_training_it_is_training_the_transformer_on_its_logits(
         np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
 
 
-def test_evaluation_is_the_transformers(batches: tf.data.Dataset) -> None:
+def test_evaluation_is_the_transformers(
+    small: Callable[..., Any], batches: tf.data.Dataset
+) -> None:
     model = small()
     model.compile(loss=SmoothedCrossEntropy(0.1), weighted_metrics=[TokenAccuracy(), Perplexity()])
     theirs = model.evaluate(batches, return_dict=True, verbose=0)
@@ -77,7 +70,9 @@ def test_evaluation_is_the_transformers(batches: tf.data.Dataset) -> None:
         assert ours[name] == pytest.approx(value, rel=1e-4)
 
 
-def test_the_newest_batchs_loss_is_in_the_logs(batches: tf.data.Dataset) -> None:
+def test_the_newest_batchs_loss_is_in_the_logs(
+    small: Callable[..., Any], batches: tf.data.Dataset
+) -> None:
     training = TrainingModel(small(dropout=0.0))
     training.compile(keras.optimizers.SGD(0.0))
     seen = []
@@ -92,19 +87,19 @@ def test_the_newest_batchs_loss_is_in_the_logs(batches: tf.data.Dataset) -> None
     np.testing.assert_allclose(seen, alone, rtol=1e-5)
 
 
-def test_it_trains_in_bfloat16(batches: tf.data.Dataset) -> None:
+def test_it_trains_in_bfloat16(small: Callable[..., Any], batches: tf.data.Dataset) -> None:
     training = TrainingModel(small("mixed_bfloat16", dropout=0.0))
     training.compile(keras.optimizers.Adam(0.01))
     losses = training.fit(batches, epochs=8, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < 0.8 * losses[0]
 
 
-def test_its_weights_are_the_transformers() -> None:
+def test_its_weights_are_the_transformers(small: Callable[..., Any]) -> None:
     model = small()
     training = TrainingModel(model)
     assert [id(weight) for weight in training.weights] == [id(weight) for weight in model.weights]
 
 
-def test_a_label_smoothing_out_of_range_is_refused() -> None:
+def test_a_label_smoothing_out_of_range_is_refused(small: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"label_smoothing must lie in \[0, 1\), got 1"):
         TrainingModel(small(), 1.0)
