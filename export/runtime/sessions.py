@@ -14,6 +14,11 @@ from onnxruntime import SessionOptions
 
 from ..manifest import Manifest, TensorSpec
 
+# The graphs that run again and again within one translation.
+_STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
+# Microseconds that a worker waits awake: from step to step; and from product to product, where the
+# next run is another graph's, whose workers need the cores.
+_STEP_SPIN, _SPIN = 300, 100
 _DTYPES = {
     "tensor(bool)": "bool",
     "tensor(int32)": "int32",
@@ -31,7 +36,7 @@ def open_session(
     Args:
         manifest: The artefact's contract.
         directory: Where its files are.
-        name: "encoder", "decoder" or "scorer".
+        name: The graph, one of `GRAPHS`.
         threads: Threads of the graph; as many as the process may use cores where None.
 
     Raises:
@@ -41,7 +46,7 @@ def open_session(
     """
     graph = manifest.graphs[name]
     path = directory / graph.file
-    options = _options(check_threads(threads))
+    options = _options(name, check_threads(threads))
     try:
         session = Session(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own errors share no other class.
@@ -99,14 +104,14 @@ def _check_tensors(
             )
 
 
-def _options(threads: int) -> SessionOptions:
+def _options(name: str, threads: int) -> SessionOptions:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    # A worker waits awake for the next step of a loop, but not long enough to take the cores from
-    # another graph's; a pause between its looks spares the core that it shares with its neighbour.
-    options.add_session_config_entry("session.intra_op.spin_duration_us", "300")
+    # A pause between a waiting worker's looks spares the core that it shares with its neighbour.
+    spin = _STEP_SPIN if name in _STEP_GRAPHS else _SPIN
+    options.add_session_config_entry("session.intra_op.spin_duration_us", str(spin))
     options.add_session_config_entry("session.intra_op.spin_backoff_max", "16")
     if saturates_bytes():
         options.add_session_config_entry("session.x64quantprecision", "1")
