@@ -52,6 +52,7 @@ class TransformerConfig:
         dropout: Probability of dropping a feature of each sub-layer's output and of
             embedding + position (section 5.4).
         attention_dropout: Probability of dropping an attention weight.
+        activation_dropout: Probability of dropping a feature within the feed-forward layer.
         activation: Any Keras activation name for the feed-forward layer.
         norm: "post" as in the paper, or "pre" with a final norm on each stack.
         positions: "sinusoidal" (section 3.5) or "learned".
@@ -81,6 +82,7 @@ class TransformerConfig:
     num_decoder_layers: int = 6
     dropout: float = 0.1
     attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
     activation: str = "relu"
     norm: NormPlacement = "post"
     positions: PositionKind = "sinusoidal"
@@ -123,11 +125,12 @@ class TransformerConfig:
         return self.model_dim // self.num_heads
 
     def _check_rates(self) -> None:
-        for name in ("dropout", "attention_dropout", "layer_norm_epsilon"):
+        rates = ("dropout", "attention_dropout", "activation_dropout")
+        for name in (*rates, "layer_norm_epsilon"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise TypeError(f"{name} must be a number, got {value!r}.")
-        for name in ("dropout", "attention_dropout"):
+        for name in rates:
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is a probability in [0, 1), got {getattr(self, name)}.")
         if not 0 < self.layer_norm_epsilon < 1:

@@ -42,6 +42,7 @@ def test_a_config_cannot_be_changed() -> None:
         ),
         ({"dropout": 1.0}, r"dropout is a probability in \[0, 1\), got 1.0"),
         ({"attention_dropout": -0.1}, r"attention_dropout .*got -0.1"),
+        ({"activation_dropout": 1.0}, r"activation_dropout .*got 1.0"),
         ({"dropout": float("nan")}, "dropout .*got nan"),
         ({"layer_norm_epsilon": 0.0}, "layer_norm_epsilon must lie between 0 and 1, got 0.0"),
         ({"norm": "middle"}, "norm must be one of post, pre, got 'middle'"),

@@ -143,7 +143,7 @@ class DecoderBlock(Block):
             self.cross_attention_residual.enter(states), cross, source_keep_mask, training
         )
         states = self.cross_attention_residual(states, attended, training=training)
-        transformed = self.feed_forward(self.feed_forward_residual.enter(states))
+        transformed = self.feed_forward(self.feed_forward_residual.enter(states), training=training)
         states = self.feed_forward_residual(states, transformed, training=training)
         return states, weights
 

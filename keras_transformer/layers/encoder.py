@@ -23,6 +23,7 @@ class Block(keras.layers.Layer):
         feed_forward_dim: Inner width of the feed-forward layer.
         dropout: Probability of dropping a feature of a sub-layer's output.
         attention_dropout: Probability of dropping an attention weight.
+        activation_dropout: Probability of dropping a feature within the feed-forward layer.
         activation: The feed-forward layer's activation.
         norm: "post" or "pre".
         epsilon: Added to the variance in layer normalisation.
@@ -36,6 +37,7 @@ class Block(keras.layers.Layer):
         feed_forward_dim: int,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
         activation: Any = "relu",
         norm: str = "post",
         epsilon: float = 1e-5,
@@ -48,6 +50,7 @@ class Block(keras.layers.Layer):
         self.feed_forward_dim = feed_forward_dim
         self.dropout = dropout
         self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
         self.activation = keras.activations.get(activation)
         self.norm = norm
         self.epsilon = epsilon
@@ -64,7 +67,11 @@ class Block(keras.layers.Layer):
 
     def _feed_forward(self) -> FeedForward:
         return FeedForward(
-            self.feed_forward_dim, self.activation, dtype=self.dtype_policy, name="feed_forward"
+            self.feed_forward_dim,
+            self.activation,
+            self.activation_dropout,
+            dtype=self.dtype_policy,
+            name="feed_forward",
         )
 
     def _residual(self, name: str) -> Residual:
@@ -82,6 +89,7 @@ class Block(keras.layers.Layer):
             "feed_forward_dim": self.feed_forward_dim,
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
+            "activation_dropout": self.activation_dropout,
             "activation": keras.activations.serialize(self.activation),
             "norm": self.norm,
             "epsilon": self.epsilon,
@@ -123,7 +131,7 @@ class EncoderBlock(Block):
             self.attention_residual.enter(states), keep_mask=keep_mask, training=training
         )
         states = self.attention_residual(states, attended, training=training)
-        transformed = self.feed_forward(self.feed_forward_residual.enter(states))
+        transformed = self.feed_forward(self.feed_forward_residual.enter(states), training=training)
         return self.feed_forward_residual(states, transformed, training=training)
 
 

@@ -16,20 +16,24 @@ class FeedForward(keras.layers.Layer):
     Args:
         hidden_dim: Width between the two, the paper's d_ff.
         activation: A Keras activation (name or function).
+        dropout: Probability of dropping a feature between the two in training.
 
     Input and output:
         `(batch, length, model_dim)`.
     """
 
-    def __init__(self, hidden_dim: int, activation: Any = "relu", **kwargs: Any) -> None:
+    def __init__(
+        self, hidden_dim: int, activation: Any = "relu", dropout: float = 0.0, **kwargs: Any
+    ) -> None:
         if hidden_dim < 1:
             raise ValueError(f"hidden_dim must be at least 1, got {hidden_dim}.")
         super().__init__(**kwargs)
         self.hidden_dim = hidden_dim
         self.activation = keras.activations.get(activation)
+        self.dropout = dropout
 
     def build(self, input_shape: Any) -> None:
-        """Creates both linear layers for the input's width."""
+        """Creates both linear layers for the input's width, and the dropout between them."""
         self.hidden = keras.layers.Dense(
             self.hidden_dim,
             activation=self.activation,
@@ -43,12 +47,13 @@ class FeedForward(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="output_linear",
         )
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
         self.hidden.build(input_shape)
         self.output_linear.build((*input_shape[:-1], self.hidden_dim))
 
-    def call(self, inputs: Tensor) -> Tensor:
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         """Applies the layer to each position."""
-        return self.output_linear(self.hidden(inputs))
+        return self.output_linear(self.drop(self.hidden(inputs), training=training))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -56,6 +61,7 @@ class FeedForward(keras.layers.Layer):
             **super().get_config(),
             "hidden_dim": self.hidden_dim,
             "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
         }
 
     def compute_output_shape(self, input_shape: Any) -> Any:

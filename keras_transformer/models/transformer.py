@@ -243,6 +243,7 @@ def _make_parts(config: TransformerConfig) -> dict[str, Any]:
         "feed_forward_dim": config.feed_forward_dim,
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
+        "activation_dropout": config.activation_dropout,
         "activation": config.activation,
         "norm": config.norm,
         "epsilon": config.layer_norm_epsilon,

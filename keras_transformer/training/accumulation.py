@@ -70,13 +70,19 @@ class AccumulatingTrainingModel(TrainingModel):
     Args:
         transformer: As for `TrainingModel`.
         label_smoothing: As for `TrainingModel`.
+        r_drop: As for `TrainingModel`.
         micro_batches: Number of parts.
     """
 
     def __init__(
-        self, transformer: Transformer, label_smoothing: float = 0.1, *, micro_batches: int
+        self,
+        transformer: Transformer,
+        label_smoothing: float = 0.1,
+        r_drop: float = 0.0,
+        *,
+        micro_batches: int,
     ) -> None:
-        super().__init__(transformer, label_smoothing)
+        super().__init__(transformer, label_smoothing, r_drop)
         self.micro_batches = micro_batches
 
     def train_step(self, data: Batch) -> dict[str, tf.Tensor]:

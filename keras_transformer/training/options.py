@@ -19,6 +19,8 @@ class TrainOptions:
         subword_sampling: Draw the segmentation of training sentences anew in every epoch
             (`docs/recipe.md`); not with a prepared corpus, which holds ids.
         label_smoothing: Probability spread evenly over the vocabulary.
+        r_drop: Strength α of R-Drop: every batch goes through the model twice, under different
+            dropout, and the two are drawn together (`docs/recipe.md`); 0 for none.
         beta_2: Adam's decay of squared gradients.
         epsilon: Adam's ε.
         clip_norm: Largest global norm of a gradient, or None for no clipping.
@@ -56,6 +58,7 @@ class TrainOptions:
     cooldown: float = 0.5
     subword_sampling: bool = False
     label_smoothing: float = 0.1
+    r_drop: float = 0.0
     beta_2: float = 0.98
     epsilon: float = 1e-9
     clip_norm: float | None = 1.0
@@ -100,6 +103,8 @@ class TrainOptions:
             raise ValueError(f"beta_2 must lie in [0, 1), got {self.beta_2}.")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}.")
+        if not 0 <= self.r_drop < math.inf:
+            raise ValueError(f"r_drop must be at least 0, got {self.r_drop}.")
         if self.final_model not in ("average", "best"):
             raise ValueError(f"final_model must be 'average' or 'best', got {self.final_model!r}.")
         # Not mixed_float16: its loss scaling skips updates, so steps and batches would part.

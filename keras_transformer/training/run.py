@@ -158,10 +158,11 @@ def compile_transformer(
 def _training_model(
     transformer: Transformer, options: TrainOptions, has_replicas: bool
 ) -> TrainingModel:
+    arguments = transformer, options.label_smoothing, options.r_drop
     if not has_replicas and options.micro_batches == 1:
-        return TrainingModel(transformer, options.label_smoothing)
+        return TrainingModel(*arguments)
     model_class = SynchronousTrainingModel if has_replicas else AccumulatingTrainingModel
-    return model_class(transformer, options.label_smoothing, micro_batches=options.micro_batches)
+    return model_class(*arguments, micro_batches=options.micro_batches)
 
 
 def _config(

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_transformer.models import Transformer
 from keras_transformer.training.linear_cross_entropy import linear_cross_entropy
+from keras_transformer.training.linear_r_drop import linear_r_drop
 from keras_transformer.training.metrics import BATCH_LOSS, ExpMean, LastMean
 
 Tensor = Any
@@ -24,14 +25,21 @@ class TrainingModel(keras.Model):
     Args:
         transformer: The model whose weights are trained.
         label_smoothing: Share of the probability spread evenly over the vocabulary.
+        r_drop: Strength α of R-Drop, which sends every batch through the Transformer twice; 0 for
+            none.
     """
 
-    def __init__(self, transformer: Transformer, label_smoothing: float = 0.1) -> None:
+    def __init__(
+        self, transformer: Transformer, label_smoothing: float = 0.1, r_drop: float = 0.0
+    ) -> None:
         if not 0 <= label_smoothing < 1:
             raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}.")
+        if not r_drop >= 0:
+            raise ValueError(f"r_drop must be at least 0, got {r_drop}.")
         super().__init__(name="training", dtype=transformer.dtype_policy)
         self.transformer = transformer
         self.label_smoothing = label_smoothing
+        self.r_drop = r_drop
         self.to_states = transformer.decoder_states
         self.token_accuracy = keras.metrics.Mean("token_accuracy")
         self.perplexity = ExpMean("perplexity")
@@ -39,7 +47,12 @@ class TrainingModel(keras.Model):
         self.built = True
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
-        """Returns the decoder's states `(batch, target_length, model_dim)`."""
+        """Returns the decoder's states `(batch, target_length, model_dim)`.
+
+        Training with R-Drop has twice as many rows: those of the first pass, then the second's.
+        """
+        if training and self.r_drop:
+            inputs = {name: ops.concatenate([ids, ids]) for name, ids in inputs.items()}
         return self.to_states(inputs, training=training)
 
     def compute_loss(
@@ -57,16 +70,20 @@ class TrainingModel(keras.Model):
             y: Labels int32 `(batch, target_length)`.
             y_pred: The decoder's states.
             sample_weight: float32 `(batch, target_length)`, 0 on padding.
-            training: Not used.
+            training: Whether the states are those of training.
         """
         weights = ops.reshape(sample_weight, (-1,))
-        sums = linear_cross_entropy(
+        arguments = (
             ops.reshape(y_pred, (-1, y_pred.shape[-1])),
             self.transformer.output_matrix,
             ops.reshape(y, (-1,)),
             weights,
             self.label_smoothing,
         )
+        if training and self.r_drop:
+            sums = linear_r_drop(*arguments, self.r_drop)
+        else:
+            sums = linear_cross_entropy(*arguments)
         tokens = ops.sum(weights)
         means = sums / ops.maximum(tokens, 1.0)
         self.perplexity.update_state(means[1], sample_weight=tokens)

@@ -86,6 +86,7 @@ def test_arguments_reach_the_parts(stack: type) -> None:
     layer = stack(
         num_layers=2,
         attention_dropout=0.3,
+        activation_dropout=0.4,
         norm="pre",
         epsilon=1e-3,
         activation="gelu",
@@ -103,6 +104,7 @@ def test_arguments_reach_the_parts(stack: type) -> None:
         assert (part.norm, part.drop.rate, part.layer_norm.epsilon) == ("pre", 0.1, 1e-3)
     feed_forwards = [part for part in parts if isinstance(part, FeedForward)]
     assert [part.hidden.units for part in feed_forwards] == [7, 7]
+    assert [part.drop.rate for part in feed_forwards] == [0.4, 0.4]
     assert {part.hidden.activation for part in feed_forwards} == {keras.activations.gelu}
     assert layer.final_norm.epsilon == 1e-3
 

@@ -36,6 +36,16 @@ def test_takes_any_keras_activation(activation, randomize) -> None:
     np.testing.assert_allclose(layer(states), expected, atol=1e-5)
 
 
+def test_dropout_stands_between_the_linear_layers() -> None:
+    layer = FeedForward(hidden_dim=1000, dropout=0.25)
+    layer.build((None, None, 1))
+    layer.set_weights([np.ones((1, 1000)), np.zeros(1000), np.ones((1000, 1)), np.zeros(1)])
+    outputs = layer(np.ones((1, 50, 1), "float32"), training=True)
+    # Each of 50 places keeps about 750 of 1,000 ones, scaled by 4 / 3; what is dropped differs.
+    np.testing.assert_allclose(outputs, 1000, atol=100)
+    assert np.unique(outputs).size > 10
+
+
 def test_positions_do_not_touch_each_other() -> None:
     states = np.random.default_rng(0).standard_normal((1, 4, 6)).astype("float32")
     layer = FeedForward(8)

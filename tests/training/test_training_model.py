@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.training.accumulation import AccumulatingTrainingModel
+from keras_transformer.training.adam import FusedAdam
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import Perplexity, TokenAccuracy
 from keras_transformer.training.training_model import TrainingModel
@@ -87,6 +89,53 @@ def test_the_newest_batchs_loss_is_in_the_logs(
     np.testing.assert_allclose(seen, alone, rtol=1e-5)
 
 
+def test_r_drop_without_dropout_changes_nothing(
+    small: Callable[..., Any], batches: tf.data.Dataset
+) -> None:
+    histories, weights = [], []
+    for r_drop in (0.0, 5.0):
+        model = small(dropout=0.0)
+        training = TrainingModel(model, r_drop=r_drop)
+        training.compile(keras.optimizers.SGD(0.5))
+        fitted = training.fit(batches, epochs=2, shuffle=False, verbose=0, validation_data=batches)
+        histories.append(fitted.history)
+        weights.append(model.get_weights())
+    for name, values in histories[0].items():
+        np.testing.assert_allclose(histories[1][name], values, rtol=1e-4, err_msg=name)
+    for mine, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
+
+
+def test_r_drop_draws_the_passes_together(
+    small: Callable[..., Any], batches: tf.data.Dataset
+) -> None:
+    inputs = next(iter(batches))[0]
+    distances = []
+    for r_drop in (0.0, 20.0):
+        model = small(dropout=0.3)
+        training = TrainingModel(model, r_drop=r_drop)
+        training.compile(keras.optimizers.Adam(0.01))
+        training.fit(batches, epochs=30, shuffle=False, verbose=0)
+        one, other = (keras.ops.log_softmax(model(inputs, training=True)) for _ in range(2))
+        distances.append(float(tf.reduce_sum(tf.exp(one) * (one - other))))
+    assert distances[1] < 0.5 * distances[0]
+
+
+def test_r_drop_works_with_parts_and_recomputation(
+    small: Callable[..., Any], batches: tf.data.Dataset
+) -> None:
+    weights = []
+    for parts, recompute in ((1, False), (3, True)):
+        model = small(dropout=0.0)
+        model.recompute_activations(recompute)
+        training = AccumulatingTrainingModel(model, r_drop=5.0, micro_batches=parts)
+        training.compile(FusedAdam(0.01, epsilon=1e-3))
+        training.fit(batches, epochs=2, shuffle=False, verbose=0)
+        weights.append(model.get_weights())
+    for mine, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-4)
+
+
 def test_it_trains_in_bfloat16(small: Callable[..., Any], batches: tf.data.Dataset) -> None:
     training = TrainingModel(small("mixed_bfloat16", dropout=0.0))
     training.compile(keras.optimizers.Adam(0.01))
@@ -98,6 +147,11 @@ def test_its_weights_are_the_transformers(small: Callable[..., Any]) -> None:
     model = small()
     training = TrainingModel(model)
     assert [id(weight) for weight in training.weights] == [id(weight) for weight in model.weights]
+
+
+def test_a_negative_r_drop_is_refused(small: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"r_drop must be at least 0, got -1"):
+        TrainingModel(small(), r_drop=-1.0)
 
 
 def test_a_label_smoothing_out_of_range_is_refused(small: Callable[..., Any]) -> None:

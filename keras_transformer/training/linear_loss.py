@@ -1,0 +1,99 @@
+"""The final linear layer and a loss on its logits in one, for any number of passes over a batch:
+logits exist for a quarter of the batch at a time, and gradients are made with the loss.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras import ops
+
+Tensor = Any
+
+# Enough that logits take little memory, few enough that each product stays large.
+_PARTS = 4
+
+
+class Tokens(NamedTuple):
+    """Some tokens of a batch, as their loss sees them.
+
+    Attributes:
+        states: `(passes, tokens, model_dim)`, the decoder's.
+        rows: float32 `(tokens, model_dim)`, the labels' rows of the matrix.
+        centre: As `rows`, smoothed: what a softmax is compared with.
+        weights: float32 `(tokens,)`, what each token counts.
+    """
+
+    states: Tensor
+    rows: Tensor
+    centre: Tensor
+    weights: Tensor
+
+
+# Tokens and the matrix → figures `(3,)` and the loss's gradients: by the states, and by the matrix
+# as far as they do not depend on the labels alone.
+TokensLoss = Callable[[Tokens, Tensor], tuple[Tensor, Tensor, Tensor]]
+
+
+def linear_loss(
+    tokens_loss: TokensLoss,
+    states: Tensor,
+    matrix: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    label_smoothing: float,
+) -> Tensor:
+    """Sums a loss and other figures over the tokens of a batch.
+
+    The loss is a smoothed cross-entropy, the mean of the passes', and whatever `tokens_loss` adds
+    to it. Its gradients are made at once, while a part's exponentials are at hand; evaluation
+    leaves them out: nothing asks for them.
+
+    Args:
+        tokens_loss: The loss of some of the tokens.
+        states: `(passes, tokens, model_dim)`.
+        matrix: `(vocabulary, model_dim)`, a row for each token of the vocabulary.
+        labels: int32 `(tokens,)`.
+        weights: float32 `(tokens,)`: what each token counts, 0 for padding.
+        label_smoothing: Share ε of the probability spread evenly over the vocabulary.
+
+    Returns:
+        float32 `(3,)`: weighted sums of the figures; the first is the loss and has a gradient.
+    """
+
+    @ops.custom_gradient
+    def sums(states: Tensor, matrix: Tensor) -> tuple[Tensor, Any]:
+        mean = ops.mean(ops.cast(matrix, "float32"), axis=0)
+        rows = ops.cast(ops.take(matrix, labels, axis=0), "float32")
+        centre = (1 - label_smoothing) * rows + label_smoothing * mean
+        size = ops.shape(states)[1] // _PARTS
+        parts = [
+            slice(part * size, (part + 1) * size if part < _PARTS - 1 else None)
+            for part in range(_PARTS)
+        ]
+        done = [
+            tokens_loss(Tokens(states[:, part], rows[part], centre[part], weights[part]), matrix)
+            for part in parts
+        ]
+        figures, by_states, by_matrix = zip(*done, strict=True)
+
+        def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, Tensor]:
+            scale = (arguments[0] if upstream is None else upstream)[0]
+            weighted = ops.mean(ops.cast(states, "float32"), axis=0) * weights[:, None]
+            at_labels = ops.segment_sum(weighted, labels, num_segments=matrix.shape[0])
+            evenly = ops.sum(weighted, axis=0) / matrix.shape[0]
+            whole = sum(by_matrix[1:], by_matrix[0])
+            whole = whole - (1 - label_smoothing) * at_labels - label_smoothing * evenly
+            return (
+                ops.cast(scale * ops.concatenate(by_states, axis=1), states.dtype),
+                ops.cast(scale * whole, matrix.dtype),
+            )
+
+        return sum(figures[1:], figures[0]), gradient
+
+    return sums(states, matrix)
+
+
+def is_hit(at_label: Tensor, highest: Tensor) -> Tensor:
+    """Tells as 0 or 1 whether the label's logit, computed in another order, is the highest."""
+    hit = at_label >= highest - 1e-5 * ops.maximum(1.0, ops.abs(highest))
+    return ops.cast(hit, "float32")
