@@ -31,9 +31,6 @@ SAVINGS: dict[str, dict[str, Any]] = {
 }
 # Losses before the first update may differ this much: weights are drawn at random.
 _SAME_LOSS = 0.05
-# Each library draws them in its own way, and a tied post-norm model whose branches start small
-# expects its own input again: `base` starts at 15.3 nats, PyTorch's at 10.8.
-_SAME_POST_NORM_LOSS = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,9 +137,7 @@ def measure(
             engines[key] |= {"rates": rates, "rate": statistics.median(rates)}
             engines[key]["last_loss"] = workers[key].ask("train_on_first")
             engines[key]["peak_memory"] = workers[key].ask("peak_memory")
-    config = SIZES[size].config
-    same_loss = _SAME_POST_NORM_LOSS if config.norm == "post" else _SAME_LOSS
-    check_same_work(engines, config.parameter_count, same_loss)
+    check_same_work(engines, SIZES[size].config.parameter_count)
     rows = [row(size, precision, peer, engines) for peer in peers]
     named = {f"{name}, {variant(name, compiled)}": e for (name, compiled), e in engines.items()}
     return rows, named
@@ -189,17 +184,12 @@ def row(
     }
 
 
-def check_same_work(
-    engines: Mapping[tuple[str, bool], Mapping[str, Any]],
-    parameters: int,
-    same_loss: float = _SAME_LOSS,
-) -> None:
+def check_same_work(engines: Mapping[tuple[str, bool], Mapping[str, Any]], parameters: int) -> None:
     """Raises `ValueError` where an engine's model is not ours.
 
     Args:
         engines: With "parameters", "first_loss" and "last_loss".
         parameters: What each must have.
-        same_loss: How much the first losses may differ, as a share of ours.
     """
     expected = next(e["first_loss"] for (name, _), e in engines.items() if name == OURS)
     for (name, compiled), engine in engines.items():
@@ -208,7 +198,7 @@ def check_same_work(
             raise ValueError(
                 f"{place} has {engine['parameters']:,} parameters, not {parameters:,}."
             )
-        if abs(engine["first_loss"] / expected - 1) > same_loss:
+        if abs(engine["first_loss"] / expected - 1) > _SAME_LOSS:
             raise ValueError(
                 f"{place} starts with a loss of {engine['first_loss']:.2f}, ours {expected:.2f}."
             )

@@ -1,6 +1,7 @@
 """keras-hub's `TransformerEncoder` and `TransformerDecoder`, stacked into the same model.
 
-The lean loss is ours, and no padding mask hides the targets' padding, which causality does.
+The lean loss and the first weights are ours, and no padding mask hides the targets' padding, which
+causality does.
 """
 
 import keras
@@ -9,6 +10,7 @@ from keras import layers, ops
 from speed.serving import serve
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.special_ids import PAD_ID
 from keras_transformer.training.loss import SmoothedCrossEntropy
 
@@ -50,6 +52,7 @@ def _transformer(config: TransformerConfig) -> keras.Model:
         "activation": config.activation,
         "layer_norm_epsilon": config.layer_norm_epsilon,
         "normalize_first": config.norm == "pre",
+        "kernel_initializer": linear_initializer(),
     }
 
     def embed(ids: object) -> object:

@@ -1,5 +1,5 @@
 """PyTorch's `nn.Transformer` parts, stacked into the same model and trained as one does there:
-tied embedding, `CrossEntropyLoss`, fused Adam, bfloat16 by autocast.
+tied embedding, `CrossEntropyLoss`, fused Adam, bfloat16 by autocast. The first weights are ours.
 
 What PyTorch can leave out it leaves out: attention weights are not dropped, as in our model, so
 that it may use its fused attention, and no mask hides the targets' padding, which causality does.
@@ -121,6 +121,7 @@ class LossModel(nn.Module):
             ),
             batch_first=True,
         )
+        _draw_linear_weights(self.transformer)
         self.loss = nn.CrossEntropyLoss(label_smoothing=label_smoothing, ignore_index=PAD_ID)
 
     def forward(
@@ -141,6 +142,18 @@ class LossModel(nn.Module):
 
     def _embed(self, ids: torch.Tensor) -> torch.Tensor:
         return self.drop(self.embedding(ids) * math.sqrt(self.width) + self.waves[: ids.shape[1]])
+
+
+@torch.no_grad()
+def _draw_linear_weights(transformer: nn.Transformer) -> None:
+    """Draws them as our model does: at half of Glorot's deviation, and biases 0."""
+    for name, weight in transformer.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(weight)
+        elif weight.dim() == 2:
+            # Queries, keys and values are one matrix here.
+            for part in weight.chunk(3) if "in_proj" in name else [weight]:
+                nn.init.xavier_uniform_(part, gain=0.5)
 
 
 def _drop_outputs_only(layer: Any, attention_dropout: float) -> None:

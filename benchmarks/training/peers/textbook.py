@@ -1,5 +1,6 @@
 """The text-book Transformer in Keras, after TensorFlow's tutorial: `MultiHeadAttention` layers,
-implicit masks, a masked loss and accuracy. Sizes, dropout, norms and the tied matrix are ours.
+implicit masks, a masked loss and accuracy. Sizes, dropout, norms, first weights and the tied matrix
+are ours.
 """
 
 import keras
@@ -8,6 +9,7 @@ from keras import layers, ops
 from speed.serving import serve
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.layers.initializers import linear_initializer
 
 from ..keras_trainer import KerasTrainer, optimizer
 from ..trainer import OPTIONS
@@ -103,7 +105,11 @@ def _final_norm(states: object, config: TransformerConfig) -> object:
 
 def _attention(config: TransformerConfig, source: object = None, **arguments: bool) -> object:
     layer = layers.MultiHeadAttention(
-        config.num_heads, config.key_dim, config.value_dim, dropout=config.attention_dropout
+        config.num_heads,
+        config.key_dim,
+        config.value_dim,
+        dropout=config.attention_dropout,
+        kernel_initializer=linear_initializer(),
     )
 
     def attend(states: object) -> object:
@@ -114,8 +120,13 @@ def _attention(config: TransformerConfig, source: object = None, **arguments: bo
 
 
 def _feed_forward(config: TransformerConfig) -> object:
-    hidden = layers.Dense(config.feed_forward_dim, activation=config.activation)
-    output = layers.Dense(config.model_dim)
+    hidden, output = (
+        layers.Dense(width, activation=activation, kernel_initializer=linear_initializer())
+        for width, activation in (
+            (config.feed_forward_dim, config.activation),
+            (config.model_dim, None),
+        )
+    )
     return lambda states: output(hidden(states))
 
 
