@@ -6,7 +6,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.training.linear_loss import Tokens, is_hit, linear_loss
+from keras_transformer.training.linear_loss import Tokens, distribution, linear_loss
 
 Tensor = Any
 
@@ -37,21 +37,12 @@ def linear_cross_entropy(
 
 def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     states, weights = tokens.states[0], tokens.weights
-    wide_states = ops.cast(states, "float32")
-    logits = ops.cast(ops.matmul(states, ops.transpose(matrix)), "float32")
-    # Fewer tokens than parts leave a part empty, whose maximum needs a start.
-    highest = ops.max(logits, axis=-1, initial=float("-inf"))
-    exponentials = ops.exp(logits - highest[:, None])
-    total = ops.sum(exponentials, axis=-1)
-    log_total = highest + ops.log(total)
-    at_label = ops.sum(wide_states * tokens.rows, axis=-1)
-    loss = log_total - ops.sum(wide_states * tokens.centre, axis=-1)
-    figures = ops.stack([loss, log_total - at_label, is_hit(at_label, highest)])
-    share = weights / total
+    found = distribution(states, tokens, matrix)
+    share = weights / found.total
     # Exponentials in the dtype of the matrix: in float32 this casts nothing.
-    exponentials = ops.cast(exponentials, matrix.dtype)
+    exponentials = ops.cast(found.exponentials, matrix.dtype)
     by_states = share[:, None] * ops.cast(ops.matmul(exponentials, matrix), "float32")
     by_states = by_states - weights[:, None] * tokens.centre
-    scaled = ops.cast(share[:, None] * wide_states, matrix.dtype)
+    scaled = ops.cast(share[:, None] * ops.cast(states, "float32"), matrix.dtype)
     by_matrix = ops.cast(ops.matmul(ops.transpose(exponentials), scaled), "float32")
-    return ops.matmul(figures, weights), by_states[None], by_matrix
+    return ops.matmul(found.figures, weights), by_states[None], by_matrix

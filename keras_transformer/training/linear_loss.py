@@ -93,7 +93,37 @@ def linear_loss(
     return sums(states, matrix)
 
 
-def is_hit(at_label: Tensor, highest: Tensor) -> Tensor:
-    """Tells as 0 or 1 whether the label's logit, computed in another order, is the highest."""
-    hit = at_label >= highest - 1e-5 * ops.maximum(1.0, ops.abs(highest))
-    return ops.cast(hit, "float32")
+class Distribution(NamedTuple):
+    """What the final layer says of some tokens, `(..., tokens)` where nothing else is said.
+
+    Attributes:
+        logits: float32 `(..., tokens, vocabulary)`.
+        exponentials: Of the logits less their maximum, likewise.
+        total: Sum of the exponentials.
+        log_total: Logarithm of the sum of the logits' own exponentials.
+        figures: `(3, ..., tokens)`: smoothed cross-entropy and negative log-likelihood in nats, and
+            1 where the label has the highest logit.
+    """
+
+    logits: Tensor
+    exponentials: Tensor
+    total: Tensor
+    log_total: Tensor
+    figures: Tensor
+
+
+def distribution(states: Tensor, tokens: Tokens, matrix: Tensor) -> Distribution:
+    """Applies the final layer to states `(..., tokens, model_dim)` and compares with the labels."""
+    wide_states = ops.cast(states, "float32")
+    logits = ops.cast(ops.matmul(states, ops.transpose(matrix)), "float32")
+    # Fewer tokens than parts leave a part empty, whose maximum needs a start.
+    highest = ops.max(logits, axis=-1, initial=float("-inf"))
+    exponentials = ops.exp(logits - highest[..., None])
+    total = ops.sum(exponentials, axis=-1)
+    log_total = highest + ops.log(total)
+    at_label = ops.sum(wide_states * tokens.rows, axis=-1)
+    loss = log_total - ops.sum(wide_states * tokens.centre, axis=-1)
+    # The label's logit is computed in another order than the highest: equal up to rounding.
+    is_hit = at_label >= highest - 1e-5 * ops.maximum(1.0, ops.abs(highest))
+    figures = ops.stack([loss, log_total - at_label, ops.cast(is_hit, "float32")])
+    return Distribution(logits, exponentials, total, log_total, figures)

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.training.linear_loss import Tokens, is_hit, linear_loss
+from keras_transformer.training.linear_loss import Tokens, distribution, linear_loss
 
 Tensor = Any
 
@@ -43,18 +43,10 @@ def linear_r_drop(
 
 
 def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
-    states = ops.cast(tokens.states, "float32")
-    logits = ops.cast(ops.matmul(tokens.states, ops.transpose(matrix)), "float32")
-    highest = ops.max(logits, axis=-1, initial=float("-inf"))  # (2, tokens), as all that follow
-    exponentials = ops.exp(logits - highest[..., None])
-    total = ops.sum(exponentials, axis=-1)
-    log_total = highest + ops.log(total)
-    at_label = ops.sum(states * tokens.rows, axis=-1)
-    loss = log_total - ops.sum(states * tokens.centre, axis=-1)
-
-    probabilities = exponentials / total[..., None]
+    found = distribution(tokens.states, tokens, matrix)
+    probabilities = found.exponentials / found.total[..., None]  # (2, tokens, vocabulary)
     # log(p / q) from logits: a probability that is 0 by rounding has no logarithm.
-    ratio = logits[0] - logits[1] - (log_total[0] - log_total[1])[:, None]
+    ratio = found.logits[0] - found.logits[1] - (found.log_total[0] - found.log_total[1])[:, None]
     ratios = ops.stack([ratio, -ratio])
     divergences = ops.sum(probabilities * ratios, axis=-1)
     by_logits = probabilities / 2 + strength / 4 * (
@@ -62,9 +54,8 @@ def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Te
     )
     by_logits = ops.cast(by_logits * tokens.weights[:, None], matrix.dtype)
 
-    figures = ops.stack([loss, log_total - at_label, is_hit(at_label, highest)])
     extra = strength / 4 * ops.sum(divergences, axis=0)
-    figures = ops.mean(figures, axis=1) + ops.stack([extra, 0 * extra, 0 * extra])
+    figures = ops.mean(found.figures, axis=1) + ops.stack([extra, 0 * extra, 0 * extra])
     by_states = ops.cast(ops.matmul(by_logits, matrix), "float32")
     by_states = by_states - tokens.weights[:, None] / 2 * tokens.centre
     flat = (-1, matrix.shape[1])

@@ -8,6 +8,20 @@ import pytest
 
 
 @pytest.fixture(scope="session")
+def gradients_of() -> Callable[..., Any]:
+    """`gradients_of(loss, tensors)`: the gradients of what a function returns."""
+    import tensorflow as tf
+
+    def gradients(loss: Callable[[], Any], tensors: list[Any]) -> list[Any]:
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            value = loss()
+        return tape.gradient(value, tensors)
+
+    return gradients
+
+
+@pytest.fixture(scope="session")
 def token_losses() -> Callable[..., np.ndarray]:
     """`token_losses(labels, logits, label_smoothing)` from section 5.4 in float64, by entries."""
 

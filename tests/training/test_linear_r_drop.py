@@ -1,5 +1,7 @@
 """The final linear layer and R-Drop in one, against the definition in float64 and autodiff."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -57,14 +59,10 @@ def test_the_sums_are_those_of_the_definition(
 
 
 @pytest.mark.parametrize(("tokens", "jit_compile"), [(3, False), (21, False), (21, True)])
-def test_gradients_are_those_of_the_loss_on_logits(tokens: int, jit_compile: bool) -> None:
+def test_gradients_are_those_of_the_loss_on_logits(
+    gradients_of: Callable[..., list[tf.Tensor]], tokens: int, jit_compile: bool
+) -> None:
     states, matrix, labels, weights = map(tf.constant, example(tokens, 9))
-
-    def gradients(loss: object) -> list[tf.Tensor]:
-        with tf.GradientTape() as tape:
-            tape.watch([states, matrix])
-            value = loss()  # type: ignore[operator]
-        return tape.gradient(value, [states, matrix])
 
     def on_logits() -> tf.Tensor:
         log_p, log_q = tf.split(tf.nn.log_softmax(tf.matmul(states, matrix, transpose_b=True)), 2)
@@ -75,11 +73,12 @@ def test_gradients_are_those_of_the_loss_on_logits(tokens: int, jit_compile: boo
 
     @tf.function(jit_compile=jit_compile)
     def fused() -> list[tf.Tensor]:
-        return gradients(
-            lambda: 3.0 * linear_r_drop(states, matrix, labels, weights, SMOOTHING, 5.0)[0]
+        return gradients_of(
+            lambda: 3.0 * linear_r_drop(states, matrix, labels, weights, SMOOTHING, 5.0)[0],
+            [states, matrix],
         )
 
-    for ours, theirs in zip(fused(), gradients(on_logits), strict=True):
+    for ours, theirs in zip(fused(), gradients_of(on_logits, [states, matrix]), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
