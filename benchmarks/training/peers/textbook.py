@@ -120,13 +120,12 @@ def _attention(config: TransformerConfig, source: object = None, **arguments: bo
 
 
 def _feed_forward(config: TransformerConfig) -> object:
-    hidden, output = (
-        layers.Dense(width, activation=activation, kernel_initializer=linear_initializer())
-        for width, activation in (
-            (config.feed_forward_dim, config.activation),
-            (config.model_dim, None),
-        )
+    hidden = layers.Dense(
+        config.feed_forward_dim,
+        activation=config.activation,
+        kernel_initializer=linear_initializer(),
     )
+    output = layers.Dense(config.model_dim, kernel_initializer=linear_initializer())
     return lambda states: output(hidden(states))
 
 
