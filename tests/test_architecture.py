@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
-    ("special_ids", "config"),
+    ("special_ids", "config", "whole_files"),
     ("text",),
     ("data",),
     ("layers",),

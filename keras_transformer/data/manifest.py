@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_transformer.data.encoded import FilterReport
 from keras_transformer.data.plan import count_batches
-from keras_transformer.data.whole_file import whole_file
+from keras_transformer.whole_files import write_text
 
 MANIFEST = "manifest.json"
 _FORMAT = 1
@@ -82,8 +82,7 @@ class Manifest:
     def save(self, directory: Path) -> None:
         """Writes the file that makes the directory complete."""
         text = json.dumps({"format": _FORMAT, **dataclasses.asdict(self)}, indent=1) + "\n"
-        with whole_file(directory / MANIFEST) as partial:
-            partial.write_text(text, encoding="utf-8")
+        write_text(directory / MANIFEST, text)
 
     @classmethod
     def load(cls, directory: Path) -> "Manifest":

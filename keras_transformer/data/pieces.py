@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.data.encoded import EncodedPairs, FilterReport, RaggedIds, kept_pairs
-from keras_transformer.data.whole_file import whole_file
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.whole_files import whole_file
 
 _COUNTS = 2
 

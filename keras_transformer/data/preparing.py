@@ -20,8 +20,8 @@ from keras_transformer.data.pieces import PieceSettings
 from keras_transformer.data.processes import worker_processes
 from keras_transformer.data.splitting import Workforce, make_split
 from keras_transformer.data.streams import PairStream, describe_text
-from keras_transformer.data.whole_file import whole_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
+from keras_transformer.whole_files import remove_partials, write_text
 
 PAIRS_PER_SHARD = 250_000
 # Small enough for many to be in work at once, large enough that each shard's part is no crumb.
@@ -140,6 +140,7 @@ def prepare(
         valid=splits.get("valid"),
     )
     manifest.save(directory)
+    remove_partials(directory)
     shutil.rmtree(directory / _UNFINISHED)
     return manifest
 
@@ -156,8 +157,7 @@ def _is_finished(directory: Path, made_from: dict[str, Any]) -> bool:
         begun = json.loads(path.read_text(encoding="utf-8"))
     else:
         unfinished.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as temporary:
-            temporary.write_text(json.dumps(made_from), encoding="utf-8")
+        write_text(path, json.dumps(made_from))
         return False
     changed = [part for part in {*begun, *made_from} if begun.get(part) != made_from.get(part)]
     if changed:

@@ -27,7 +27,7 @@ from keras_transformer.data.pieces import (
 )
 from keras_transformer.data.processes import Task, run_tasks
 from keras_transformer.data.streams import PairStream
-from keras_transformer.data.whole_file import whole_file
+from keras_transformer.whole_files import whole_file, write_text
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ def put_together(
     with whole_file(path) as temporary:
         write_shard(temporary, pairs)
     shard = describe_shard(path, pairs)
-    with whole_file(record) as temporary:
-        temporary.write_text(json.dumps(dataclasses.asdict(shard)), encoding="utf-8")
+    write_text(record, json.dumps(dataclasses.asdict(shard)))
 
 
 def describe_shard(path: Path, pairs: EncodedPairs) -> Shard:

@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from keras_transformer.training.whole_files import write_whole
+from keras_transformer.whole_files import whole_file
 
 # Told apart by colour-blind readers too (Okabe and Ito 2008).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -34,7 +34,6 @@ _SETTINGS: dict[Any, Any] = {
     # Without it the names in an SVG file are random, so equal pictures would differ.
     "svg.hashsalt": "keras-transformer",
 }
-_BYTES_FOR_MESSAGES = 200_000
 
 # Decorates every function that draws or saves; the caller's own settings stay as they are.
 styled = matplotlib.rc_context(_SETTINGS)
@@ -66,8 +65,8 @@ def save_picture(figure: Figure, path: Path) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with write_whole(path, _BYTES_FOR_MESSAGES) as file:
-        file.write(picture.getvalue())
+    with whole_file(path, len(picture.getvalue())) as partial:
+        partial.write_bytes(picture.getvalue())
 
 
 def draw_weights(axes: Axes, weights: Any, highest: float) -> Any:

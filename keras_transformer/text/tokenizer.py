@@ -7,7 +7,6 @@ Needs only the `sentencepiece` package, so it also serves where TensorFlow is ab
 import io
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -15,6 +14,7 @@ from typing import Literal
 import sentencepiece
 
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from keras_transformer.whole_files import whole_file
 
 ModelType = Literal["unigram", "bpe"]
 
@@ -76,19 +76,8 @@ class Tokenizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model file; a kill leaves the old file or the new one, never half of one."""
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(self._model)
-                stream.flush()
-                os.fsync(stream.fileno())
-            # mkstemp makes the file private; a model is read by whoever may read its directory.
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with whole_file(Path(path), len(self._model)) as partial:
+            partial.write_bytes(self._model)
 
     @property
     def model(self) -> bytes:

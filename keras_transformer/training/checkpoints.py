@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import keras
 import numpy as np
 
-from keras_transformer.training.whole_files import write_whole
+from keras_transformer.whole_files import remove_partials, whole_file
 
 _NAME = re.compile(r"step_(\d{8})\.npz")
 # Behind the arrays stands the SHA-256 of all before it. The checksums inside of npz files are not
@@ -59,7 +59,8 @@ def save_checkpoint(model: keras.Model, path: Path) -> None:
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise FloatingPointError(f"{name} holds NaN or Inf: {path} is not written.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with write_whole(path, sum(array.nbytes for array in arrays.values())) as file:
+    needed_bytes = sum(array.nbytes for array in arrays.values())
+    with whole_file(path, needed_bytes) as partial, partial.open("w+b") as file:
         np.savez(file, allow_pickle=False, **arrays)
         file.write(_digest(file, file.seek(0, os.SEEK_END)))
 
@@ -116,8 +117,7 @@ def prune_checkpoints(directory: Path, keep: int, also: Collection[int] = ()) ->
     for path in list_checkpoints(directory)[:-keep]:
         if checkpoint_step(path) not in also:
             path.unlink()
-    for path in directory.glob("*.partial"):
-        path.unlink()
+    remove_partials(directory)
 
 
 def check_whole(path: Path) -> None:

@@ -39,7 +39,7 @@ from keras_transformer.training.recovery import restore_newest
 from keras_transformer.training.run_directory import RunDirectory
 from keras_transformer.training.strategy import Replicas, open_replicas, share_rows
 from keras_transformer.training.training_model import TrainingModel
-from keras_transformer.training.whole_files import no_room_error
+from keras_transformer.whole_files import no_room_error
 
 MOST_STEPS_BETWEEN_CHECKPOINTS = 1000
 # What a round adds to TensorBoard's files, for the message where the disk is full.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.training.metrics import BATCH_LOSS
-from keras_transformer.training.whole_files import write_text
+from keras_transformer.whole_files import write_text
 
 _SHOWN_LINES = 20
 

@@ -100,7 +100,6 @@ class Distribution(NamedTuple):
         logits: float32 `(..., tokens, vocabulary)`.
         exponentials: Of the logits less their maximum, likewise.
         total: Sum of the exponentials.
-        log_total: Logarithm of the sum of the logits' own exponentials.
         figures: `(3, ..., tokens)`: smoothed cross-entropy and negative log-likelihood in nats, and
             1 where the label has the highest logit.
     """
@@ -108,7 +107,6 @@ class Distribution(NamedTuple):
     logits: Tensor
     exponentials: Tensor
     total: Tensor
-    log_total: Tensor
     figures: Tensor
 
 
@@ -126,4 +124,4 @@ def distribution(states: Tensor, tokens: Tokens, matrix: Tensor) -> Distribution
     # The label's logit is computed in another order than the highest: equal up to rounding.
     is_hit = at_label >= highest - 1e-5 * ops.maximum(1.0, ops.abs(highest))
     figures = ops.stack([loss, log_total - at_label, ops.cast(is_hit, "float32")])
-    return Distribution(logits, exponentials, total, log_total, figures)
+    return Distribution(logits, exponentials, total, figures)

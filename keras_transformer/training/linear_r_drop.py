@@ -44,23 +44,29 @@ def linear_r_drop(
 
 def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
     found = distribution(tokens.states, tokens, matrix)
-    probabilities = found.exponentials / found.total[..., None]  # (2, tokens, vocabulary)
-    # log(p / q) from logits: a probability that is 0 by rounding has no logarithm.
-    ratio = found.logits[0] - found.logits[1] - (found.log_total[0] - found.log_total[1])[:, None]
-    ratios = ops.stack([ratio, -ratio])
-    divergences = ops.sum(probabilities * ratios, axis=-1)
-    by_logits = probabilities / 2 + strength / 4 * (
-        probabilities - probabilities[::-1] + probabilities * (ratios - divergences[..., None])
-    )
-    by_logits = ops.cast(by_logits * tokens.weights[:, None], matrix.dtype)
+    # log(p / q) but for a constant, which cancels in the sum of both divergences and in its
+    # gradient. From logits: a probability that is 0 by rounding has no logarithm.
+    ratio = found.logits[0] - found.logits[1]
+    means = ops.sum(found.exponentials * ratio, axis=-1) / found.total
+    extra = strength / 4 * (means[0] - means[1])
 
-    extra = strength / 4 * ops.sum(divergences, axis=0)
+    # Each pass over (tokens, vocabulary) costs more than a product: so there are few.
+    scale = strength / 4 * tokens.weights / found.total
+    scaled = scale[..., None] * found.exponentials
+    first, second = scaled[0], scaled[1]
+    constant = 1 + 2 / strength
+    by_logits = [
+        ops.cast(first * (ratio + (constant - means[0])[:, None]) - second, matrix.dtype),
+        ops.cast(second * ((constant + means[1])[:, None] - ratio) - first, matrix.dtype),
+    ]
+    by_states = ops.stack([ops.matmul(by_pass, matrix) for by_pass in by_logits])
+    by_matrix = [
+        ops.matmul(ops.transpose(by_pass), tokens.states[number])
+        for number, by_pass in enumerate(by_logits)
+    ]
     figures = ops.mean(found.figures, axis=1) + ops.stack([extra, 0 * extra, 0 * extra])
-    by_states = ops.cast(ops.matmul(by_logits, matrix), "float32")
-    by_states = by_states - tokens.weights[:, None] / 2 * tokens.centre
-    flat = (-1, matrix.shape[1])
-    by_matrix = ops.matmul(
-        ops.transpose(ops.reshape(by_logits, (-1, matrix.shape[0]))),
-        ops.reshape(tokens.states, flat),
+    return (
+        ops.matmul(figures, tokens.weights),
+        ops.cast(by_states, "float32") - tokens.weights[:, None] / 2 * tokens.centre,
+        ops.cast(by_matrix[0] + by_matrix[1], "float32"),
     )
-    return ops.matmul(figures, tokens.weights), by_states, ops.cast(by_matrix, "float32")

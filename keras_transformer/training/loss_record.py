@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import keras
 
 from keras_transformer.training.metrics import BATCH_LOSS
-from keras_transformer.training.whole_files import clear_disk_errors, write_text
+from keras_transformer.whole_files import clear_disk_errors, write_text
 
 _HEADER = "update\tloss\n"
 _WHOLE_LINE = re.compile(r"^(\d+)\t(\S+)\n", re.MULTILINE)

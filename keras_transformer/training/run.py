@@ -26,7 +26,7 @@ from keras_transformer.training.schedule import WarmupSchedule
 from keras_transformer.training.strategy import open_replicas
 from keras_transformer.training.synchronous import SynchronousAdam, SynchronousTrainingModel
 from keras_transformer.training.training_model import TrainingModel
-from keras_transformer.training.whole_files import clear_disk_errors, remove_on_error
+from keras_transformer.whole_files import whole_file
 
 
 def train(
@@ -182,12 +182,9 @@ def _config(
 
 
 def _save_model(model: Transformer, path: Path) -> None:
-    # Keras looks at the ending.
-    partial = path.with_name("partial." + path.name)
     needed_bytes = sum(weight.nbytes for weight in model.get_weights())
-    with clear_disk_errors(path, needed_bytes), remove_on_error(partial):
+    with whole_file(path, needed_bytes) as partial:
         model.save(partial)
-        os.replace(partial, path)
 
 
 def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer, Tokenizer]:

@@ -9,7 +9,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.checkpoints import list_checkpoints
 from keras_transformer.training.history import CRITERION, STEP, History
-from keras_transformer.training.whole_files import write_text
+from keras_transformer.whole_files import remove_partials, write_text
 
 CONFIG = "config.json"
 MODEL = "model.keras"
@@ -80,9 +80,10 @@ class RunDirectory:
         return self.path / MODEL
 
     def save_config(self, config: TransformerConfig) -> None:
-        """Writes the model's config."""
+        """Writes the model's config, and removes what a kill left of any file."""
         if not self.is_chief:
             return
+        remove_partials(self.path)
         write_text(self.path / CONFIG, config.to_json())
 
     def load_config(self) -> TransformerConfig:

@@ -65,7 +65,12 @@ def test_names_carry_the_step(tmp_path: Path) -> None:
 
 
 def test_checkpoints_are_listed_by_step_and_strangers_left_out(tmp_path: Path) -> None:
-    for name in ("step_00000020.npz", "step_00000003.npz", "step_3.npz", "step_00000100.partial"):
+    for name in (
+        "step_00000020.npz",
+        "step_00000003.npz",
+        "step_3.npz",
+        "partial.1.step_00000100.npz",
+    ):
         (tmp_path / name).touch()
     assert [checkpoint_step(path) for path in list_checkpoints(tmp_path)] == [3, 20]
     assert list_checkpoints(tmp_path / "missing") == []
@@ -74,7 +79,7 @@ def test_checkpoints_are_listed_by_step_and_strangers_left_out(tmp_path: Path) -
 def test_pruning_keeps_the_newest_and_clears_what_a_kill_left(tmp_path: Path) -> None:
     for step in (1, 2, 3, 10):
         checkpoint_path(tmp_path, step).touch()
-    (tmp_path / "step_00000011.partial").touch()
+    (tmp_path / "partial.1.step_00000011.npz").touch()
     (tmp_path / "notes.txt").touch()
     prune_checkpoints(tmp_path, keep=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [

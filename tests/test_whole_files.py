@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.training.whole_files import clear_disk_errors, write_text, write_whole
+from keras_transformer.whole_files import (
+    clear_disk_errors,
+    remove_partials,
+    whole_file,
+    write_text,
+)
 
 
 @contextmanager
@@ -28,12 +33,24 @@ def test_text_comes_back(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
+def test_a_file_appears_when_it_is_complete_and_whoever_may_read_its_directory_reads_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.npz"
+    with whole_file(path) as partial:
+        partial.write_bytes(b"all")
+        assert not path.exists()
+        assert (partial.parent, partial.suffix) == (tmp_path, ".npz")
+    assert path.read_bytes() == b"all"
+    (tmp_path / "plain").touch()
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_any_failure_keeps_the_old_file_and_leaves_no_part_of_the_new(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), write_whole(path, 10) as file:
-        file.write(b"half of it")
-        file.flush()
+    with pytest.raises(KeyboardInterrupt), whole_file(path) as partial:
+        partial.write_bytes(b"half of it")
         raise KeyboardInterrupt
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.bin", b"old")]
 
@@ -41,17 +58,17 @@ def test_any_failure_keeps_the_old_file_and_leaves_no_part_of_the_new(tmp_path: 
 def test_a_real_lack_of_room_is_explained_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
-    message = r"cannot write .*a\.bin: File too large\. It takes about 2\.0 MB, .* --resume"
+    message = r"cannot write .*a\.bin: File too large\. Free are .* takes about 2\.0 MB.* --resume"
     with largest_file(100_000), pytest.raises(OSError, match=message):
-        with write_whole(path, 2_000_000) as file:
-            file.write(bytes(2_000_000))
+        with whole_file(path, 2_000_000) as partial:
+            partial.write_bytes(bytes(2_000_000))
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.bin", b"old")]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_and_a_full_quota_ask_for_room(tmp_path: Path, code: int) -> None:
-    with pytest.raises(OSError, match="make room, then continue with --resume"):
-        with clear_disk_errors(tmp_path / "a", 10):
+    with pytest.raises(OSError, match=r"Free are [\d,.]+ MB\. .* make room"):
+        with clear_disk_errors(tmp_path / "a"):
             raise OSError(code, "full")
 
 
@@ -59,3 +76,12 @@ def test_other_errors_name_the_file_only(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"cannot write .*missing/a\.txt: No such file") as info:
         write_text(tmp_path / "missing" / "a.txt", "x")
     assert "make room" not in str(info.value)
+
+
+def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    with whole_file(tmp_path / "a.txt") as partial:
+        left = partial.name
+        partial.touch()
+    (tmp_path / left).touch()
+    remove_partials(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

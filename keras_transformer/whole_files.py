@@ -1,0 +1,76 @@
+"""Files that are there whole or not at all, and the error where the disk has no room for one."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Stands before the name: some writers look at its ending.
+_PARTIAL = "partial."
+# No space, a user's quota, a limit on the size of one file.
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def whole_file(path: Path, needed_bytes: int | None = None) -> Iterator[Path]:
+    """Gives a temporary name to write to; the file gets its own once it is complete and on disk.
+
+    Args:
+        path: The file; what stands there stays until the new one is complete.
+        needed_bytes: About how much will be written, where known: for the message where there is
+            no room.
+
+    Raises:
+        OSError: It cannot be written; nothing of it is left.
+    """
+    partial = path.with_name(f"{_PARTIAL}{os.getpid()}.{path.name}")
+    with clear_disk_errors(path, needed_bytes):
+        try:
+            yield partial
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+def remove_partials(directory: Path) -> None:
+    """Deletes what killed writers left in a directory."""
+    for path in directory.glob(_PARTIAL + "*"):
+        path.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file that is there whole or not at all, in UTF-8."""
+    data = text.encode("utf-8")
+    with whole_file(path, len(data)) as partial:
+        partial.write_bytes(data)
+
+
+@contextmanager
+def clear_disk_errors(path: Path, needed_bytes: int | None = None) -> Iterator[None]:
+    """Makes an error of the system say what was being written and, on a full disk, what to do."""
+    try:
+        yield
+    except OSError as error:
+        cause = error.strerror or str(error)
+        if error.errno in _NO_ROOM:
+            raise no_room_error(path, cause, needed_bytes) from error
+        raise OSError(f"cannot write {path}: {cause}") from error
+
+
+def no_room_error(path: Path, cause: str, needed_bytes: int | None = None) -> OSError:
+    """Returns the error that says what did not fit, what is left and what to do."""
+    free = f"Free are {_megabytes(shutil.disk_usage(path.parent).free)}"
+    needed = "" if needed_bytes is None else f", it takes about {_megabytes(needed_bytes)}"
+    return OSError(
+        f"cannot write {path}: {cause}. {free}{needed}. What was complete before is intact: make "
+        "room, then give the same command again, a training with --resume."
+    )
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"
