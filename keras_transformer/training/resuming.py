@@ -2,9 +2,12 @@
 the same run.
 """
 
+import dataclasses
 from typing import Any
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.training.history import History
+from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.run_directory import RunDirectory
 
 # What decides how long to train, on what devices, in how much memory, and what to make of the
@@ -20,6 +23,13 @@ _MAY_CHANGE = {
     "micro_batches",
     "recompute",
 }
+
+
+# A run of an earlier version, which had not all of the settings, was as their defaults have it.
+_DEFAULTS = {
+    part: {field.name: field.default for field in dataclasses.fields(settings)}
+    for part, settings in (("config", TransformerConfig), ("options", TrainOptions))
+} | {"data": {}}
 
 
 def refuse_to_overwrite(run: RunDirectory) -> None:
@@ -44,9 +54,10 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
     if not run.has_checkpoints:
         return History()
     saved = run.load_training()
-    for part in ("config", "options", "data"):
+    for part, defaults in _DEFAULTS.items():
         for name in sorted(set(saved[part]) | set(record[part])):
-            before, now = saved[part].get(name), record[part].get(name)
+            before = saved[part].get(name, defaults.get(name))
+            now = record[part].get(name)
             if before != now and name not in _MAY_CHANGE:
                 raise ValueError(
                     f"{run.path} was started with {name}={before!r}, not {now!r}: resume with "
