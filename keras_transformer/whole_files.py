@@ -45,7 +45,11 @@ def remove_partials(directory: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text file that is there whole or not at all, in UTF-8."""
-    data = text.encode("utf-8")
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a file that is there whole or not at all."""
     with whole_file(path, len(data)) as partial:
         partial.write_bytes(data)
 

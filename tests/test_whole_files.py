@@ -67,7 +67,7 @@ def test_a_real_lack_of_room_is_explained_and_leaves_nothing(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_and_a_full_quota_ask_for_room(tmp_path: Path, code: int) -> None:
-    with pytest.raises(OSError, match=r"Free are [\d,.]+ MB\. .* make room"):
+    with pytest.raises(OSError, match=r"Free are [\d,.]+ MB\. .* make room, then .* with --resume"):
         with clear_disk_errors(tmp_path / "a"):
             raise OSError(code, "full")
 

@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from keras_transformer.whole_files import whole_file
+from keras_transformer.whole_files import write_bytes
 
 # Told apart by colour-blind readers too (Okabe and Ito 2008).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -65,8 +65,7 @@ def save_picture(figure: Figure, path: Path) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path, len(picture.getvalue())) as partial:
-        partial.write_bytes(picture.getvalue())
+    write_bytes(path, picture.getvalue())
 
 
 def draw_weights(axes: Axes, weights: Any, highest: float) -> Any:

@@ -14,7 +14,7 @@ from typing import Literal
 import sentencepiece
 
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from keras_transformer.whole_files import whole_file
+from keras_transformer.whole_files import write_bytes
 
 ModelType = Literal["unigram", "bpe"]
 
@@ -76,8 +76,7 @@ class Tokenizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model file; a kill leaves the old file or the new one, never half of one."""
-        with whole_file(Path(path), len(self._model)) as partial:
-            partial.write_bytes(self._model)
+        write_bytes(Path(path), self._model)
 
     @property
     def model(self) -> bytes:
