@@ -8,7 +8,17 @@ import numpy.typing as npt
 from keras_transformer.decoding.options import length_penalty
 
 from .constraints import SPARE, Constraints
-from .requests import LEAVING_SHARE, Best, Candidate, Ids, Request, Steps, Values, take_beams
+from .requests import (
+    LEAVING_SHARE,
+    Best,
+    Candidate,
+    Ids,
+    Request,
+    Steps,
+    Values,
+    staying,
+    take_beams,
+)
 from .top_k import top_candidates
 
 
@@ -33,7 +43,7 @@ class BeamSearch:
         self._sentences = np.arange(count)  # [S]
         self._totals = np.zeros((count, 1), np.float32)  # [S, W]
         self._ids = np.full((count, 1), request.special_ids["bos"], np.int32)  # [S, W]
-        self._history = np.zeros((count, 1, int(self._limits.max())), np.int32)  # [S, W, length]
+        self._history = np.zeros((count, 1, 0), np.int32)  # [S, W, step]
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]
@@ -46,7 +56,7 @@ class BeamSearch:
             if may_end:
                 totals, tokens, parents = self._sort_out(totals, tokens, parents, step)
             self._totals = _fill(totals, size, -np.inf)
-            self._follow(_fill(tokens, size, 0), _fill(parents, size, 0), step)
+            self._follow(_fill(tokens, size, 0), _fill(parents, size, 0))
             if may_end or step + 1 >= self._next_limit:
                 self._settle(step + 1)
                 left = len(self._done) - np.count_nonzero(self._done)
@@ -85,7 +95,7 @@ class BeamSearch:
     def _from_logits(self, logits: Values, step: int) -> tuple[Values, Ids, Ids]:
         """As `_continuations`, under constraints that concern every token."""
         sentences, beams = self._totals.shape
-        history = self._history[:, :, :step].reshape(sentences * beams, step)
+        history = self._history.reshape(sentences * beams, step)
         log_probs = self._constraints.apply(logits, history, np.repeat(self._sentences, beams))
         totals = log_probs.reshape(sentences, beams, -1) + self._totals[:, :, None]
         values, places = top_candidates(totals.reshape(sentences, -1), 2 * self._options.beam_size)
@@ -109,8 +119,7 @@ class BeamSearch:
         ends = tokens == self._eos
         finishing = (ends & np.isfinite(totals))[:, :size] & ~self._done[:, None]
         for row, rank in zip(*np.nonzero(finishing), strict=True):
-            ids = self._history[row, parents[row, rank], :step]
-            self._finish(row, ids, totals[row, rank], step + 1)
+            self._finish(row, self._history[row, parents[row, rank]], totals[row, rank], step + 1)
         order = np.argsort(ends, axis=1, kind="stable")[:, :size]
         totals = np.where(ends, np.float32(-np.inf), totals)
         return (
@@ -119,14 +128,14 @@ class BeamSearch:
             np.take_along_axis(parents, order, 1),
         )
 
-    def _follow(self, tokens: Ids, parents: Ids, step: int) -> None:
+    def _follow(self, tokens: Ids, parents: Ids) -> None:
         """Adds a token to each of the hypotheses that go on."""
         self._ids = tokens
         if self._history.shape[1] == parents.shape[1]:
-            self._history = take_beams(self._history, parents)
+            history = take_beams(self._history, parents)
         else:
-            self._history = np.repeat(self._history, parents.shape[1], axis=1)
-        self._history[:, :, step] = tokens
+            history = np.repeat(self._history, parents.shape[1], axis=1)
+        self._history = np.concatenate([history, tokens[:, :, None]], axis=2)
         self._steps.follow(parents)
 
     def _settle(self, length: int) -> None:
@@ -141,7 +150,7 @@ class BeamSearch:
         for row, beam in zip(
             *np.nonzero(np.isfinite(self._totals) & at_limit[:, None]), strict=True
         ):
-            self._finish(row, self._history[row, beam, :length], self._totals[row, beam], length)
+            self._finish(row, self._history[row, beam], self._totals[row, beam], length)
 
     def _finish(self, row: int, ids: Ids, total: np.float32, length: int) -> None:
         """Puts a hypothesis among the best finished ones of its sentence; earlier wins a tie."""
@@ -171,7 +180,7 @@ class BeamSearch:
 
     def _leave(self) -> None:
         """Takes finished sentences out of the batch."""
-        kept = np.flatnonzero(~self._done)
+        kept = staying(self._done)
         self._steps.keep(kept)
         self._sentences, self._done = self._sentences[kept], self._done[kept]
         self._totals, self._ids = self._totals[kept], self._ids[kept]

@@ -2,13 +2,15 @@
 place, grown by blocks, and the table that says which row holds what a hypothesis continues.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..manifest import TensorSpec
-from .requests import Ids, Rows, take_beams
+from .memory import Block, Memory
+from .requests import Ids, Rows, keep_rows, take_beams
 
 BLOCK_TOKENS = 16
 
@@ -24,6 +26,7 @@ class KeyValueCache:
         sentences: Sentences in the batch, with one row each at first.
         capacity: Tokens to make room for; more room is made when they are used up.
         limit: Most tokens there will ever be: no more room is made than for them.
+        memory: Where the buffers come from.
 
     Attributes:
         buffers: One array for each of `inputs`.
@@ -31,13 +34,19 @@ class KeyValueCache:
     """
 
     def __init__(
-        self, inputs: Sequence[TensorSpec], sentences: int, capacity: int, limit: int
+        self,
+        inputs: Sequence[TensorSpec],
+        sentences: int,
+        capacity: int,
+        limit: int,
+        memory: Memory,
     ) -> None:
         self._limit = limit
+        self._memory = memory
         self._sizes = [(int(spec.shape[1]), int(spec.shape[3])) for spec in inputs]
         self._dtype = np.dtype(inputs[0].dtype)
         capacity = whole_blocks(min(capacity, limit))
-        self.buffers = self._zeros(sentences, capacity)
+        self._block, self.buffers = self._zeros(sentences, capacity)
         self.beams = np.zeros((sentences, 1, capacity), np.int32)
 
     @property
@@ -56,10 +65,10 @@ class KeyValueCache:
             return False
         wanted = min(step + max(BLOCK_TOKENS, step // 2), self._limit)
         capacity = whole_blocks(max(step + 1, wanted))
-        grown = self._zeros(len(self.buffers[0]), capacity)
+        block, grown = self._zeros(len(self.buffers[0]), capacity)
         for old, new in zip(self.buffers, grown, strict=True):
             new[:, :, :step] = old
-        self.buffers = grown
+        self._replace(block, grown)
         more = self._own(len(self.beams), self.beams.shape[1], capacity - self.capacity)
         self.beams = np.concatenate([self.beams, more], axis=2)
         return True
@@ -86,20 +95,24 @@ class KeyValueCache:
         return widened
 
     def keep(self, sentences: Rows, step: int) -> None:
-        """Drops all sentences but these, given in ascending order; their buffers move up."""
+        """Drops all sentences but these, whose buffers take this order."""
         beams = self.beams.shape[1]
         rows = (sentences[:, None] * beams + np.arange(beams)).ravel()
-        for index, buffer in enumerate(self.buffers):
-            buffer[: len(rows), :, :step] = buffer[rows, :, :step]
-            self.buffers[index] = buffer[: len(rows)]
+        keep_rows([buffer[:, :, :step] for buffer in self.buffers], rows)
+        self.buffers = [buffer[: len(rows)] for buffer in self.buffers]
         self.beams = self.beams[sentences]
+
+    def close(self) -> None:
+        """Gives the memory back; the buffers must not be used any more."""
+        self._memory.give(self._block)
+        self.buffers = []
 
     def _widen(self, beams: int, step: int) -> None:
         """Gives each sentence more rows, all of which continue its only one."""
-        wide = self._zeros(len(self.beams) * beams, self.capacity)
+        block, wide = self._zeros(len(self.beams) * beams, self.capacity)
         for old, new in zip(self.buffers, wide, strict=True):
             new[:, :, :step] = np.repeat(old[:, :, :step], beams, axis=0)
-        self.buffers = wide
+        self._replace(block, wide)
         self.beams = self._own(len(self.beams), beams, self.capacity)
 
     @staticmethod
@@ -108,9 +121,19 @@ class KeyValueCache:
         own = np.arange(beams, dtype=np.int32)[None, :, None]
         return np.broadcast_to(own, (sentences, beams, tokens)).copy()
 
-    def _zeros(self, rows: int, capacity: int) -> list[npt.NDArray]:
-        return [
-            np.zeros((rows, heads, capacity, width), self._dtype) for heads, width in self._sizes
+    def _replace(self, block: Block, buffers: list[npt.NDArray]) -> None:
+        self._memory.give(self._block)
+        self._block, self.buffers = block, buffers
+
+    def _zeros(self, rows: int, capacity: int) -> tuple[Block, list[npt.NDArray]]:
+        """Returns a block of memory and the buffers in it."""
+        shapes = [(rows, heads, capacity, width) for heads, width in self._sizes]
+        ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
+        block = self._memory.take(ends[-1] * self._dtype.itemsize)
+        values = block[: ends[-1] * self._dtype.itemsize].view(self._dtype)
+        return block, [
+            values[start:end].reshape(shape)
+            for start, end, shape in zip([0, *ends], ends, shapes, strict=False)
         ]
 
 

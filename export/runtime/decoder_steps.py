@@ -8,7 +8,8 @@ from onnxruntime import IOBinding, OrtValue
 
 from ..manifest import Graph
 from .cache import KeyValueCache
-from .requests import Best, First, Ids, Rows, Values
+from .memory import Memory
+from .requests import Best, First, Ids, Rows, Values, keep_rows
 from .sessions import Session
 
 Arrays = dict[str, npt.NDArray]
@@ -21,9 +22,10 @@ class DecoderSteps:
         decoder: Session of the decoder graph, or of a greedy one.
         graph: Its manifest entry.
         source_mask: int32 `(batch, source_length)`, 1 where there is a token.
-        cross: The encoder's outputs.
+        cross: The encoder's outputs; they and the mask are overwritten when sentences leave.
         capacity: Tokens to make room for at first.
         limit: Most steps that will be made.
+        memory: Where the caches come from.
 
     Attributes:
         peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
@@ -37,13 +39,14 @@ class DecoderSteps:
         cross: Arrays,
         capacity: int,
         limit: int,
+        memory: Memory,
     ) -> None:
         self._decoder = decoder
         self._names = {spec.name for spec in (*graph.inputs, *graph.outputs)}
         specs = [spec for spec in graph.inputs if spec.name.startswith("cache_key_")]
         specs += [spec for spec in graph.inputs if spec.name.startswith("cache_value_")]
         self._cache_names = [spec.name for spec in specs]
-        self._cache = KeyValueCache(specs, len(source_mask), capacity, limit)
+        self._cache = KeyValueCache(specs, len(source_mask), capacity, limit, memory)
         self.peak_bytes = 0
         self._per_sentence: Arrays = {"source_mask": source_mask, **cross}
         self._vocabulary = next(
@@ -96,8 +99,13 @@ class DecoderSteps:
     def keep(self, sentences: Rows) -> None:
         """See `Steps.keep`."""
         self._cache.keep(sentences, self._step)
-        self._per_sentence = {name: value[sentences] for name, value in self._per_sentence.items()}
+        kept = keep_rows(self._per_sentence.values(), sentences)
+        self._per_sentence = dict(zip(self._per_sentence, kept, strict=True))
         self._rebind()
+
+    def close(self) -> None:
+        """Gives the caches' memory back; no step can be made any more."""
+        self._cache.close()
 
     def _run_for_logits(self) -> Values:
         logits = np.empty((len(self._ids), self._vocabulary), np.float32)

@@ -6,6 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from .batches import IdRows, MemoryBound, plan_batches, spread
 from .cache import bytes_per_token, whole_blocks
 from .decoder_steps import DecoderSteps
 from .graphs import Graphs
+from .memory import Memory
 from .one_by_one import OneByOne
 from .requests import NOTHING_FOUND, Candidate, Request
 from .search import needs_ranking, search
@@ -34,6 +36,9 @@ _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
 _CACHED_BYTES = 24 << 20
 # A small model's caches should stay there too; a large one needs rows to earn its weights' way.
 _SMALL_BATCH_TOKENS, _BATCH_TOKENS = 640, 8192
+# Memory of caches that is kept for later ones. Who needs more computes for longer than it takes to
+# get fresh memory.
+_KEPT_BYTES = 64 << 20
 # Rows below which a batch is not worth dividing; int8 steps are so short that two threads of them
 # get in each other's way in Python.
 _LEAST_ROWS, _LEAST_INT8_ROWS = 4, 6
@@ -80,6 +85,7 @@ class Engine:
         is_int8 = manifest.precision.startswith("int8")
         self._least_rows = _LEAST_INT8_ROWS if is_int8 else _LEAST_ROWS
         self._pool: ThreadPoolExecutor | None = None
+        self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))
         self._vocabulary = int(manifest.config["target_vocab_size"])
         self._graphs = Graphs(manifest, directory, 1 if is_small else threads)
         self._alone = self._graphs
@@ -96,6 +102,7 @@ class Engine:
             if self._pool is not None:
                 # What is in it already is done all the same.
                 self._pool.shutdown(wait=False)
+        self._memory = Memory(0)
 
     def search(
         self,
@@ -125,8 +132,8 @@ class Engine:
 
         def translate(places: list[int]) -> list[list[Candidate]]:
             request = self._request(places, options, limits, prefixes, with_scores)
-            steps = self._start(opened, [sources[place] for place in places], request)
-            candidates = search(steps, request)
+            with self._start(opened, [sources[place] for place in places], request) as steps:
+                candidates = search(steps, request)
             with self._lock:
                 self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
             return candidates
@@ -160,11 +167,12 @@ class Engine:
     def _stream(
         self, opened: dict[str, Session], source: Sequence[int], request: Request
     ) -> Iterator[int]:
-        for tokens in OneByOne(self._start(opened, [source], request), request):
-            token = int(tokens[0])
-            if token in (self.manifest.special_ids["eos"], self.manifest.special_ids["pad"]):
-                return
-            yield token
+        with self._start(opened, [source], request) as steps:
+            for tokens in OneByOne(steps, request):
+                token = int(tokens[0])
+                if token in (self.manifest.special_ids["eos"], self.manifest.special_ids["pad"]):
+                    return
+                yield token
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
         """Returns how the model sees each given translation.
@@ -288,13 +296,20 @@ class Engine:
             with_scores=with_scores,
         )
 
-    def _start(self, opened: dict[str, Session], sources: IdRows, request: Request) -> DecoderSteps:
+    @contextmanager
+    def _start(
+        self, opened: dict[str, Session], sources: IdRows, request: Request
+    ) -> Iterator[DecoderSteps]:
         mask, cross = self._graphs.encode(opened["encoder"], sources)
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
         name = _step_graph(request.options, request.with_scores)
         graph, limit = self.manifest.graphs[name], max(request.limits)
-        return DecoderSteps(opened[name], graph, mask, cross, int(room), limit)
+        steps = DecoderSteps(opened[name], graph, mask, cross, int(room), limit, self._memory)
+        try:
+            yield steps
+        finally:
+            steps.close()
 
 
 def _step_graph(options: SearchOptions, with_scores: bool) -> str:

@@ -11,7 +11,7 @@ from keras_transformer.decoding.options import length_penalty
 from keras_transformer.decoding.sampling import uniforms
 
 from .constraints import SPARE, Constraints
-from .requests import LEAVING_SHARE, Best, Candidate, Ids, Request, Steps, Values
+from .requests import LEAVING_SHARE, Best, Candidate, Ids, Request, Steps, Values, staying
 from .sampling import draw
 from .top_k import top_candidates
 
@@ -124,13 +124,13 @@ class OneByOne:
 
     def _leave(self, ids: Ids) -> Ids:
         """Takes out of the batch the sentences all of whose rows are done, once they are many."""
-        done = self._done.reshape(-1, self._samples).all(axis=1)
-        kept = np.flatnonzero(~done)
+        done = np.asarray(self._done.reshape(-1, self._samples).all(axis=1))
+        kept = staying(done)
         if kept.size > (1 - LEAVING_SHARE) * done.size:
             return ids
         if kept.size:
             self._steps.keep(kept)
-        rows = np.repeat(~done, self._samples)
+        rows = (kept[:, None] * self._samples + np.arange(self._samples)).ravel()
         self._rows, self._limits, self._totals = (
             self._rows[rows],
             self._limits[rows],

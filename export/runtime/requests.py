@@ -3,7 +3,7 @@ is seen through `Steps`, so that no search knows of models, graphs or caches.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -78,7 +78,7 @@ class Steps(Protocol):
         ...
 
     def keep(self, sentences: Rows) -> None:
-        """Drops all sentences but these, numbered as they stand, in ascending order."""
+        """Drops all sentences but these, numbered as they stand, and puts them in this order."""
         ...
 
 
@@ -101,7 +101,28 @@ def take_beams(table: Ids, parents: Ids) -> Ids:
     sentences, beams, length = table.shape
     rows = parents + np.arange(0, sentences * beams, beams)[:, None]
     # Three times as fast as an index for each axis.
-    return table.reshape(-1, length).take(rows.ravel(), axis=0).reshape(table.shape)
+    flat = table.reshape(sentences * beams, length)
+    return flat.take(rows.ravel(), axis=0).reshape(table.shape)
+
+
+def staying(done: npt.NDArray[np.bool_]) -> Rows:
+    """Returns the places of the sentences that are not done, in the order that moves the fewest.
+
+    All keep their place, except that the last ones fill the places of those that leave.
+    """
+    kept = np.flatnonzero(~done)
+    order = np.arange(len(kept))
+    order[done[: len(kept)]] = kept[kept >= len(kept)]
+    return order
+
+
+def keep_rows(arrays: Collection[npt.NDArray], kept: Rows) -> list[npt.NDArray]:
+    """Returns `array[kept]` of each, made in place: only rows whose place changes are copied."""
+    moved = np.flatnonzero(kept != np.arange(len(kept)))
+    origin = kept[moved]
+    for array in arrays:
+        array[moved] = array[origin]
+    return [array[: len(kept)] for array in arrays]
 
 
 # Finished sentences leave the batch when they are this share of it: moving the others' caches costs

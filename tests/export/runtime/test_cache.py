@@ -13,6 +13,7 @@ from keras_transformer.export.runtime.cache import (
     bytes_per_token,
     whole_blocks,
 )
+from keras_transformer.export.runtime.memory import Memory
 
 # Key and value of one layer, of different widths: (rows, heads, cache_length, width).
 INPUTS = [
@@ -51,7 +52,7 @@ def test_each_hypothesis_finds_the_tokens_of_those_it_continues(
 ) -> None:
     random = np.random.default_rng(seed)
     sentences = int(random.integers(1, 5))
-    cache = KeyValueCache(INPUTS, sentences, capacity=1, limit=steps)
+    cache = KeyValueCache(INPUTS, sentences, capacity=1, limit=steps, memory=Memory(1 << 20))
     history = np.zeros((sentences, 1, 0), np.float32)
     for step in range(steps):
         if step == widened_at or (step > widened_at and random.random() < 0.7):
@@ -60,7 +61,7 @@ def test_each_hypothesis_finds_the_tokens_of_those_it_continues(
             history = np.take_along_axis(history, parents[:, :, None], axis=1)
         if random.random() < 0.1:
             count = int(random.integers(1, len(history) + 1))
-            kept = np.sort(random.permutation(len(history))[:count])
+            kept = random.permutation(len(history))[:count]
             cache.keep(kept, step)
             history = history[kept]
         cache.make_room(step)
@@ -71,7 +72,7 @@ def test_each_hypothesis_finds_the_tokens_of_those_it_continues(
 
 
 def test_where_nothing_is_followed_each_row_continues_itself() -> None:
-    cache = KeyValueCache(INPUTS, 2, capacity=1, limit=100)
+    cache = KeyValueCache(INPUTS, 2, capacity=1, limit=100, memory=Memory(1 << 20))
     cache.follow(np.zeros((2, 3), np.int32), 0)
     marks = []
     for step in range(2 * BLOCK_TOKENS):
@@ -83,7 +84,7 @@ def test_where_nothing_is_followed_each_row_continues_itself() -> None:
 
 @pytest.mark.parametrize(("capacity", "limit"), [(1, 200), (20, 200), (200, 20), (1, 33), (1, 1)])
 def test_there_is_room_for_every_token_and_for_no_block_more(capacity: int, limit: int) -> None:
-    cache = KeyValueCache(INPUTS, 1, capacity, limit)
+    cache = KeyValueCache(INPUTS, 1, capacity, limit, Memory(1 << 20))
     assert cache.capacity == whole_blocks(min(capacity, limit))
     grown = 0
     for step in range(limit):
@@ -98,7 +99,7 @@ def test_there_is_room_for_every_token_and_for_no_block_more(capacity: int, limi
 
 
 def test_it_tells_when_buffers_are_new() -> None:
-    cache = KeyValueCache(INPUTS, 2, capacity=16, limit=32)
+    cache = KeyValueCache(INPUTS, 2, capacity=16, limit=32, memory=Memory(1 << 20))
     assert not cache.make_room(15)
     assert cache.make_room(16)
     assert cache.follow(np.zeros((2, 3), np.int32), 0)
@@ -106,7 +107,7 @@ def test_it_tells_when_buffers_are_new() -> None:
 
 
 def test_it_counts_its_bytes() -> None:
-    cache = KeyValueCache(INPUTS, 3, capacity=BLOCK_TOKENS, limit=100)
+    cache = KeyValueCache(INPUTS, 3, capacity=BLOCK_TOKENS, limit=100, memory=Memory(1 << 20))
     # 2 heads, 3 + 5 floats of 4 bytes.
     assert bytes_per_token(INPUTS) == 2 * 8 * 4
     assert cache.bytes == 3 * BLOCK_TOKENS * bytes_per_token(INPUTS)
@@ -115,7 +116,7 @@ def test_it_counts_its_bytes() -> None:
 
 
 def test_unused_places_are_finite() -> None:
-    cache = KeyValueCache(INPUTS, 2, capacity=1, limit=40)
+    cache = KeyValueCache(INPUTS, 2, capacity=1, limit=40, memory=Memory(1 << 20))
     for step in range(BLOCK_TOKENS + 1):
         cache.make_room(step)
         if step in (1, BLOCK_TOKENS):

@@ -10,6 +10,7 @@ from keras_transformer.export import Manifest
 from keras_transformer.export.runtime.batches import pad_sources
 from keras_transformer.export.runtime.cache import BLOCK_TOKENS
 from keras_transformer.export.runtime.decoder_steps import DecoderSteps
+from keras_transformer.export.runtime.memory import Memory
 from keras_transformer.export.runtime.sessions import open_session
 from keras_transformer.export.runtime.top_k import log_softmax
 
@@ -41,6 +42,7 @@ def start(request: pytest.FixtureRequest) -> Start:
             dict(zip(outputs, cross, strict=True)),
             capacity,
             limit,
+            Memory(1 << 20),
         )
 
     return begin
@@ -73,7 +75,7 @@ def test_a_hypothesis_among_others_gets_what_it_gets_alone(
             steps.follow(parents)
             history = np.take_along_axis(history, parents[:, :, None], axis=1)
         if step == 5:  # The second sentence leaves.
-            kept = np.array([0, 2])
+            kept = np.array([2, 0])
             steps.keep(kept)
             sentences, history = [sentences[place] for place in kept], history[kept]
         ids = random_ids(step, *history.shape[:2])

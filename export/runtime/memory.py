@@ -1,0 +1,47 @@
+"""Memory that batches take turns in: where a model is small, the first touch of fresh memory costs
+more than a step's arithmetic, so caches give theirs back and the next ones find it warm.
+"""
+
+import threading
+
+import numpy as np
+import numpy.typing as npt
+
+Block = npt.NDArray[np.uint8]
+
+
+class Memory:
+    """Lends blocks of bytes; any number of threads may use it at once.
+
+    Args:
+        most_kept: Most bytes to keep for later.
+    """
+
+    def __init__(self, most_kept: int) -> None:
+        self._most_kept = most_kept
+        self._lock = threading.Lock()
+        self._kept: list[Block] = []  # Smallest first.
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that wait to be lent again."""
+        return sum(map(len, self._kept))
+
+    def take(self, size: int) -> Block:
+        """Returns a block whose first `size` bytes are zero, for the caller alone."""
+        with self._lock:
+            place = next((i for i, block in enumerate(self._kept) if len(block) >= size), None)
+            block = None if place is None else self._kept.pop(place)
+        if block is None:
+            return np.zeros(size, np.uint8)
+        # Nothing of an earlier batch may be left, least of all what is not finite.
+        block[:size] = 0
+        return block
+
+    def give(self, block: Block) -> None:
+        """Takes a block back: the caller must not touch it any more."""
+        with self._lock:
+            self._kept.append(block)
+            self._kept.sort(key=len)
+            while self.kept_bytes > self._most_kept:
+                self._kept.pop(0)  # The smallest, which serves the fewest.
