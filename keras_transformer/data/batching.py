@@ -115,7 +115,7 @@ def _refuse(pairs: object) -> NoReturn:
 
 @batches_per_epoch.register
 def _(pairs: EncodedPairs, batch_tokens: int, workers: int = 1) -> int:
-    return _plan(pairs, batch_tokens).num_batches
+    return plan_pairs(pairs, batch_tokens).num_batches
 
 
 @training_batches.register
@@ -132,9 +132,9 @@ def _(
 
 @evaluation_batches.register
 def _(pairs: EncodedPairs, batch_tokens: int) -> tf.data.Dataset:
-    plan = _plan(pairs, batch_tokens)
+    plan = plan_pairs(pairs, batch_tokens)
     with tf.device("CPU:0"):
-        order, _, starts = (tf.constant(part) for part in _parts(plan))
+        order, starts = tf.constant(plan.order), tf.constant(plan.starts)
     rows = tf.data.Dataset.range(plan.num_batches).map(
         lambda batch: order[starts[batch] : starts[batch + 1]]
     )
@@ -160,7 +160,7 @@ def padding_fraction(encoded: EncodedPairs, batch_tokens: int) -> float:
 
     Computed for the evaluation order; training draws differ from it by less than a point.
     """
-    plan = _plan(encoded, batch_tokens)
+    plan = plan_pairs(encoded, batch_tokens)
     positions = 0
     rows = np.diff(plan.starts)
     for lengths in (encoded.source_lengths, encoded.target_lengths):
@@ -169,7 +169,8 @@ def padding_fraction(encoded: EncodedPairs, batch_tokens: int) -> float:
     return 1.0 - tokens / positions
 
 
-def _plan(encoded: EncodedPairs, batch_tokens: int) -> Plan:
+def plan_pairs(encoded: EncodedPairs, batch_tokens: int) -> Plan:
+    """Plans the batches of pairs in memory; raises `ValueError` where one fits into none."""
     longest = np.maximum(encoded.source_lengths, encoded.target_lengths)
     if longest.max() > batch_tokens:
         pair = int(longest.argmax())
@@ -180,34 +181,35 @@ def _plan(encoded: EncodedPairs, batch_tokens: int) -> Plan:
     return plan_batches(encoded.source_lengths, encoded.target_lengths, batch_tokens)
 
 
-def _parts(plan: Plan) -> tuple[npt.NDArray[np.int64], ...]:
-    return plan.order, plan.groups, plan.starts
-
-
 def training_rows(
-    encoded: EncodedPairs, batch_tokens: int, seed: int, start_step: int
-) -> tuple[tf.data.Dataset, Callable[[tf.Tensor], tf.data.Dataset]]:
+    starts: npt.NDArray[np.int64], seed: int, start_step: int
+) -> tuple[tf.data.Dataset, Callable[..., tf.data.Dataset]]:
     """Which pairs each batch of training holds.
 
-    Arguments and errors are those of `training_batches`.
+    Args:
+        starts: as in `Plan`, of every epoch.
+        seed: as in `training_batches`.
+        start_step: as in `training_batches`.
 
     Returns:
-        The numbers of the epochs from that of `start_step` on, int64, and what makes of such a
-        number a data set of the row numbers, int64 (B,), of its batches.
+        The numbers of the epochs from that of `start_step` on, int64; and what makes of such a
+        number, and of the epoch's `order` and `groups` as in `Plan`, a data set of the row numbers,
+        int64 (B,), of its batches.
+
+    Raises:
+        ValueError: `start_step` is negative.
     """
     if start_step < 0:
         raise ValueError(f"start_step must be at least 0, got {start_step}")
-    plan = _plan(encoded, batch_tokens)
-    first_epoch, skipped = divmod(start_step, plan.num_batches)
-    with tf.device("CPU:0"):
-        order, groups, starts = (tf.constant(part) for part in _parts(plan))
+    first_epoch, skipped = divmod(start_step, len(starts) - 1)
 
-    def epoch_rows(epoch: tf.Tensor) -> tf.data.Dataset:
+    def epoch_rows(epoch: tf.Tensor, order: tf.Tensor, groups: tf.Tensor) -> tf.data.Dataset:
         epoch_seed = tf.stack([tf.cast(seed, tf.int64), epoch])
         shuffled, batches = shuffled_epoch(order, groups, starts, epoch_seed)
         batches = batches[tf.where(epoch == first_epoch, skipped, 0) :]
+        cuts = tf.constant(starts)
         return tf.data.Dataset.from_tensor_slices(batches).map(
-            lambda batch: shuffled[starts[batch] : starts[batch + 1]]
+            lambda batch: shuffled[cuts[batch] : cuts[batch + 1]]
         )
 
     return tf.data.Dataset.range(first_epoch, np.iinfo(np.int64).max), epoch_rows
@@ -216,8 +218,11 @@ def training_rows(
 def _endless_rows(
     encoded: EncodedPairs, batch_tokens: int, seed: int, start_step: int
 ) -> tf.data.Dataset:
-    epochs, epoch_rows = training_rows(encoded, batch_tokens, seed, start_step)
-    rows = epochs.flat_map(epoch_rows)
+    plan = plan_pairs(encoded, batch_tokens)
+    epochs, epoch_rows = training_rows(plan.starts, seed, start_step)
+    with tf.device("CPU:0"):
+        order, groups = tf.constant(plan.order), tf.constant(plan.groups)
+    rows = epochs.flat_map(lambda epoch: epoch_rows(epoch, order, groups))
     return rows.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
 

@@ -43,6 +43,15 @@ def plan_batches(source_lengths: Lengths, target_lengths: Lengths, batch_tokens:
         target_lengths: tokens of each target row, int64 (pairs,).
         batch_tokens: the most padded tokens of a batch: rows * the longest side of any.
     """
+    order, groups = order_pairs(source_lengths, target_lengths)
+    longest = np.maximum(source_lengths, target_lengths)
+    return Plan(order, groups, batch_starts(longest[order], batch_tokens))
+
+
+def order_pairs(
+    source_lengths: Lengths, target_lengths: Lengths
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Sorts pairs by their lengths; returns `order` and `groups` as in `Plan`."""
     longest = np.maximum(source_lengths, target_lengths)
     difference = (source_lengths - target_lengths) // _DIFFERENCE_STEP
     # Up and down in turn: a batch that spans two lengths then joins neighbours in difference.
@@ -50,7 +59,7 @@ def plan_batches(source_lengths: Lengths, target_lengths: Lengths, batch_tokens:
     order = np.lexsort((difference, longest))
     changed = (np.diff(longest[order]) != 0) | (np.diff(difference[order]) != 0)
     groups = np.concatenate([np.zeros(1, np.int64), np.cumsum(changed, dtype=np.int64)])
-    return Plan(order.astype(np.int64), groups, batch_starts(longest[order], batch_tokens))
+    return order.astype(np.int64), groups
 
 
 def batch_starts(longest: Lengths, batch_tokens: int) -> npt.NDArray[np.int64]:

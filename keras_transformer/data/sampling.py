@@ -17,9 +17,16 @@ from keras_transformer.data.assembly import (
     target_rows,
     worker_share,
 )
-from keras_transformer.data.batching import ONE_WORKER, training_batches, training_rows
+from keras_transformer.data.batching import (
+    ONE_WORKER,
+    batch_pairs,
+    plan_pairs,
+    training_batches,
+    training_rows,
+)
 from keras_transformer.data.corpus import Pairs
 from keras_transformer.data.encoded import EncodedPairs, RaggedIds
+from keras_transformer.data.plan import order_pairs
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 
 # `Tokenizer.sample`'s alpha: Kudo's exponent, made milder for a small model; Provilkov's dropout.
@@ -30,9 +37,9 @@ _ALPHA: dict[ModelType, float] = {"unigram": 0.3, "bpe": 0.1}
 class SampledPairs(EncodedPairs):
     """Pairs with their texts, to be segmented again.
 
-    The ids of `EncodedPairs` are the best segmentations: they decide which pairs share a batch,
-    so that all epochs have the same batches in number. A drawn segmentation is a tenth longer on
-    average, and so may a batch be.
+    The ids of `EncodedPairs` are the best segmentations: they decide how many pairs each batch
+    has, so that all epochs have the same batches in number. Which pairs these are the drawn lengths
+    decide. A drawn segmentation is a tenth longer on average, and so may a batch be.
 
     Attributes:
         source_texts: The source sentences, row by row with the ids.
@@ -114,24 +121,46 @@ def _(
 
     def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:
         source, target = pairs.draw(seed, int(epoch))
+        order = order_pairs(source.lengths, target.lengths)
         source, target = source_rows(source), target_rows(target)
-        return source.values, source.offsets, target.values, target.offsets
+        return source.values, target.values, source.offsets, target.offsets, *order
 
     def drawn_epoch(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        parts = tf.numpy_function(draw, [epoch], (tf.int32, tf.int64, tf.int32, tf.int64))
+        parts = tf.numpy_function(draw, [epoch], [tf.int32] * 2 + [tf.int64] * 4)
         for part in parts:
             part.set_shape((None,))
         return epoch, *parts
 
     def batches(epoch: tf.Tensor, *parts: tf.Tensor) -> tf.data.Dataset:
-        source = tf.RaggedTensor.from_row_splits(*parts[:2], validate=False)
-        target = tf.RaggedTensor.from_row_splits(*parts[2:], validate=False)
-        return rows_of_epoch(epoch).map(
+        source_ids, target_ids, source_offsets, target_offsets, *order = parts
+        source = tf.RaggedTensor.from_row_splits(source_ids, source_offsets, validate=False)
+        target = tf.RaggedTensor.from_row_splits(target_ids, target_offsets, validate=False)
+        return rows_of_epoch(epoch, *order).map(
             lambda rows: padded_batch(source, target, *worker_share(rows, worker))
         )
 
-    epochs, rows_of_epoch = training_rows(pairs, batch_tokens, seed, start_step)
+    starts = plan_pairs(pairs, batch_tokens).starts
+    epochs, rows_of_epoch = training_rows(starts, seed, start_step)
     # The next epoch is drawn while this one is trained on.
     dataset = epochs.map(drawn_epoch).prefetch(1).flat_map(batches)
     endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
     return in_order(dataset.apply(endless))
+
+
+@batch_pairs.register
+def _(
+    pairs: SampledPairs,
+    batch_tokens: int,
+    seed: int,
+    step: int,
+    worker: tuple[int, int] = ONE_WORKER,
+) -> npt.NDArray[np.int64]:
+    check_worker(worker)
+    index, count = worker
+    starts = plan_pairs(pairs, batch_tokens).starts
+    epochs, rows_of_epoch = training_rows(starts, seed, step)
+    epoch = next(iter(epochs))
+    source, target = pairs.draw(seed, int(epoch))
+    order = order_pairs(source.lengths, target.lengths)
+    rows = next(iter(rows_of_epoch(epoch, *map(tf.constant, order)))).numpy()
+    return pairs.pair_numbers[rows[index::count]]

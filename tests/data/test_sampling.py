@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from keras_transformer.data.batching import batch_pairs, batches_per_epoch, training_batches
+from keras_transformer.data.batching import (
+    batch_pairs,
+    batches_per_epoch,
+    padding_fraction,
+    training_batches,
+)
 from keras_transformer.data.corpus import Pairs
 from keras_transformer.data.demo import demo_corpus
 from keras_transformer.data.encoding import encode_pairs
@@ -75,7 +80,9 @@ def test_batches_of_a_resumed_stream_are_those_of_the_unbroken_one(sampled: Samp
             np.testing.assert_array_equal(ours[1], theirs[1])
 
 
-def test_an_epoch_holds_every_pair_once(sampled: SampledPairs, tokenizer: Tokenizer) -> None:
+def test_an_epoch_holds_every_pair_once_and_its_batches_lines_are_known(
+    pairs: Pairs, sampled: SampledPairs, tokenizer: Tokenizer
+) -> None:
     per_epoch = batches_per_epoch(sampled, BATCH_TOKENS)
     texts = []
     for number, (inputs, _, _) in enumerate(
@@ -86,6 +93,17 @@ def test_an_epoch_holds_every_pair_once(sampled: SampledPairs, tokenizer: Tokeni
         ]
         texts += tokenizer.decode(rows)
         lines = batch_pairs(sampled, BATCH_TOKENS, 0, number)
-        assert len(lines) == len(rows)
+        named = [pairs.source[line] for line in lines]
+        assert tokenizer.decode(rows) == tokenizer.decode(tokenizer.encode(named))
     best = tokenizer.decode(tokenizer.encode(sampled.source_texts))
     assert sorted(texts) == sorted(best)
+
+
+def test_drawn_rows_of_like_lengths_share_a_batch(sampled: SampledPairs) -> None:
+    per_epoch = batches_per_epoch(sampled, BATCH_TOKENS)
+    places = tokens = 0
+    for inputs, labels, _ in training_batches(sampled, BATCH_TOKENS, seed=5).take(per_epoch):
+        for ids in (inputs["source_ids"].numpy(), labels.numpy()):
+            places += ids.size
+            tokens += (ids != PAD_ID).sum()
+    assert 1 - tokens / places < padding_fraction(sampled, BATCH_TOKENS) + 0.05
