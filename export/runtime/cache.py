@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..manifest import TensorSpec
 from .memory import Block, Memory
-from .requests import Ids, Rows, keep_rows, take_beams
+from .requests import Ids, Rows, keep_rows, rows_of, take_beams
 
 BLOCK_TOKENS = 16
 
@@ -96,8 +96,7 @@ class KeyValueCache:
 
     def keep(self, sentences: Rows, step: int) -> None:
         """Drops all sentences but these, whose buffers take this order."""
-        beams = self.beams.shape[1]
-        rows = (sentences[:, None] * beams + np.arange(beams)).ravel()
+        rows = rows_of(sentences, self.beams.shape[1])
         keep_rows([buffer[:, :, :step] for buffer in self.buffers], rows)
         self.buffers = [buffer[: len(rows)] for buffer in self.buffers]
         self.beams = self.beams[sentences]

@@ -11,7 +11,17 @@ from keras_transformer.decoding.options import length_penalty
 from keras_transformer.decoding.sampling import uniforms
 
 from .constraints import SPARE, Constraints
-from .requests import LEAVING_SHARE, Best, Candidate, Ids, Request, Steps, Values, staying
+from .requests import (
+    LEAVING_SHARE,
+    Best,
+    Candidate,
+    Ids,
+    Request,
+    Steps,
+    Values,
+    rows_of,
+    staying,
+)
 from .sampling import draw
 from .top_k import top_candidates
 
@@ -130,7 +140,7 @@ class OneByOne:
             return ids
         if kept.size:
             self._steps.keep(kept)
-        rows = (kept[:, None] * self._samples + np.arange(self._samples)).ravel()
+        rows = rows_of(kept, self._samples)
         self._rows, self._limits, self._totals = (
             self._rows[rows],
             self._limits[rows],

@@ -116,6 +116,11 @@ def staying(done: npt.NDArray[np.bool_]) -> Rows:
     return order
 
 
+def rows_of(sentences: Rows, each: int) -> Rows:
+    """Returns the rows of these sentences, which have `each` side by side."""
+    return (sentences[:, None] * each + np.arange(each)).ravel()
+
+
 def keep_rows(arrays: Collection[npt.NDArray], kept: Rows) -> list[npt.NDArray]:
     """Returns `array[kept]` of each, made in place: only rows whose place changes are copied."""
     moved = np.flatnonzero(kept != np.arange(len(kept)))

@@ -151,7 +151,10 @@ def _(
 ) -> npt.NDArray[np.int64]:
     check_worker(worker)
     index, count = worker
-    rows = next(iter(_endless_rows(pairs, batch_tokens, seed, step))).numpy()
+    epochs, epoch_rows = training_rows(plan_pairs(pairs, batch_tokens).starts, seed, step)
+    epoch = next(iter(epochs))
+    order = pairs.epoch_order(seed, int(epoch))
+    rows = next(iter(epoch_rows(epoch, *map(tf.constant, order)))).numpy()
     return pairs.pair_numbers[rows[index::count]]
 
 
@@ -202,12 +205,13 @@ def training_rows(
     if start_step < 0:
         raise ValueError(f"start_step must be at least 0, got {start_step}")
     first_epoch, skipped = divmod(start_step, len(starts) - 1)
+    with tf.device("CPU:0"):
+        cuts = tf.constant(starts)
 
     def epoch_rows(epoch: tf.Tensor, order: tf.Tensor, groups: tf.Tensor) -> tf.data.Dataset:
         epoch_seed = tf.stack([tf.cast(seed, tf.int64), epoch])
-        shuffled, batches = shuffled_epoch(order, groups, starts, epoch_seed)
+        shuffled, batches = shuffled_epoch(order, groups, cuts, epoch_seed)
         batches = batches[tf.where(epoch == first_epoch, skipped, 0) :]
-        cuts = tf.constant(starts)
         return tf.data.Dataset.from_tensor_slices(batches).map(
             lambda batch: shuffled[cuts[batch] : cuts[batch + 1]]
         )

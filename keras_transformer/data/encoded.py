@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.data.plan import order_pairs
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 
@@ -127,6 +128,12 @@ class EncodedPairs:
     def target_lengths(self) -> npt.NDArray[np.int64]:
         """Length of each `target_ids` row as the model sees it, bos included."""
         return self.target.lengths + 1
+
+    def epoch_order(
+        self, seed: int, epoch: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """`order` and `groups` of an epoch, as in `Plan`: here the same in all."""
+        return order_pairs(self.source_lengths, self.target_lengths)
 
 
 def filter_pairs(

@@ -19,7 +19,6 @@ from keras_transformer.data.assembly import (
 )
 from keras_transformer.data.batching import (
     ONE_WORKER,
-    batch_pairs,
     plan_pairs,
     training_batches,
     training_rows,
@@ -94,6 +93,12 @@ class SampledPairs(EncodedPairs):
         )
         return source, target
 
+    def epoch_order(
+        self, seed: int, epoch: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """`order` and `groups` of an epoch, as in `Plan`: those of the drawn lengths."""
+        return _order(*self.draw(seed, epoch))
+
     def _draw_side(
         self,
         tokenizer: Tokenizer,
@@ -121,7 +126,7 @@ def _(
 
     def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:
         source, target = pairs.draw(seed, int(epoch))
-        order = order_pairs(source.lengths, target.lengths)
+        order = _order(source, target)
         source, target = source_rows(source), target_rows(target)
         return source.values, target.values, source.offsets, target.offsets, *order
 
@@ -147,20 +152,7 @@ def _(
     return in_order(dataset.apply(endless))
 
 
-@batch_pairs.register
-def _(
-    pairs: SampledPairs,
-    batch_tokens: int,
-    seed: int,
-    step: int,
-    worker: tuple[int, int] = ONE_WORKER,
-) -> npt.NDArray[np.int64]:
-    check_worker(worker)
-    index, count = worker
-    starts = plan_pairs(pairs, batch_tokens).starts
-    epochs, rows_of_epoch = training_rows(starts, seed, step)
-    epoch = next(iter(epochs))
-    source, target = pairs.draw(seed, int(epoch))
-    order = order_pairs(source.lengths, target.lengths)
-    rows = next(iter(rows_of_epoch(epoch, *map(tf.constant, order)))).numpy()
-    return pairs.pair_numbers[rows[index::count]]
+def _order(
+    source: RaggedIds, target: RaggedIds
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return order_pairs(source.lengths, target.lengths)
