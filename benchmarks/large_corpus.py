@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         + ["--workers", str(options.workers), "--output", str(shards)]
     )
     figures["shard_bytes"] = sum(path.stat().st_size for path in shards.iterdir())
-    training = ["--preset", "tiny", "--max-steps", str(options.steps), "--checkpoint-steps", "100"]
-    training += ["--batch-tokens", str(options.batch_tokens)]
+    training = ["--preset", "tiny", "--r-drop", "0", "--max-steps", str(options.steps)]
+    training += ["--checkpoint-steps", "100", "--batch-tokens", str(options.batch_tokens)]
     sources = {
         "train": ["--data", "prepared", "--prepared", str(shards)],
         "model_alone": ["--data", "files", *paths_of("train", small), *vocabulary]

@@ -11,9 +11,7 @@ shift $(($# < 3 ? $# : 3))
 time keras-transformer train --data files \
     --train-source "$data/train.en.gz" --train-target "$data/train.de.gz" \
     --valid-source "$data/val.en.gz" --valid-target "$data/val.de.gz" \
-    --preset tiny --vocab-size 10000 --epochs 64 --average-checkpoints 10 --seed "$seed" \
-    --r-drop 5 --model.dropout 0.2 \
-    --output "$output/run" --resume "$@"
+    --preset tiny --vocab-size 10000 --seed "$seed" --output "$output/run" --resume "$@"
 keras-transformer export "$output/run" --format onnx --output "$output/onnx" --overwrite
 for part in val test_2016_flickr; do
     for search in "--beam-size 1" "--beam-size 5 --length-penalty 1 --length-penalty-type exponent"; do

@@ -18,7 +18,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "num_heads": 4,
         "num_encoder_layers": 4,
         "num_decoder_layers": 4,
-        "dropout": 0.3,
+        "dropout": 0.2,
         "norm": "pre",
     },
     "small": {

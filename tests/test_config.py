@@ -77,12 +77,12 @@ def test_a_value_of_the_wrong_type_is_named(fields: dict, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
-        ("tiny", (128, 256, 4, 4, 4, 0.3)),
+        ("tiny", (128, 256, 4, 4, 4, 0.2)),
         ("base", (512, 2048, 8, 6, 6, 0.1)),
         ("big", (1024, 4096, 16, 6, 6, 0.3)),
     ],
 )
-def test_presets_have_the_published_sizes(name: str, sizes: tuple) -> None:
+def test_presets_have_the_published_sizes_and_the_recipes_dropout(name: str, sizes: tuple) -> None:
     config = TransformerConfig.preset(name, vocab_size=100)
     assert sizes == (
         config.model_dim,

@@ -9,11 +9,18 @@ from keras_transformer.cli.corpora import DataOptions, open_corpus
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.config import TransformerConfig
-from keras_transformer.training.options import TrainOptions
+from keras_transformer.training.options import RECIPES, TrainOptions
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
 # grammar knows a few thousand words, so more pieces only make it slower.
-_DEMO_TRAINING = {"epochs": 8, "batch_tokens": 2048, "learning_rate": 0.003, "warmup_steps": 300}
+_DEMO_TRAINING = {
+    "epochs": 8,
+    "batch_tokens": 2048,
+    "learning_rate": 0.003,
+    "warmup_steps": 300,
+    "average_checkpoints": 5,
+    "r_drop": 0.0,
+}
 _DEMO_MODEL = {"dropout": 0.1}
 _DEMO_VOCAB_SIZE = 2_000
 _VOCAB_SIZE = 8_000
@@ -51,9 +58,10 @@ def main(arguments: Sequence[str]) -> int:
     if data.data == "prepared":
         _refuse_vocabulary(run)
     is_demo = data.data == "demo"
-    for name, demo_default in _DEMO_TRAINING.items():
+    recipe = TrainOptions.preset(run.preset, **(_DEMO_TRAINING if is_demo else {}))
+    for name in _recipe_fields():
         if given[name] is None:
-            given[name] = demo_default if is_demo else getattr(TrainOptions, name)
+            given[name] = getattr(recipe, name)
     options = read_fields(given, TrainOptions)
     default_vocab_size = _DEMO_VOCAB_SIZE if is_demo else _VOCAB_SIZE
     if options.strategy:
@@ -75,6 +83,23 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _recipe_fields() -> list[str]:
+    """Names the options whose defaults depend on the preset or the kind of data."""
+    recipes = (_DEMO_TRAINING, *RECIPES.values())
+    depends = {name for recipe in recipes for name in recipe}
+    return [field.name for field in fields(TrainOptions) if field.name in depends]
+
+
+def _defaults_text(name: str) -> str:
+    """Says what an option is where it is not given: "64 for tiny, small; 30 for base, big"."""
+    users: dict[Any, list[str]] = {}
+    for preset in RECIPES:
+        users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
+    if name in _DEMO_TRAINING:
+        users.setdefault(_DEMO_TRAINING[name], []).append("the demo")
+    return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
+
+
 def _refuse_vocabulary(run: RunOptions) -> None:
     for name in ("vocab_size", "tokenizer_type", "joint_vocabulary"):
         if getattr(run, name) != getattr(RunOptions, name):
@@ -89,12 +114,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser("train", "Train a Transformer on parallel text.")
     parser.add_fields(DataOptions, title="data")
     parser.add_fields(RunOptions, title="run")
-    notes = {
-        name: f"default: {getattr(TrainOptions, name)}, for the demo {value}"
-        for name, value in _DEMO_TRAINING.items()
-    }
+    names = _recipe_fields()
     parser.add_fields(
-        TrainOptions, title="training", defaults=dict.fromkeys(_DEMO_TRAINING), notes=notes
+        TrainOptions,
+        title="training",
+        defaults=dict.fromkeys(names),
+        notes={name: f"default: {_defaults_text(name)}" for name in names},
     )
     parser.add_fields(
         TransformerConfig,

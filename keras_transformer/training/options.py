@@ -4,10 +4,26 @@ import dataclasses
 import math
 from typing import Any, Literal
 
+_SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
+# Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
+_LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
+# What each preset of `TransformerConfig` trains with; `docs/recipe.md` has the reasons.
+RECIPES: dict[str, dict[str, Any]] = {
+    "tiny": _SMALL_CORPORA,
+    "small": _SMALL_CORPORA,
+    "base": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
+    "big": {
+        **_LARGE_CORPORA,
+        "learning_rate": 0.0005,
+        "max_steps": 300_000,
+        "average_checkpoints": 20,
+    },
+}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Settings of a training run; `docs/results.md` gives the measurements behind the defaults.
+    """Settings of a training run. `TrainOptions.preset` gives those that suit a model's preset.
 
     Args:
         epochs: Passes over the training pairs.
@@ -146,6 +162,18 @@ class TrainOptions:
                     f"{option} chooses by the validation loss, but there are no validation pairs: "
                     "give some, or leave the option out."
                 )
+
+    @classmethod
+    def preset(cls, name: str, **overrides: Any) -> "TrainOptions":
+        """Returns the recipe of a preset of `TransformerConfig` (`docs/recipe.md`).
+
+        Args:
+            name: The preset's name.
+            **overrides: Any field, replacing the recipe's value.
+        """
+        if name not in RECIPES:
+            raise ValueError(f"preset must be one of {', '.join(RECIPES)}, got {name!r}.")
+        return cls(**{**RECIPES[name], **overrides})
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

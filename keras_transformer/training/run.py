@@ -53,7 +53,7 @@ def train(
         vocab_size: Pieces of the vocabulary (of each, with two).
         tokenizer_type: "unigram" or "bpe".
         joint_vocabulary: Whether source and target share a vocabulary.
-        options: How to train.
+        options: How to train; `TrainOptions.preset(preset)` if None.
         resume: Whether to go on from the newest checkpoint in `directory`; with none there,
             training starts from the beginning.
         callbacks: More Keras callbacks.
@@ -70,7 +70,7 @@ def train(
         OSError: The disk is full; the checkpoints so far are intact.
         ConnectionError: Another worker is gone.
     """
-    options = options or TrainOptions()
+    options = options or TrainOptions.preset(preset)
     replicas = open_replicas(options.strategy)
     run = RunDirectory(Path(directory), replicas.worker)
     options.check_validation(has_valid=corpus.valid is not None)

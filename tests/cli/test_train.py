@@ -51,7 +51,7 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
     assert list(call["corpus"].train.source) == ["one", "two", "three"]
     assert list(call["corpus"].train.target) == ["uno", "dos", "tres"]
     assert list(call["corpus"].valid.source) == ["three"]
-    assert call["options"] == TrainOptions()
+    assert call["options"] == TrainOptions.preset("tiny")
     del call["corpus"], call["options"]
     assert call == {
         "directory": files / "run",
@@ -76,7 +76,8 @@ def test_every_flag_reaches_the_run(run_cli, calls, files) -> None:
     result = run_cli("train", "--data", "files", "--output", "r", *given, *words)
     assert (result.code, result.err) == (0, "")
     (call,) = calls
-    assert call["options"] == TrainOptions(
+    assert call["options"] == TrainOptions.preset(
+        "base",
         epochs=3,
         max_steps=7,
         batch_tokens=512,
@@ -97,6 +98,18 @@ def test_every_flag_reaches_the_run(run_cli, calls, files) -> None:
     assert call["corpus"].valid is None
 
 
+@pytest.mark.parametrize("preset", ["tiny", "small", "base", "big"])
+def test_what_is_not_given_is_the_presets_recipe(run_cli, calls, files, preset: str) -> None:
+    given = ["--train-source", files / "a.en", "--train-target", files / "a.es"]
+    run_cli("train", "--data", "files", "--output", "r", *given, "--preset", preset)
+    assert calls[0]["options"] == TrainOptions.preset(preset)
+
+
+def test_help_names_the_default_of_every_preset(run_cli) -> None:
+    text = " ".join(run_cli("train", "--help").out.split())
+    assert "(default: 64 for tiny, small; 30 for base, big; 8 for the demo)" in text
+
+
 def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:
     result = run_cli(
         "train", "--data", "demo", "--preset", "tiny", "--output", "r", "--demo-size", 2000
@@ -104,7 +117,7 @@ def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:
     assert (result.code, result.err) == (0, "")
     (call,) = calls
     assert (call["vocab_size"], call["overrides"]) == (2000, {"dropout": 0.1})
-    assert call["options"] == TrainOptions(**train._DEMO_TRAINING)
+    assert call["options"] == TrainOptions.preset("tiny", **train._DEMO_TRAINING)
     assert call["corpus"].test is not None
 
 

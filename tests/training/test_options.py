@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from keras_transformer.training.options import TrainOptions
+from keras_transformer.config import PRESETS, TransformerConfig
+from keras_transformer.training.options import RECIPES, TrainOptions
 
 POSITIVE = (
     "epochs",
@@ -79,6 +80,33 @@ def test_only_some_may_be_left_open() -> None:
 def test_adam_is_the_papers() -> None:
     options = TrainOptions()
     assert (options.beta_2, options.epsilon, options.label_smoothing) == (0.98, 1e-9, 0.1)
+
+
+def test_every_preset_has_a_recipe() -> None:
+    assert list(RECIPES) == list(PRESETS)
+
+
+@pytest.mark.parametrize("preset", ["base", "big"])
+def test_the_papers_presets_rise_to_the_papers_peak(preset: str) -> None:
+    options = TrainOptions.preset(preset)
+    width = TransformerConfig.preset(preset, vocab_size=100).model_dim
+    assert options.learning_rate == pytest.approx((width * options.warmup_steps) ** -0.5, rel=0.02)
+    assert (options.warmup_steps, options.cooldown, options.r_drop) == (4000, 0, 0)
+
+
+def test_small_corpora_are_trained_with_r_drop() -> None:
+    options = TrainOptions.preset("tiny")
+    assert (options.r_drop, options.epochs, options.average_checkpoints) == (5, 64, 10)
+
+
+def test_a_recipe_takes_overrides() -> None:
+    options = TrainOptions.preset("tiny", epochs=3, r_drop=0.0)
+    assert (options.epochs, options.r_drop, options.average_checkpoints) == (3, 0, 10)
+
+
+def test_an_unknown_recipe_is_named() -> None:
+    with pytest.raises(ValueError, match="preset must be one of tiny, small, base, big.*'huge'"):
+        TrainOptions.preset("huge")
 
 
 def test_json_round_trip() -> None:

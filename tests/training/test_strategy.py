@@ -38,7 +38,7 @@ ARGUMENTS = [
     *("--checkpoint-steps", "6", "--average-checkpoints", "2", "--warmup-steps", "4"),
     *("--learning-rate", "0.01", "--seed", "5", "--clip-norm", "0.3", "--bleu-sentences", "0"),
     # Gradients that are zero but for rounding, such as those of key biases, move nothing.
-    *("--epsilon", "1e-5"),
+    *("--epsilon", "1e-5", "--r-drop", "0"),
 ]
 # One process with two logical CPUs trains on one of them and on both.
 ONE_PROCESS = """
