@@ -81,10 +81,9 @@ class RunDirectory:
 
     def save_config(self, config: TransformerConfig) -> None:
         """Writes the model's config, and removes what a kill left of any file."""
-        if not self.is_chief:
-            return
-        remove_partials(self.path)
-        write_text(self.path / CONFIG, config.to_json())
+        remove_partials(self._own)
+        if self.is_chief:
+            write_text(self.path / CONFIG, config.to_json())
 
     def load_config(self) -> TransformerConfig:
         """Reads the model's config."""

@@ -47,6 +47,20 @@ def test_config_and_record_come_back(run: RunDirectory) -> None:
     }
 
 
+def test_a_worker_removes_what_a_kill_left_of_its_own_files_alone(run: RunDirectory) -> None:
+    own = run.path / "worker_1"
+    own.mkdir()
+    left = [directory / "partial.7.losses.tsv" for directory in (run.path, own)]
+    for path in left:
+        path.touch()
+    config = TransformerConfig.preset("tiny", vocab_size=100)
+    RunDirectory(run.path, worker=1).save_config(config)
+    assert [path.exists() for path in left] == [True, False]
+    assert not (run.path / "config.json").exists()
+    run.save_config(config)
+    assert not left[0].exists()
+
+
 def test_without_validation_no_round_is_called_the_best(run: RunDirectory) -> None:
     run.save_training({}, History({"step": [1], "loss": [3.0]}), finished=True)
     assert run.load_training()["best"] is None
