@@ -88,16 +88,11 @@ class Engine:
         self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))
         self._vocabulary = int(manifest.config["target_vocab_size"])
         self._graphs = Graphs(manifest, directory, 1 if is_small else threads)
-        self._alone = self._graphs
-        if is_small and threads > 1 and manifest.precision == "float32":
-            # A sentence on its own has no other beside it: all threads may read its weights.
-            self._alone = Graphs(manifest, directory, threads)
         self._graphs.open("encoder")
 
     def close(self) -> None:
         """Lets go of the graphs; calls that are running finish, later ones raise RuntimeError."""
         self._graphs.close()
-        self._alone.close()
         with self._lock:
             if self._pool is not None:
                 # What is in it already is done all the same.
@@ -124,8 +119,7 @@ class Engine:
             ValueError: A source, a prefix or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        graphs = self._alone if len(sources) == 1 else self._graphs
-        opened = graphs.open("encoder", _step_graph(options, with_scores))
+        opened = self._graphs.open("encoder", _step_graph(options, with_scores))
         options, limits, prefixes = self._check(sources, options, prefixes)
         found = [[_EMPTY] for _ in sources]
         batches = self._plan(sources, limits, options.rows_per_sentence)
@@ -157,7 +151,7 @@ class Engine:
             ValueError: As for `search`, at once.
             RuntimeError: The engine is closed.
         """
-        opened = self._alone.open("encoder", _step_graph(options, with_scores=False))
+        opened = self._graphs.open("encoder", _step_graph(options, with_scores=False))
         options, limits, prefixes = self._check([source], options, [prefix])
         if not len(source):
             return iter(())

@@ -135,11 +135,12 @@ class OneByOne:
     def _leave(self, ids: Ids) -> Ids:
         """Takes out of the batch the sentences all of whose rows are done, once they are many."""
         done = np.asarray(self._done.reshape(-1, self._samples).all(axis=1))
+        if done.all():
+            return ids[:0]
         kept = staying(done)
         if kept.size > (1 - LEAVING_SHARE) * done.size:
             return ids
-        if kept.size:
-            self._steps.keep(kept)
+        self._steps.keep(kept)
         rows = rows_of(kept, self._samples)
         self._rows, self._limits, self._totals = (
             self._rows[rows],
@@ -147,7 +148,7 @@ class OneByOne:
             self._totals[rows],
         )
         self._tokens, self._done = self._tokens[rows], self._done[rows]
-        self._next_limit = int(self._limits[~self._done].min()) if kept.size else 0
+        self._next_limit = int(self._limits[~self._done].min())
         return ids[rows]
 
     def _draw_uniforms(self) -> npt.NDArray[np.float64]:
