@@ -21,6 +21,8 @@ _DEMO_TRAINING = {
     "average_checkpoints": 5,
     "r_drop": 0.0,
 }
+# Their defaults depend on the preset or the kind of data.
+_RECIPE_FIELDS = {name for recipe in (_DEMO_TRAINING, *RECIPES.values()) for name in recipe}
 _DEMO_MODEL = {"dropout": 0.1}
 _DEMO_VOCAB_SIZE = 2_000
 _VOCAB_SIZE = 8_000
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         _refuse_vocabulary(run)
     is_demo = data.data == "demo"
     recipe = TrainOptions.preset(run.preset, **(_DEMO_TRAINING if is_demo else {}))
-    for name in _recipe_fields():
+    for name in _RECIPE_FIELDS:
         if given[name] is None:
             given[name] = getattr(recipe, name)
     options = read_fields(given, TrainOptions)
@@ -81,13 +83,6 @@ def main(arguments: Sequence[str]) -> int:
     )
     print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
     return 0
-
-
-def _recipe_fields() -> list[str]:
-    """Names the options whose defaults depend on the preset or the kind of data."""
-    recipes = (_DEMO_TRAINING, *RECIPES.values())
-    depends = {name for recipe in recipes for name in recipe}
-    return [field.name for field in fields(TrainOptions) if field.name in depends]
 
 
 def _defaults_text(name: str) -> str:
@@ -114,12 +109,11 @@ def build_parser() -> CommandParser:
     parser = CommandParser("train", "Train a Transformer on parallel text.")
     parser.add_fields(DataOptions, title="data")
     parser.add_fields(RunOptions, title="run")
-    names = _recipe_fields()
     parser.add_fields(
         TrainOptions,
         title="training",
-        defaults=dict.fromkeys(names),
-        notes={name: f"default: {_defaults_text(name)}" for name in names},
+        defaults=dict.fromkeys(_RECIPE_FIELDS),
+        notes={name: f"default: {_defaults_text(name)}" for name in _RECIPE_FIELDS},
     )
     parser.add_fields(
         TransformerConfig,
