@@ -8,12 +8,10 @@ import numpy as np
 import onnx
 from onnx.numpy_helper import from_array
 
-from .int8_matrices import LARGEST, quantize_blocks, quantize_lines
+from .int8_matrices import LARGEST, quantize_lines
 from .linear_nodes import GraphIndex, LinearNode, StoredMatrix
 from .operators import MICROSOFT
 
-# Larger blocks make the last of an odd number of rows differ in its last bits.
-_BLOCK = 64
 _ZERO_POINT = 128
 # From here on MatMulIntegerToFloat takes longer to get a scale for each output ready, at every run,
 # than a cast and a product of their own do.
@@ -41,28 +39,35 @@ class Int8Kernels:
         self.unscaled: dict[str, str] = {}
         self._index = index
         self._transposed: dict[str, str] = {}
+        self._multiplied: dict[str, str] = {}
         self._count = 0
 
-    def blocks(self, layer: LinearNode) -> None:
-        """Quantises weights, and inward each row, by blocks of 64."""
+    def weights_only(self, layer: LinearNode, node: onnx.NodeProto) -> None:
+        """Quantises the weights; the product stays the float32 node that it is.
+
+        onnxruntime multiplies the weights out once, when it loads the graph. With DequantizeLinear
+        in place of Cast and Mul it would make a MatMulNBits of it, which is slower.
+        """
         name, transposed = layer.matrix
-        kernel = self._finite(name).T if transposed else self._finite(name)
-        values, scales = quantize_blocks(kernel, _BLOCK)
-        stored = f"{name}/blocks{'_transposed' if transposed else ''}"
-        inputs = [
-            layer.inputs,
-            self._store(stored, values),
-            self._store(f"{stored}/scales", scales),
-            *(["", "", layer.bias] if layer.bias else []),
-        ]
-        size = {"K": kernel.shape[0], "N": kernel.shape[1], "block_size": _BLOCK}
-        self._with_residual(layer, "MatMulNBits", inputs, bits=8, accuracy_level=4, **size)
+        values, scales = self._lines(name, axis=0 if transposed else 1)
+        if values not in self._multiplied:
+            factors = self._as_column(scales) if transposed else scales
+            cast = self._add("Cast", [values], to=onnx.TensorProto.FLOAT)
+            self._multiplied[values] = self._add("Mul", [cast, factors])
+        kernel = self._multiplied[values]
+        kept = onnx.NodeProto()
+        kept.CopyFrom(node)
+        kept.input[1] = kernel if node.input[1] == name else self._transpose(kernel)
+        self.nodes.append(kept)
 
     def tensor(self, layer: LinearNode) -> None:
         """Quantises inputs with one scale for all rows together."""
         bias = ["", layer.bias] if layer.bias else []
         inputs = [layer.inputs, *self._columns(layer.matrix), *bias]
-        self._with_residual(layer, "DynamicQuantizeMatMul", inputs)
+        output = "" if layer.residual else layer.output
+        product = self._add("DynamicQuantizeMatMul", inputs, output=output, domain=MICROSOFT)
+        if layer.residual:
+            self._add("Add", [product, layer.residual], output=layer.output)
 
     def rows(self, layer: LinearNode) -> None:
         """Quantises each row of the inputs with its own scale."""
@@ -90,19 +95,8 @@ class Int8Kernels:
         table, ids = node.input
         values, scales = self._lines(table, axis=0)
         found = self._add("Cast", [self._add("Gather", [values, ids])], to=onnx.TensorProto.FLOAT)
-        # Constant, so that onnxruntime reshapes them once, when it loads the graph.
-        as_column = self._constant("as_column", np.array([-1, 1], np.int64))
-        scale = self._add("Gather", [self._add("Reshape", [scales, as_column]), ids])
+        scale = self._add("Gather", [self._as_column(scales), ids])
         self._add("Mul", [found, scale], output=node.output[0])
-
-    def _with_residual(
-        self, layer: LinearNode, op_type: str, inputs: list[str], **flags: int
-    ) -> None:
-        """Adds an operator that takes a bias, and what it does not take after it."""
-        output = "" if layer.residual else layer.output
-        product = self._add(op_type, inputs, output=output, domain=MICROSOFT, **flags)
-        if layer.residual:
-            self._add("Add", [product, layer.residual], output=layer.output)
 
     def _quantize_rows(self, layer: LinearNode) -> tuple[str, str, str]:
         """Quantises each row of a layer's inputs by its largest absolute value.
@@ -130,11 +124,7 @@ class Int8Kernels:
     def _columns(self, matrix: StoredMatrix) -> tuple[str, str]:
         """Returns an int8 kernel `(inputs, outputs)` and the scales of its columns."""
         values, scales = self._lines(matrix.name, axis=0 if matrix.transposed else 1)
-        if not matrix.transposed:
-            return values, scales
-        if values not in self._transposed:
-            self._transposed[values] = self._add("Transpose", [values], perm=[1, 0])
-        return self._transposed[values], scales
+        return self._transpose(values) if matrix.transposed else values, scales
 
     def _lines(self, name: str, axis: int) -> tuple[str, str]:
         """Stores a matrix as int8 as it lies, with a scale for each place on an axis."""
@@ -144,6 +134,16 @@ class Int8Kernels:
             self._store(names[0], values)
             self._store(names[1], scales)
         return names
+
+    def _transpose(self, name: str) -> str:
+        if name not in self._transposed:
+            self._transposed[name] = self._add("Transpose", [name], perm=[1, 0])
+        return self._transposed[name]
+
+    def _as_column(self, scales: str) -> str:
+        """Gives scales two axes; they are constant, so onnxruntime does it when it loads."""
+        shape = self._constant("as_column", np.array([-1, 1], np.int64))
+        return self._add("Reshape", [scales, shape])
 
     def _finite(self, name: str) -> np.ndarray:
         values = self._index.array(name)

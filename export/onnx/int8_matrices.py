@@ -5,8 +5,6 @@ product is nearest to them.
 import numpy as np
 
 LARGEST = 127
-# What MatMulNBits takes for zero where it is given no zero points.
-_BLOCK_ZERO = 128
 
 
 def quantize_lines(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
@@ -22,26 +20,6 @@ def quantize_lines(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarra
     largest = np.abs(values).max(axis=1 - axis, keepdims=True)
     scales = _scales(largest)
     return np.rint(values / scales).astype(np.int8), scales.reshape(-1)
-
-
-def quantize_blocks(kernel: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
-    """Quantises a kernel by blocks of consecutive inputs, as MatMulNBits reads it.
-
-    Args:
-        kernel: float32 `(inputs, outputs)`.
-        block: Inputs of a block; the last one is filled with zeros.
-
-    Returns:
-        uint8 `(outputs, blocks, block)`, 128 standing for zero, and float32 scales
-        `(outputs, blocks)`.
-    """
-    inputs, outputs = kernel.shape
-    blocks = -(-inputs // block)
-    filled = np.zeros((outputs, blocks * block), np.float32)
-    filled[:, :inputs] = kernel.T
-    filled = filled.reshape(outputs, blocks, block)
-    scales = _scales(np.abs(filled).max(axis=2, keepdims=True))
-    return (np.rint(filled / scales) + _BLOCK_ZERO).astype(np.uint8), scales[:, :, 0]
 
 
 def _scales(largest: np.ndarray) -> np.ndarray:

@@ -40,8 +40,6 @@ def in_precision(graph: onnx.ModelProto, name: str, precision: str) -> onnx.Mode
         return to_float16(graph, keep_float32=_ALWAYS_FLOAT32)
     return quantize_int8(
         graph,
-        # The scorer's weights are the decoder's, and stored with them where they are alike.
-        rows="many" if name == "encoder" else "few",
         batch_dependent=precision == "int8_batch_dependent",
         ranked="logits" if name == "greedy" else "",
     )
