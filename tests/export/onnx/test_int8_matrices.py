@@ -1,4 +1,4 @@
-"""8-bit matrices: values by hand, the largest error, and what zeros become."""
+"""8-bit matrices: values by hand, and the largest error."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from keras_transformer.export.onnx.int8_matrices import quantize_blocks, quantize_lines
+from keras_transformer.export.onnx.int8_matrices import quantize_lines
 
 # Values so small that they become zero.
 _NEXT_TO_ZERO = 1e-35
@@ -26,14 +26,6 @@ def test_a_line_is_scaled_by_its_largest_value() -> None:
     assert scales.shape == (2,)
 
 
-def test_blocks_lie_by_output_and_end_with_zeros() -> None:
-    kernel = np.array([[1.27, 0.0], [0.5, 0.0], [2.54, 0.0]], np.float32)
-    values, scales = quantize_blocks(kernel, block=2)
-    np.testing.assert_array_equal(values[0], [[255, 178], [255, 128]])
-    np.testing.assert_array_equal(values[1], np.full((2, 2), 128))
-    np.testing.assert_allclose(scales, np.array([[0.01, 0.02], [1, 1]]), rtol=1e-6)
-
-
 @given(_MATRICES)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_no_value_moves_by_more_than_half_a_step(axis: int, matrix: np.ndarray) -> None:
@@ -41,16 +33,3 @@ def test_no_value_moves_by_more_than_half_a_step(axis: int, matrix: np.ndarray) 
     steps = np.expand_dims(scales.astype(np.float64), 1 - axis)
     assert values.dtype == np.int8 and np.abs(values.astype(int)).max() <= 127
     assert (np.abs(values * steps - matrix) <= steps * 0.50001 + _NEXT_TO_ZERO).all()
-
-
-@given(_MATRICES, st.sampled_from([16, 64]))
-def test_no_value_of_a_block_moves_by_more_than_half_a_step(matrix: np.ndarray, block: int) -> None:
-    values, scales = quantize_blocks(matrix, block)
-    steps = scales.astype(np.float64)[:, :, None]
-    restored = ((values.astype(int) - 128) * steps).reshape(matrix.shape[1], -1)
-    steps = np.broadcast_to(steps, values.shape).reshape(matrix.shape[1], -1)
-    inputs = matrix.shape[0]
-    assert (
-        np.abs(restored[:, :inputs].T - matrix) <= steps[:, :inputs].T * 0.50001 + _NEXT_TO_ZERO
-    ).all()
-    assert (restored[:, inputs:] == 0).all()
