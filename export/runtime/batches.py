@@ -41,12 +41,15 @@ def plan_batches(
     batch_tokens: int,
     rows_per_sentence: int = 1,
     memory: MemoryBound | None = None,
+    workers: int = 1,
+    least: int = 1,
 ) -> list[list[int]]:
     """Groups sentences of like length; the same lengths always give the same batches.
 
     Sentences are taken longest first, equal ones in their order, and each batch takes as many as
     fit. All batches together hold at most `batch_tokens / rows_per_sentence * log(longest /
-    shortest)` tokens of padding, however many sentences there are.
+    shortest)` tokens of padding, however many sentences there are. Several workers then share the
+    sentences of the last batches evenly: no worker waits long for another.
 
     Args:
         source_lengths: Tokens of each sentence, eos included. One that holds eos only is empty and
@@ -54,10 +57,12 @@ def plan_batches(
         batch_tokens: Most source tokens of a batch, padding included, counted once for every row.
         rows_per_sentence: Rows that the decoder keeps of each sentence: beams or samples.
         memory: A second budget beside `batch_tokens`; none where None.
+        workers: Batches that are translated at the same time.
+        least: Sentences below which a batch is not made smaller for the workers' sake.
 
     Returns:
-        Numbers of sentences, the longest first in each batch and over all batches. A batch is over
-        its budget only where it is a single sentence.
+        Numbers of sentences, the longest first in each batch, and with one worker over all batches.
+        A batch is over its budget only where it is a single sentence.
 
     Raises:
         ValueError: `batch_tokens` or `rows_per_sentence` is below 1, a length is below 1, or
@@ -82,27 +87,18 @@ def plan_batches(
             batches[-1].append(number)
         else:
             batches.append([number])
-    return batches
+    # Those of the last round: no more than there are workers.
+    last = len(batches) % workers or min(workers, len(batches))
+    full, rest = batches[: len(batches) - last], batches[len(batches) - last :]
+    shared = _share([number for batch in rest for number in batch], workers, least)
+    # Sentences of unlike lengths may need more room together than apart.
+    return [*full, *shared] if 0 < last <= len(shared) and all(map(fits, shared)) else batches
 
 
-def spread(batches: list[list[int]], workers: int, least: int) -> list[list[int]]:
-    """Divides batches until there is one for each of several workers.
-
-    Args:
-        batches: From `plan_batches`.
-        workers: Batches wanted, if sentences suffice.
-        least: Sentences that a batch keeps at least.
-
-    Returns:
-        As many batches or more, each with long and short sentences alike, longest first.
-    """
-    divided = []
-    for place, batch in enumerate(batches):
-        # Each batch of a short list takes its share of the workers.
-        share = workers // len(batches) + (place < workers % len(batches))
-        parts = max(1, min(share, len(batch) // least))
-        divided += [batch[part::parts] for part in range(parts)]
-    return divided
+def _share(numbers: list[int], workers: int, least: int) -> list[list[int]]:
+    """Deals sentences out in turn, long and short alike to each worker."""
+    parts = max(1, min(workers, len(numbers) // least))
+    return [numbers[part::parts] for part in range(parts)]
 
 
 def pad_sources(rows: IdRows, *, pad_id: int, eos_id: int) -> Ids:

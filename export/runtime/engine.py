@@ -18,7 +18,7 @@ from keras_transformer.decoding.sampling import fresh_seed
 
 from ..manifest import Manifest
 from .alignments import Alignment, align
-from .batches import IdRows, MemoryBound, plan_batches, spread
+from .batches import IdRows, MemoryBound, plan_batches
 from .cache import bytes_per_token, whole_blocks
 from .decoder_steps import DecoderSteps
 from .graphs import Graphs
@@ -39,9 +39,8 @@ _SMALL_BATCH_TOKENS, _BATCH_TOKENS = 640, 8192
 # Memory of caches that is kept for later ones. Who needs more computes for longer than it takes to
 # get fresh memory.
 _KEPT_BYTES = 64 << 20
-# Rows below which a batch is not worth dividing; int8 steps are so short that two threads of them
-# get in each other's way in Python.
-_LEAST_ROWS, _LEAST_INT8_ROWS = 4, 6
+# Rows below which a batch is not worth dividing.
+_LEAST_ROWS = 4
 
 
 class Engine:
@@ -82,8 +81,6 @@ class Engine:
         is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
         self._parallel = threads if is_small else 1
         self._batch_tokens = batch_tokens or (_SMALL_BATCH_TOKENS if is_small else _BATCH_TOKENS)
-        is_int8 = manifest.precision.startswith("int8")
-        self._least_rows = _LEAST_INT8_ROWS if is_int8 else _LEAST_ROWS
         self._pool: ThreadPoolExecutor | None = None
         self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))
         self._vocabulary = int(manifest.config["target_vocab_size"])
@@ -249,13 +246,14 @@ class Engine:
                 bytes_per_row=lambda source, target: token * (source + whole_blocks(target)),
                 target_lengths=limits,
             )
-        batches = plan_batches(
+        return plan_batches(
             [len(source) + 1 for source in sources],
             batch_tokens=self._batch_tokens,
             rows_per_sentence=rows,
             memory=memory,
+            workers=self._parallel,
+            least=max(1, _LEAST_ROWS // rows),
         )
-        return spread(batches, self._parallel, max(1, self._least_rows // rows))
 
     def _map(
         self, translate: Callable[[list[int]], list[list[Candidate]]], batches: list[list[int]]

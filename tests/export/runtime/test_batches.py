@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.export.runtime.batches import (
-    MemoryBound,
-    pad_sources,
-    plan_batches,
-    spread,
-)
+from keras_transformer.export.runtime.batches import MemoryBound, pad_sources, plan_batches
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=50)
 
@@ -124,26 +119,53 @@ def test_wrong_arguments_are_named(call: Callable[[], object], message: str) -> 
 
 
 @given(
-    sizes=st.lists(st.integers(1, 30), max_size=6),
+    lengths=LENGTHS,
+    batch_tokens=st.integers(1, 400),
+    rows=st.integers(1, 6),
     workers=st.integers(1, 8),
     least=st.integers(1, 8),
 )
-def test_spread_batches_hold_the_same_sentences_and_are_alike(
-    sizes: list[int], workers: int, least: int
+def test_workers_get_the_same_sentences_within_the_same_budget(
+    lengths: list[int], batch_tokens: int, rows: int, workers: int, least: int
 ) -> None:
-    numbers = iter(range(sum(sizes)))
-    batches = [[next(numbers) for _ in range(size)] for size in sizes]
-    divided = spread(batches, workers, least)
-    assert sorted(sum(divided, [])) == list(range(sum(sizes)))
-    assert all(batch == sorted(batch) for batch in divided)
-    # No fewer than there were, no more than there are workers for, none too small.
-    assert len(batches) <= len(divided) <= max(workers, len(batches))
-    for batch in batches:
-        parts = [part for part in divided if part[0] in batch]
-        assert len(parts) == 1 or min(map(len, parts)) >= least
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    if all(size >= workers * least for size in sizes) and sizes:
-        assert len(divided) >= workers
+    options = {"batch_tokens": batch_tokens, "rows_per_sentence": rows}
+    one = plan_batches(lengths, **options)
+    many = plan_batches(lengths, **options, workers=workers, least=least)
+    assert sorted(sum(many, [])) == sorted(sum(one, []))
+    assert len(one) <= len(many) <= -(-len(one) // workers) * workers
+    for batch in many:
+        assert [lengths[n] for n in batch] == sorted((lengths[n] for n in batch), reverse=True)
+        assert len(batch) == 1 or len(batch) * rows * lengths[batch[0]] <= batch_tokens
+        assert batch in one or len(batch) >= least
+
+
+@pytest.mark.parametrize(
+    ("sentences", "workers", "least", "expected"),
+    [
+        (8, 2, 4, [4, 4]),
+        (8, 2, 5, [8]),
+        (32, 2, 4, [16, 16]),
+        (64, 2, 4, [25, 25, 7, 7]),
+        (51, 2, 4, [25, 25, 1]),
+        (52, 4, 4, [13, 13, 13, 13]),
+    ],
+)
+def test_the_last_round_of_workers_is_shared_evenly(
+    sentences: int, workers: int, least: int, expected: list[int]
+) -> None:
+    batches = plan_batches([20] * sentences, batch_tokens=500, workers=workers, least=least)
+    assert [len(batch) for batch in batches] == expected
+
+
+def test_workers_get_long_and_short_sentences_alike() -> None:
+    batches = plan_batches([9, 8, 7, 6, 5, 4, 3, 2], batch_tokens=100, workers=2)
+    assert batches == [[0, 2, 4, 6], [1, 3, 5, 7]]
+
+
+def test_sentences_too_unlike_to_share_a_budget_stay_apart() -> None:
+    lengths = [100] * 5 + [10] * 50
+    batches = plan_batches(lengths, batch_tokens=500, workers=2)
+    assert [len(batch) for batch in batches] == [5, 50]
 
 
 def test_rows_end_with_eos_and_are_padded_on_the_right() -> None:
