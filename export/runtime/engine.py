@@ -34,8 +34,8 @@ _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
 # Weights that the cores' caches hold: there, batches side by side, each on one thread, are faster
 # than one batch on all threads, whose every product they would have to wait for each other at.
 _CACHED_BYTES = 24 << 20
-# A small model's caches should stay there too; a large one needs rows to earn its weights' way.
-_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 640, 8192
+# Rows earn the way of the weights; a small model has no use for more of them at a time.
+_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 2560, 8192
 # Memory of caches that is kept for later ones. Who needs more computes for longer than it takes to
 # get fresh memory.
 _KEPT_BYTES = 64 << 20
