@@ -92,8 +92,9 @@ def test_a_recomputing_transformer_takes_less_memory() -> None:
         [sys.executable, "-c", _GROWTH], capture_output=True, text=True, check=True
     )
     recomputing, more_without = map(int, printed.stdout.split())
-    # The peak of the second step stands on that of the first.
-    assert recomputing < (recomputing + more_without) / 2
+    # The peak of the second step stands on that of the first, which holds what is needed but once,
+    # a machine's own work space included: about the half of both; all of it if nothing is saved.
+    assert recomputing < 0.7 * (recomputing + more_without)
 
 
 def test_it_changes_neither_evaluation_nor_the_saved_model(tmp_path) -> None:

@@ -172,7 +172,7 @@ def test_signatures_of_ids_answer_as_those_of_text(
     by_text = text_served.run("translate_n_best", text=many_texts)
     texts = [tokenizer.decode(rows.tolist()) for rows in by_ids["ids"]]
     assert texts == decoded(by_text["translations"])
-    np.testing.assert_allclose(by_ids["scores"], by_text["scores"], atol=1e-5)
+    np.testing.assert_allclose(by_ids["scores"], by_text["scores"], rtol=1e-6, atol=1e-5)
     for name in ("serving_default", "translate_ids"):
         found = ids_served.run(name, source_ids=ids)
         np.testing.assert_array_equal(found["ids"], by_ids["ids"][:, 0])
@@ -191,7 +191,7 @@ def test_scores_and_states_of_ids_are_those_of_text(
     )
     for found, wanted in pairs:
         for name, value in wanted.items():
-            np.testing.assert_allclose(found[name], value, atol=1e-5)
+            np.testing.assert_allclose(found[name], value, rtol=1e-6, atol=1e-5)
 
 
 def test_options_of_ids_are_those_of_text(
@@ -207,4 +207,4 @@ def test_options_of_ids_are_those_of_text(
     )
     wanted = with_options(text_served, texts, OPTIONS)
     assert tokenizer.decode(found["ids"].tolist()) == decoded(wanted["translation"])
-    np.testing.assert_allclose(found["score"], wanted["score"], atol=1e-5)
+    np.testing.assert_allclose(found["score"], wanted["score"], rtol=1e-6, atol=1e-5)
