@@ -18,6 +18,7 @@ from keras_transformer.training.adam import FusedAdam
 from keras_transformer.training.data import TrainingData, encode_corpus, open_prepared
 from keras_transformer.training.fitting import fit_rounds, planned_updates
 from keras_transformer.training.history import History
+from keras_transformer.training.memory import keep_freed_memory
 from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.recovery import average_newest, restore_best
 from keras_transformer.training.resuming import history_to_resume, refuse_to_overwrite
@@ -105,6 +106,7 @@ def train(
     with replicas.scope():
         model = build_transformer(config, options.dtype_policy)
         trained = compile_transformer(model, options, planned_updates(data, options))
+    keep_freed_memory()
     history = fit_rounds(run, trained, data, options, record, history, callbacks or [])
     with replicas.chief_first():
         if run.is_chief:
