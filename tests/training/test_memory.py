@@ -1,4 +1,4 @@
-"""Freed memory: it is used again without asking the system, in every thread."""
+"""Freed memory: it is used again without asking the system, in the main thread and in others."""
 
 import subprocess
 import sys
