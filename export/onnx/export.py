@@ -24,10 +24,13 @@ try:
         greedy_scores_graph,
         greedy_scores_specs,
         greedy_specs,
+        hide_logits,
         scorer_graph,
         scorer_specs,
+        screened_greedy_graph,
     )
     from .precision import PRECISIONS, in_precision, in_precision_spec, tolerance_of
+    from .screening import is_worth_screening
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
     raise ImportError(
@@ -150,6 +153,11 @@ class _Form:
         """Whether the graphs hold standard operators only; int8 has some of onnxruntime's own."""
         return self.target == "portable" and not self.precision.startswith("int8")
 
+    def is_screened(self, model: Transformer) -> bool:
+        """Whether greedy search looks at few logits only."""
+        exact = self.target == "onnxruntime" and self.precision == "float32"
+        return exact and is_worth_screening(fused.vocabulary_matrix(model))
+
     @property
     def module(self) -> ModuleType:
         """What the graphs are traced from."""
@@ -189,8 +197,13 @@ def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelPr
         "scorer": scorer_graph,
     }
     for name, make in makers.items():
-        graph = make(model, form.module, form.opset)
-        yield _FILES[name], in_precision(graph, name, form.precision)
+        if name == "greedy" and form.is_screened(model):
+            graph = screened_greedy_graph(model, form.opset)
+        else:
+            graph = in_precision(make(model, form.module, form.opset), name, form.precision)
+            if name == "greedy":
+                hide_logits(graph)
+        yield _FILES[name], graph
 
 
 def _describe(

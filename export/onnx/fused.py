@@ -4,6 +4,7 @@ functions to be traced leave, whose numbers are the model's.
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.models.transformer import Transformer
@@ -111,6 +112,24 @@ def decode_step(
 ) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the logits of one decoder step and the caches; `graphs.decoder_specs` has the shapes.
 
+    Parameters as for `decode_states`.
+    """
+    given = (target_ids, step, source_mask, cross, caches, beams)
+    states, new_caches = decode_states(model, *given)
+    return _to_logits(model, states), new_caches
+
+
+def decode_states(
+    model: Transformer,
+    target_ids: tf.Tensor,
+    step: tf.Tensor,
+    source_mask: tf.Tensor,
+    cross: list[KeysValues],
+    caches: list[KeysValues],
+    beams: tuple[tf.Tensor, tf.Tensor] | None,
+) -> tuple[tf.Tensor, list[KeysValues]]:
+    """Returns the states `(rows, model_dim)` of one decoder step, and the caches.
+
     Unlike `Transformer.decode_step` it writes the caches in place and reads each earlier token
     from the row that `beams`, the graph's beam_size and cache_beams, names, so that no cache is
     ever copied or reordered. With one row a sentence `beams` is None.
@@ -129,8 +148,7 @@ def decode_step(
             _cross_attention(block, keys_values, source_mask, queries_shape),
             _feed_forward(block),
         ]
-    states = run_sub_layers(embedded, sub_layers, parts["decoder"].final_norm)
-    return _to_logits(parts, states), new_caches
+    return run_sub_layers(embedded, sub_layers, parts["decoder"].final_norm), new_caches
 
 
 def align(
@@ -155,7 +173,7 @@ def align(
         ]
     states = tf.reshape(embedded, (-1, model.config.model_dim))
     states = run_sub_layers(states, sub_layers, parts["decoder"].final_norm)
-    logits = _to_logits(parts, states)
+    logits = _to_logits(model, states)
     largest = tf.reduce_max(logits, axis=1, keepdims=True)
     total = tf.math.log(tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True))
     chosen = tf.gather(logits, tf.reshape(labels, (-1, 1)), batch_dims=1)
@@ -225,8 +243,14 @@ def _cross_attention(
     return SubLayer(block.cross_attention_residual, run, Linear.of(attention.output_linear))
 
 
-def _to_logits(parts: dict[str, Any], states: tf.Tensor) -> tf.Tensor:
-    if parts["output_linear"] is not None:
-        return product(states, weight_array(parts["output_linear"].kernel))
-    # The embedding's own matrix, so that it is stored once.
-    return product(states, weight_array(parts["target_tokens"].matrix), transposed=True)
+def vocabulary_matrix(model: Transformer) -> np.ndarray:
+    """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
+    linear = model._parts["output_linear"]
+    if linear is None:
+        # The embedding's own, so that it is stored once.
+        return weight_array(model._parts["target_tokens"].matrix)
+    return np.ascontiguousarray(weight_array(linear.kernel).T)
+
+
+def _to_logits(model: Transformer, states: tf.Tensor) -> tf.Tensor:
+    return product(states, vocabulary_matrix(model), transposed=True)

@@ -3,7 +3,6 @@ every decoder layer, one decoder step with a cache, and a scorer of given transl
 comes in, ONNX models leave.
 """
 
-import itertools
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +20,10 @@ from onnx.numpy_helper import to_array
 from keras_transformer.models.transformer import Transformer
 
 from ..manifest import TensorSpec
+from . import fused
 from .candidates import best_continuations, best_token, log_probabilities
 from .operators import MARKER_HANDLERS, put_weights_in
+from .screening import screened_best_token
 
 _OUR_PRODUCER = "keras-transformer"
 _DTYPES = {
@@ -32,7 +33,10 @@ _DTYPES = {
     "float32": onnx.TensorProto.FLOAT,
 }
 
+LOGITS = "logits"
+
 Specs = tuple[list[TensorSpec], list[TensorSpec]]
+KeysValues = list[tuple[tf.Tensor, tf.Tensor]]
 
 
 def encoder_specs(config: Any) -> Specs:
@@ -61,7 +65,7 @@ def decoder_specs(config: Any) -> Specs:
         TensorSpec(name="candidate_ids", dtype="int32", shape=("batch", "candidates")),
         TensorSpec(name="candidate_values", dtype="float32", shape=("batch", "candidates")),
         TensorSpec(name="candidate_beams", dtype="int32", shape=("batch", "candidates")),
-        TensorSpec(name="logits", dtype="float32", shape=("rows", config.target_vocab_size)),
+        TensorSpec(name=LOGITS, dtype="float32", shape=("rows", config.target_vocab_size)),
         *_layer_specs(config, "new_cache", "rows", "cache_length"),
     ]
     return inputs, outputs
@@ -69,6 +73,11 @@ def decoder_specs(config: Any) -> Specs:
 
 def greedy_specs(config: Any) -> Specs:
     """Returns the greedy graph's inputs and outputs: one row a sentence, and one candidate."""
+    inputs, outputs = _greedy_specs_with_logits(config)
+    return inputs, [spec for spec in outputs if spec.name != LOGITS]
+
+
+def _greedy_specs_with_logits(config: Any) -> Specs:
     left_out = ("beam_size", "num_candidates", "totals", "cache_beams")
     inputs, outputs = (
         [
@@ -83,7 +92,7 @@ def greedy_specs(config: Any) -> Specs:
 
 def greedy_scores_specs(config: Any) -> Specs:
     """Returns the inputs and outputs of the greedy graph that tells log-probabilities as well."""
-    inputs, outputs = greedy_specs(config)
+    inputs, outputs = _greedy_specs_with_logits(config)
     values = TensorSpec(name="next_log_probabilities", dtype="float32", shape=("batch",))
     return inputs, [values, *outputs]
 
@@ -146,7 +155,7 @@ def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
         beams = (given["beam_size"], given["cache_beams"])
-        logits, new_caches = _decode_step(model, target, given, beams)
+        logits, new_caches = _decode(target.decode_step, model, given, beams)
         ids, values, parents = best_continuations(
             logits, model.config.target_vocab_size, given["num_candidates"], given["totals"]
         )
@@ -154,7 +163,7 @@ def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
             "candidate_ids": ids,
             "candidate_values": values,
             "candidate_beams": parents,
-            "logits": logits,
+            LOGITS: logits,
             **_named("new_cache", new_caches),
         }
 
@@ -164,12 +173,38 @@ def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
 def greedy_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
     """Traces the decoder step of greedy search, which needs neither beams nor a softmax.
 
+    Until `hide_logits` it has one output more than `greedy_specs`, by which the head is found.
+
     Args:
         model: A float32 model.
         target: As for `decoder_graph`.
         opset: ONNX operator set, 18 or newer.
     """
-    return _greedy_graph(model, target, opset, greedy_specs(model.config))
+    return _greedy_graph(model, target, opset, _greedy_specs_with_logits(model.config))
+
+
+def hide_logits(greedy: onnx.ModelProto) -> None:
+    """Takes the logits out of the outputs of `greedy_graph`."""
+    [place] = [i for i, value in enumerate(greedy.graph.output) if value.name == LOGITS]
+    del greedy.graph.output[place]
+
+
+def screened_greedy_graph(model: Transformer, opset: int) -> onnx.ModelProto:
+    """Traces the decoder step of greedy search without most logits; see `screening`.
+
+    Args:
+        model: A float32 model that the fused operators can hold.
+        opset: ONNX operator set, 18 or newer.
+    """
+    specs = greedy_specs(model.config)
+
+    def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
+        states, new_caches = _decode(fused.decode_states, model, given, None)
+        ids = screened_best_token(states, fused.vocabulary_matrix(model))
+        return {"next_ids": ids, **_named("new_cache", new_caches)}
+
+    return _convert(step, specs, opset, fused.DOMAINS)
 
 
 def greedy_scores_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
@@ -190,9 +225,9 @@ def _greedy_graph(
 
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
-        logits, new_caches = _decode_step(model, target, given, None)
+        logits, new_caches = _decode(target.decode_step, model, given, None)
         ids = best_token(logits, model.config.target_vocab_size)
-        found = {"next_ids": ids, "logits": logits, **_named("new_cache", new_caches)}
+        found = {"next_ids": ids, LOGITS: logits, **_named("new_cache", new_caches)}
         if "next_log_probabilities" in names:
             found["next_log_probabilities"] = log_probabilities(logits, ids[:, None])[:, 0]
         return found
@@ -200,15 +235,15 @@ def _greedy_graph(
     return _convert(step, specs, opset, target.DOMAINS)
 
 
-def _decode_step(
+def _decode(
+    step: Callable[..., tuple[tf.Tensor, KeysValues]],
     model: Transformer,
-    target: ModuleType,
     given: dict[str, tf.Tensor],
     beams: tuple[tf.Tensor, tf.Tensor] | None,
-) -> tuple[tf.Tensor, list[tuple[tf.Tensor, tf.Tensor]]]:
+) -> tuple[tf.Tensor, KeysValues]:
     names = ("target_ids", "step", "source_mask")
     cross, caches = _pairs(given, "cross"), _pairs(given, "cache")
-    return target.decode_step(model, *(given[name] for name in names), cross, caches, beams)
+    return step(model, *(given[name] for name in names), cross, caches, beams)
 
 
 def scorer_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
@@ -232,7 +267,7 @@ def scorer_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mod
     return _convert(score, specs, opset, target.DOMAINS)
 
 
-def _pairs(given: dict[str, tf.Tensor], prefix: str) -> list[tuple[tf.Tensor, tf.Tensor]]:
+def _pairs(given: dict[str, tf.Tensor], prefix: str) -> KeysValues:
     """The inverse of `_named`."""
     keys = [tensor for name, tensor in given.items() if name.startswith(f"{prefix}_key_")]
     values = [tensor for name, tensor in given.items() if name.startswith(f"{prefix}_value_")]
@@ -293,11 +328,12 @@ def _share_transposed(graph: onnx.GraphProto) -> None:
     by_shape: dict[tuple[int, ...], list[onnx.TensorProto]] = {}
     for tensor in graph.initializer:
         if len(tensor.dims) == 2 and min(tensor.dims) > 1:
-            by_shape.setdefault(tuple(tensor.dims), []).append(tensor)
-    for (rows, columns), tensors in by_shape.items():
-        twins = by_shape.get((columns, rows), []) if rows > columns else []
-        for kept, twin in itertools.product(tensors, twins):
-            if np.array_equal(to_array(kept).T, to_array(twin)):
+            by_shape.setdefault((tensor.data_type, *tensor.dims), []).append(tensor)
+    for (dtype, rows, columns), tensors in by_shape.items():
+        for twin in by_shape.get((dtype, columns, rows), []) if rows > columns else []:
+            values = to_array(twin)
+            kept = next((one for one in tensors if np.array_equal(to_array(one).T, values)), None)
+            if kept is not None:
                 graph.initializer.remove(twin)
                 node = onnx.helper.make_node("Transpose", [kept.name], [twin.name], perm=[1, 0])
                 graph.node.insert(0, node)

@@ -57,18 +57,17 @@ def onnx_operator(
 
 
 def weight(values: np.ndarray) -> tf.Tensor:
-    """Puts a float32 matrix into the TensorFlow graph being traced.
+    """Puts a float32 or int8 matrix into the TensorFlow graph being traced.
 
     A large one only by name, until `put_weights_in` gives it its values: copies of it in every form
     that a graph takes on its way would need many times its memory, and TensorFlow's graphs end at
     2 GB.
     """
-    values = np.asarray(values, np.float32)
     if values.size < _SMALLEST_WEIGHT:
         return tf.constant(values)
     key = f"weight_{len(_waiting)}"
     _waiting[key] = values
-    [named] = onnx_operator(key, [], [(tf.float32, values.shape)], domain=_WEIGHTS)
+    [named] = onnx_operator(key, [], [(values.dtype, values.shape)], domain=_WEIGHTS)
     return named
 
 

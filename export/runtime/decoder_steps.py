@@ -2,6 +2,8 @@
 leave, and everything else stays bound to memory that the graph reads and writes in place.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 from onnxruntime import IOBinding, OrtValue
@@ -21,6 +23,8 @@ class DecoderSteps:
     Args:
         decoder: Session of the decoder graph, or of a greedy one.
         graph: Its manifest entry.
+        with_logits: Gives a session of the same inputs and caches that has logits, too: asked for
+            when they are needed first.
         source_mask: int32 `(batch, source_length)`, 1 where there is a token.
         cross: The encoder's outputs; they and the mask are overwritten when sentences leave.
         capacity: Tokens to make room for at first.
@@ -35,6 +39,7 @@ class DecoderSteps:
         self,
         decoder: Session,
         graph: Graph,
+        with_logits: Callable[[], Session],
         source_mask: npt.NDArray[np.int32],
         cross: Arrays,
         capacity: int,
@@ -42,6 +47,7 @@ class DecoderSteps:
         memory: Memory,
     ) -> None:
         self._decoder = decoder
+        self._with_logits = with_logits
         self._names = {spec.name for spec in (*graph.inputs, *graph.outputs)}
         specs = [spec for spec in graph.inputs if spec.name.startswith("cache_key_")]
         specs += [spec for spec in graph.inputs if spec.name.startswith("cache_value_")]
@@ -49,9 +55,6 @@ class DecoderSteps:
         self._cache = KeyValueCache(specs, len(source_mask), capacity, limit, memory)
         self.peak_bytes = 0
         self._per_sentence: Arrays = {"source_mask": source_mask, **cross}
-        self._vocabulary = next(
-            int(spec.shape[1]) for spec in graph.outputs if spec.name == "logits"
-        )
         self._step = 0
         self._step_number = np.zeros(1, np.int32)
         self._beam_size = np.ones(1, np.int32)
@@ -64,7 +67,7 @@ class DecoderSteps:
         if self._cache.make_room(self._step):
             self._rebind()
         self._ids[:] = ids
-        self._run(self._binding)
+        self._run(self._decoder, self._binding)
         return self._first
 
     def best(self, ids: Ids, count: int, totals: Values) -> Best:
@@ -75,7 +78,7 @@ class DecoderSteps:
             self._bind_best(count)
         self._totals[:] = totals
         self._ids[:] = ids
-        self._run(self._binding)
+        self._run(self._decoder, self._binding)
         return self._best
 
     def logits(self, ids: Ids) -> Values:
@@ -108,15 +111,16 @@ class DecoderSteps:
         self._cache.close()
 
     def _run_for_logits(self) -> Values:
-        logits = np.empty((len(self._ids), self._vocabulary), np.float32)
-        binding = self._bind_memory()
+        session = self._with_logits()
+        logits = np.empty((len(self._ids), _vocabulary(session)), np.float32)
+        binding = self._bind_memory(session)
         _bind_output(binding, "logits", logits)
-        self._run(binding)
+        self._run(session, binding)
         return logits
 
-    def _run(self, binding: IOBinding) -> None:
+    def _run(self, session: Session, binding: IOBinding) -> None:
         self._step_number[0] = self._step
-        self._decoder.run_with_iobinding(binding)
+        session.run_with_iobinding(binding)
         self._step += 1
 
     def _rebind(self) -> None:
@@ -128,15 +132,15 @@ class DecoderSteps:
         self._ids = np.zeros(sentences * beams, np.int32)
         self._totals = np.zeros((sentences, beams), np.float32)
         self._beam_size[0] = beams
-        self._binding = self._bind_memory()
+        self._binding = self._bind_memory(self._decoder)
         if "next_ids" in self._names:
             self._bind_first(sentences)
         else:
             self._bind_best(self._asked)
 
-    def _bind_memory(self) -> IOBinding:
+    def _bind_memory(self, session: Session) -> IOBinding:
         """Returns a binding of all inputs and of the caches that are written in place."""
-        binding = self._decoder.io_binding()
+        binding = session.io_binding()
         inputs: Arrays = {
             "target_ids": self._ids,
             "step": self._step_number,
@@ -165,7 +169,7 @@ class DecoderSteps:
         self._asked = count
         self._num_candidates[0] = count
         sentences, beams = self._totals.shape
-        shape = (sentences, min(count, beams * self._vocabulary))
+        shape = (sentences, min(count, beams * _vocabulary(self._decoder)))
         self._best = Best(
             np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.int32)
         )
@@ -175,3 +179,7 @@ class DecoderSteps:
 
 def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:
     binding.bind_ortvalue_output(name, OrtValue.ortvalue_from_numpy(value))
+
+
+def _vocabulary(session: Session) -> int:
+    return next(value.shape[1] for value in session.get_outputs() if value.name == "logits")

@@ -21,12 +21,12 @@ from .alignments import Alignment, align
 from .batches import IdRows, MemoryBound, plan_batches
 from .cache import bytes_per_token, whole_blocks
 from .decoder_steps import DecoderSteps
-from .graphs import Graphs
+from .graphs import Graphs, Sessions
 from .memory import Memory
 from .one_by_one import OneByOne
 from .requests import NOTHING_FOUND, Candidate, Request
 from .search import needs_ranking, search
-from .sessions import Session, check_threads
+from .sessions import check_threads
 
 _EMPTY = Candidate([], 0.0, 0.0)
 # Room for tokens at first: translations are seldom this much longer than their source.
@@ -155,9 +155,7 @@ class Engine:
         request = self._request([0], options, limits, prefixes, with_scores=False)
         return self._stream(opened, source, request)
 
-    def _stream(
-        self, opened: dict[str, Session], source: Sequence[int], request: Request
-    ) -> Iterator[int]:
+    def _stream(self, opened: Sessions, source: Sequence[int], request: Request) -> Iterator[int]:
         with self._start(opened, [source], request) as steps:
             for tokens in OneByOne(steps, request):
                 token = int(tokens[0])
@@ -289,15 +287,24 @@ class Engine:
         )
 
     @contextmanager
-    def _start(
-        self, opened: dict[str, Session], sources: IdRows, request: Request
-    ) -> Iterator[DecoderSteps]:
+    def _start(self, opened: Sessions, sources: IdRows, request: Request) -> Iterator[DecoderSteps]:
         mask, cross = self._graphs.encode(opened["encoder"], sources)
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
         name = _step_graph(request.options, request.with_scores)
         graph, limit = self.manifest.graphs[name], max(request.limits)
-        steps = DecoderSteps(opened[name], graph, mask, cross, int(room), limit, self._memory)
+        # The graph for bare greedy search has no logits.
+        full = "greedy_scores" if name == "greedy" else name
+        steps = DecoderSteps(
+            opened[name],
+            graph,
+            lambda: opened[full],
+            mask,
+            cross,
+            int(room),
+            limit,
+            self._memory,
+        )
         try:
             yield steps
         finally:

@@ -18,8 +18,8 @@ _STATES = "encoder_states"
 Encoded = tuple[npt.NDArray[np.int32], dict[str, npt.NDArray]]
 
 
-class Graphs:
-    """An artefact's graphs, each opened when it is needed first.
+class Sessions(dict[str, Session]):
+    """Sessions by their graphs' names, each opened when it is asked for first.
 
     Args:
         manifest: The artefact's contract.
@@ -28,31 +28,41 @@ class Graphs:
     """
 
     def __init__(self, manifest: Manifest, directory: Path, threads: int) -> None:
+        super().__init__()
         self._manifest, self._directory, self._threads = manifest, directory, threads
         self._lock = threading.Lock()
-        self._sessions: dict[str, Session] | None = {}
 
-    def open(self, *names: str) -> dict[str, Session]:
-        """Returns graphs by name; whoever holds them may use them after `close` as well.
+    def __missing__(self, name: str) -> Session:
+        with self._lock:
+            if name not in self:
+                self[name] = open_session(self._manifest, self._directory, name, self._threads)
+            return self[name]
+
+
+class Graphs:
+    """An artefact's graphs; parameters as for `Sessions`."""
+
+    def __init__(self, manifest: Manifest, directory: Path, threads: int) -> None:
+        self._manifest = manifest
+        self._sessions: Sessions | None = Sessions(manifest, directory, threads)
+
+    def open(self, *names: str) -> Sessions:
+        """Opens graphs; whoever holds them may use them, and open others, after `close` as well.
 
         Raises:
             ValueError: A graph cannot be read, or is not the manifest's.
             RuntimeError: The graphs are closed.
         """
-        with self._lock:
-            if self._sessions is None:
-                raise RuntimeError("the translator is closed: open another one.")
-            for name in names:
-                if name not in self._sessions:
-                    self._sessions[name] = open_session(
-                        self._manifest, self._directory, name, self._threads
-                    )
-            return {name: self._sessions[name] for name in names}
+        sessions = self._sessions
+        if sessions is None:
+            raise RuntimeError("the translator is closed: open another one.")
+        for name in names:
+            sessions[name]
+        return sessions
 
     def close(self) -> None:
         """Lets go of the graphs: they are freed when nobody uses them any more."""
-        with self._lock:
-            self._sessions = None
+        self._sessions = None
 
     def encode(self, encoder: Session, sources: IdRows) -> Encoded:
         """Runs the encoder.

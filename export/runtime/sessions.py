@@ -46,7 +46,7 @@ def open_session(
     """
     graph = manifest.graphs[name]
     path = directory / graph.file
-    options = _options(name, check_threads(threads))
+    options = _options(name, manifest.precision, check_threads(threads))
     try:
         session = Session(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own errors share no other class.
@@ -104,7 +104,7 @@ def _check_tensors(
             )
 
 
-def _options(name: str, threads: int) -> SessionOptions:
+def _options(name: str, precision: str, threads: int) -> SessionOptions:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -113,7 +113,7 @@ def _options(name: str, threads: int) -> SessionOptions:
     spin = _STEP_SPIN if name in _STEP_GRAPHS else _SPIN
     options.add_session_config_entry("session.intra_op.spin_duration_us", str(spin))
     options.add_session_config_entry("session.intra_op.spin_backoff_max", "16")
-    if saturates_bytes():
+    if precision.startswith("int8") and saturates_bytes():
         options.add_session_config_entry("session.x64quantprecision", "1")
     return options
 

@@ -2,6 +2,7 @@
 models that hold each choice of the config at least once."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
+from keras_transformer.export.onnx import screening
 from keras_transformer.export.runtime.cache import BLOCK_TOKENS
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
@@ -45,10 +47,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
 }
 FALLBACK = "key_dim (5) is not value_dim (7), as onnxruntime's attention operators need it"
+# As with a vocabulary that is large enough for it.
+SCREENED = "screened"
 CASES = [
     (variant, target)
     for variant, fields in VARIANTS.items()
-    for target in ("onnxruntime", "portable")
+    for target in ("onnxruntime", SCREENED, "portable")
     # The fallback is the portable graph.
     if target == "onnxruntime" or "value_dim" not in fields or fields["value_dim"] == 6
 ]
@@ -110,7 +114,11 @@ def case(
     made = variant(name)
     other = {} if made.target is made.source else {"target_tokenizer": made.target}
     path = tmp_path_factory.mktemp("variant") / "artefact"
-    export_onnx(made.model, made.source, path, target=target, **other)
+    with pytest.MonkeyPatch.context() as patch:
+        if target == SCREENED:
+            target = "onnxruntime"
+            patch.setattr(screening, "_LEAST_WEIGHTS", 0)
+        export_onnx(made.model, made.source, path, target=target, **other)
     manifest = Manifest.read(path)
     falls_back = "other widths" in name
     assert manifest.target == ("portable" if falls_back else target)
@@ -156,11 +164,19 @@ def test_scores_of_given_translations_equal_the_search_s(
     np.testing.assert_allclose(found, totals, rtol=1e-5, atol=1e-4)
 
 
-def test_a_large_vocabulary_is_searched_by_blocks(case: tuple[Variant, OnnxTranslator]) -> None:
+def test_a_large_vocabulary_is_searched_by_blocks(
+    case: tuple[Variant, OnnxTranslator], request: pytest.FixtureRequest
+) -> None:
     made, translator = case
     large = made.model.config.target_vocab_size == LARGE_VOCABULARY
-    for graph, operator, divided, whole in (("decoder", "TopK", 4, 2), ("greedy", "ArgMax", 2, 1)):
-        file = translator._engine._graphs._directory / translator.manifest.graphs[graph].file
-        proto = onnx.load(file, load_external_data=False)
-        found = [node for node in proto.graph.node if node.op_type == operator]
-        assert len(found) == (divided if large else whole)
+    assert operators(translator, "decoder")["TopK"] == (4 if large else 2)
+    screened = request.node.callspec.params["case"][1] == SCREENED
+    greedy = operators(translator, "greedy")
+    assert greedy["MatMulInteger"] == greedy["TopK"] == int(screened)
+    assert greedy["ArgMax"] == (2 if large and not screened else 1)
+
+
+def operators(translator: OnnxTranslator, graph: str) -> Counter[str]:
+    file = translator._engine._graphs._sessions._directory / translator.manifest.graphs[graph].file
+    proto = onnx.load(file, load_external_data=False)
+    return Counter(node.op_type for node in proto.graph.node)

@@ -38,6 +38,7 @@ def start(request: pytest.FixtureRequest) -> Start:
         return DecoderSteps(
             sessions[graph],
             manifest.graphs[graph],
+            lambda: sessions["greedy_scores" if graph == "greedy" else graph],
             (source_ids != 0).astype(np.int32),
             dict(zip(outputs, cross, strict=True)),
             capacity,
