@@ -16,6 +16,7 @@ from .requests import (
     Request,
     Steps,
     Values,
+    lowest,
     staying,
     take_beams,
 )
@@ -75,7 +76,7 @@ class BeamSearch:
         if self._constraints.need_logits(step):
             return *self._from_logits(self._steps.logits(self._ids.ravel()), step), True
         best = self._steps.best(self._ids.ravel(), count + SPARE, self._totals)
-        if best.ids.min() > self._constraints.last_special:
+        if lowest(best.ids) > self._constraints.last_special:
             return best.values, best.ids, best.beams, False
         if self._constraints.forbids(best.ids, step):
             self._constraints.strike(best, step)

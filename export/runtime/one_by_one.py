@@ -19,6 +19,7 @@ from .requests import (
     Request,
     Steps,
     Values,
+    lowest,
     rows_of,
     staying,
 )
@@ -84,7 +85,7 @@ class OneByOne:
         if self._options.sample or self._constraints.need_logits(step):
             return *self._draw_or_constrain(ids, step), True
         first = self._steps.first(ids)
-        if first.ids.min() > self._constraints.last_special:
+        if lowest(first.ids) > self._constraints.last_special:
             return *first, False
         if self._constraints.forbids(first.ids, step):
             return *self._choose(*self._from_logits(self._steps.logits_again(), step), step), True

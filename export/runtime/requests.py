@@ -3,6 +3,7 @@ is seen through `Steps`, so that no search knows of models, graphs or caches.
 """
 
 import dataclasses
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -99,10 +100,20 @@ class Candidate(NamedTuple):
 def take_beams(table: Ids, parents: Ids) -> Ids:
     """Returns `table[s, parents[s, w]]` for every sentence s and beam w, `(S, W, length)`."""
     sentences, beams, length = table.shape
-    rows = parents + np.arange(0, sentences * beams, beams)[:, None]
+    rows = parents + _first_rows(sentences, beams)
     # Three times as fast as an index for each axis.
     flat = table.reshape(sentences * beams, length)
     return flat.take(rows.ravel(), axis=0).reshape(table.shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _first_rows(sentences: int, beams: int) -> Rows:
+    return np.arange(0, sentences * beams, beams)[:, None]
+
+
+def lowest(ids: Ids) -> int:
+    """Returns the lowest of the ids; of few of them much faster than numpy."""
+    return min(ids.ravel().tolist()) if ids.size <= _FEW_IDS else int(ids.min())
 
 
 def staying(done: npt.NDArray[np.bool_]) -> Rows:
@@ -130,6 +141,7 @@ def keep_rows(arrays: Collection[npt.NDArray], kept: Rows) -> list[npt.NDArray]:
     return [array[: len(kept)] for array in arrays]
 
 
+_FEW_IDS = 64
 # Finished sentences leave the batch when they are this share of it: moving the others' caches costs
 # about as much as some steps of theirs.
 LEAVING_SHARE = 0.25
