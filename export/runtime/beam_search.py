@@ -18,7 +18,6 @@ from .requests import (
     Values,
     lowest,
     staying,
-    take_beams,
 )
 from .top_k import top_candidates
 
@@ -44,7 +43,9 @@ class BeamSearch:
         self._sentences = np.arange(count)  # [S]
         self._totals = np.zeros((count, 1), np.float32)  # [S, W]
         self._ids = np.full((count, 1), request.special_ids["bos"], np.int32)  # [S, W]
-        self._history = np.zeros((count, 1, 0), np.int32)  # [S, W, step]
+        # Of each step so far, [S, W]: what the hypotheses said, and which ones they continued.
+        self._said: list[Ids] = []
+        self._continued: list[Ids] = []
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]
@@ -96,7 +97,7 @@ class BeamSearch:
     def _from_logits(self, logits: Values, step: int) -> tuple[Values, Ids, Ids]:
         """As `_continuations`, under constraints that concern every token."""
         sentences, beams = self._totals.shape
-        history = self._history.reshape(sentences * beams, step)
+        history = self._histories().reshape(sentences * beams, step)
         log_probs = self._constraints.apply(logits, history, np.repeat(self._sentences, beams))
         totals = log_probs.reshape(sentences, beams, -1) + self._totals[:, :, None]
         values, places = top_candidates(totals.reshape(sentences, -1), 2 * self._options.beam_size)
@@ -120,7 +121,8 @@ class BeamSearch:
         ends = tokens == self._eos
         finishing = (ends & np.isfinite(totals))[:, :size] & ~self._done[:, None]
         for row, rank in zip(*np.nonzero(finishing), strict=True):
-            self._finish(row, self._history[row, parents[row, rank]], totals[row, rank], step + 1)
+            ids = self._tokens_of(row, parents[row, rank])
+            self._finish(row, ids, totals[row, rank], step + 1)
         order = np.argsort(ends, axis=1, kind="stable")[:, :size]
         totals = np.where(ends, np.float32(-np.inf), totals)
         return (
@@ -132,12 +134,27 @@ class BeamSearch:
     def _follow(self, tokens: Ids, parents: Ids) -> None:
         """Adds a token to each of the hypotheses that go on."""
         self._ids = tokens
-        if self._history.shape[1] == parents.shape[1]:
-            history = take_beams(self._history, parents)
-        else:
-            history = np.repeat(self._history, parents.shape[1], axis=1)
-        self._history = np.concatenate([history, tokens[:, :, None]], axis=2)
+        # The decoder writes its next answer over what it gave.
+        self._said.append(tokens.copy())
+        self._continued.append(parents.copy())
         self._steps.follow(parents)
+
+    def _tokens_of(self, row: int, beam: int) -> list[int]:
+        """Returns what a hypothesis said, read from its end."""
+        tokens = []
+        for said, continued in zip(reversed(self._said), reversed(self._continued), strict=True):
+            tokens.append(int(said[row, beam]))
+            beam = continued[row, beam]
+        return tokens[::-1]
+
+    def _histories(self) -> Ids:
+        """Returns what every hypothesis said: `(S, W, step)`."""
+        history = np.zeros((*self._ids.shape, len(self._said)), np.int32)
+        beams = np.broadcast_to(np.arange(self._ids.shape[1]), self._ids.shape)
+        for step in reversed(range(len(self._said))):
+            history[:, :, step] = np.take_along_axis(self._said[step], beams, 1)
+            beams = np.take_along_axis(self._continued[step], beams, 1)
+        return history
 
     def _settle(self, length: int) -> None:
         """Finds out which sentences are done with hypotheses of this many tokens."""
@@ -151,13 +168,13 @@ class BeamSearch:
         for row, beam in zip(
             *np.nonzero(np.isfinite(self._totals) & at_limit[:, None]), strict=True
         ):
-            self._finish(row, self._history[row, beam], self._totals[row, beam], length)
+            self._finish(row, self._tokens_of(row, beam), self._totals[row, beam], length)
 
-    def _finish(self, row: int, ids: Ids, total: np.float32, length: int) -> None:
+    def _finish(self, row: int, ids: list[int], total: np.float32, length: int) -> None:
         """Puts a hypothesis among the best finished ones of its sentence; earlier wins a tie."""
         found = self._finished[self._sentences[row]]
         score = total / np.float32(length_penalty(float(length), self._options))
-        found.append(Candidate(ids.tolist(), float(score), float(total)))
+        found.append(Candidate(ids, float(score), float(total)))
         found.sort(key=lambda candidate: -candidate.score)
         del found[self._options.beam_size :]
 
@@ -185,7 +202,8 @@ class BeamSearch:
         self._steps.keep(kept)
         self._sentences, self._done = self._sentences[kept], self._done[kept]
         self._totals, self._ids = self._totals[kept], self._ids[kept]
-        self._history = self._history[kept]
+        self._said = [tokens[kept] for tokens in self._said]
+        self._continued = [parents[kept] for parents in self._continued]
         self._next_limit = int(self._limits[self._sentences].min())
 
 
