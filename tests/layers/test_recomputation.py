@@ -74,15 +74,16 @@ for recompute in (True, False):
     states = model.decoder_states
 
     @tf.function
-    def gradients():
+    def gradients(ids):
         with tf.GradientTape() as tape:
             outputs = states({"source_ids": ids, "target_ids": ids}, training=True)
             loss = tf.reduce_sum(outputs ** 2)
         return tape.gradient(loss, states.trainable_variables)
 
-    gradients.get_concrete_function()
+    gradients(ids[:1])  # A machine's own work space is made but once.
+    gradients.get_concrete_function(ids)
     before = peak_kilobytes()
-    gradients()
+    gradients(ids)
     print((peak_kilobytes() - before) // 1024)
 """
 
@@ -92,9 +93,8 @@ def test_a_recomputing_transformer_takes_less_memory() -> None:
         [sys.executable, "-c", _GROWTH], capture_output=True, text=True, check=True
     )
     recomputing, more_without = map(int, printed.stdout.split())
-    # The peak of the second step stands on that of the first, which holds what is needed but once,
-    # a machine's own work space included: about the half of both; all of it if nothing is saved.
-    assert recomputing < 0.7 * (recomputing + more_without)
+    # The peak of the second step stands on that of the first: nothing, if nothing is saved.
+    assert recomputing < 0.5 * (recomputing + more_without)
 
 
 def test_it_changes_neither_evaluation_nor_the_saved_model(tmp_path) -> None:

@@ -227,6 +227,17 @@ def test_a_graph_is_opened_when_it_is_needed_first(exported: Any, manifest: Mani
     assert opened[1] == {"encoder", "greedy"}
 
 
+def test_the_graph_with_logits_is_opened_when_a_constraint_needs_them(
+    exported: Any, manifest: Manifest
+) -> None:
+    for options in ({"forced_tokens": ((2, 7),)}, {"repetition_penalty": 1.5}):
+        engine = Engine(manifest, exported.path, 1, 8192, None)
+        chosen = SearchOptions(max_length=9, **options)
+        bare = engine.search([[5, 6], [7]], chosen, with_scores=False)
+        assert set(engine._graphs._sessions) == {"encoder", "greedy", "greedy_scores"}
+        assert ids_of(bare) == ids_of(engine.search([[5, 6], [7]], chosen))
+
+
 def calls(engine: Engine) -> Iterator[Any]:
     yield lambda: engine.search([], SearchOptions())
     yield lambda: engine.search([[5]], SearchOptions())
@@ -246,8 +257,11 @@ def test_a_closed_engine_refuses_everything(exported: Any, manifest: Manifest) -
 
 def test_a_stream_that_runs_finishes_after_closing(exported: Any, manifest: Manifest) -> None:
     engine = Engine(manifest, exported.path, 1, 8192, None)
-    wanted = list(engine.stream([5, 6, 7], SearchOptions(min_length=9, max_length=20)))
-    stream = engine.stream([5, 6, 7], SearchOptions(min_length=9, max_length=20))
+    # The forced token needs a graph that is not open yet.
+    options = SearchOptions(min_length=9, max_length=20, forced_tokens=((4, 7),))
+    wanted = list(Engine(manifest, exported.path, 1, 8192, None).stream([5, 6, 7], options))
+    stream = engine.stream([5, 6, 7], options)
     found = [next(stream)]
+    assert set(engine._graphs._sessions) == {"encoder", "greedy"}
     engine.close()
     assert [*found, *stream] == wanted
