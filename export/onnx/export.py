@@ -17,20 +17,16 @@ try:
     from .checks import check_numbers, check_operators
     from .graphs import (
         decoder_graph,
-        decoder_specs,
         encoder_graph,
-        encoder_specs,
         greedy_graph,
         greedy_scores_graph,
-        greedy_scores_specs,
-        greedy_specs,
         hide_logits,
         scorer_graph,
-        scorer_specs,
         screened_greedy_graph,
     )
     from .precision import PRECISIONS, in_precision, in_precision_spec, tolerance_of
     from .screening import is_worth_screening
+    from .specs import SPECS
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
     raise ImportError(
@@ -209,13 +205,6 @@ def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelPr
 def _describe(
     model: Transformer, directory: Path, tokenizer_files: dict[str, str], form: _Form
 ) -> Manifest:
-    specs = {
-        "encoder": encoder_specs(model.config),
-        "decoder": decoder_specs(model.config),
-        "greedy": greedy_specs(model.config),
-        "greedy_scores": greedy_scores_specs(model.config),
-        "scorer": scorer_specs(model.config),
-    }
     graphs = {
         name: Graph(
             file=_FILES[name],
@@ -223,7 +212,8 @@ def _describe(
             inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
             outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
         )
-        for name, (inputs, outputs) in specs.items()
+        for name, specs in SPECS.items()
+        for inputs, outputs in [specs(model.config)]
     }
     packages = ("keras-transformer", "tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(

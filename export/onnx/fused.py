@@ -110,7 +110,7 @@ def decode_step(
     caches: list[KeysValues],
     beams: tuple[tf.Tensor, tf.Tensor] | None,
 ) -> tuple[tf.Tensor, list[KeysValues]]:
-    """Returns the logits of one decoder step and the caches; `graphs.decoder_specs` has the shapes.
+    """Returns the logits of one decoder step and the caches; `specs.decoder_specs` has the shapes.
 
     Parameters as for `decode_states`.
     """

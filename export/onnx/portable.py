@@ -26,7 +26,7 @@ def decode_step(
     caches: list[KeysValues],
     beams: tuple[tf.Tensor, tf.Tensor] | None,
 ) -> tuple[tf.Tensor, list[KeysValues]]:
-    """Returns the logits of one decoder step and the caches; `graphs.decoder_specs` has the shapes.
+    """Returns the logits of one decoder step and the caches; `specs.decoder_specs` has the shapes.
 
     The caches that leave are those that came, with this step's keys and values in each row's own
     place: the rows that `beams`, the graph's beam_size and cache_beams, name are gathered for the
