@@ -150,10 +150,11 @@ class BeamSearch:
     def _histories(self) -> Ids:
         """Returns what every hypothesis said: `(S, W, step)`."""
         history = np.zeros((*self._ids.shape, len(self._said)), np.int32)
-        beams = np.broadcast_to(np.arange(self._ids.shape[1]), self._ids.shape)
+        rows = np.arange(len(self._ids))[:, None]
+        beams: npt.NDArray[np.integer] = np.arange(self._ids.shape[1])[None]
         for step in reversed(range(len(self._said))):
-            history[:, :, step] = np.take_along_axis(self._said[step], beams, 1)
-            beams = np.take_along_axis(self._continued[step], beams, 1)
+            history[:, :, step] = self._said[step][rows, beams]
+            beams = self._continued[step][rows, beams]
         return history
 
     def _settle(self, length: int) -> None:
