@@ -48,17 +48,17 @@ def best_token(logits: tf.Tensor, vocabulary: int) -> tf.Tensor:
     """
     width = block_width(vocabulary)
     if width == vocabulary:
-        return tf.cast(_arg_max(logits), tf.int32)
+        return tf.cast(arg_max(logits), tf.int32)
     blocks, maxima = _block_maxima(logits, vocabulary, width)
-    best = _arg_max(maxima, keepdims=1)
+    best = arg_max(maxima, keepdims=1)
     [chosen] = onnx_operator(
         "GatherND", [blocks, best], [(tf.float32, (None, width))], batch_dims=1
     )
     first, last = best[:, 0] * width, (vocabulary // width - 1) * width
     if not vocabulary % width:
-        return tf.cast(first + _arg_max(chosen), tf.int32)
+        return tf.cast(first + arg_max(chosen), tf.int32)
     # What the blocks leave over stands behind the chosen one, as if it were the last's end.
-    place = _arg_max(tf.concat([chosen, logits[:, last + width :]], axis=1))
+    place = arg_max(tf.concat([chosen, logits[:, last + width :]], axis=1))
     return tf.cast(place + tf.where(place < width, first, last), tf.int32)
 
 
@@ -67,7 +67,7 @@ def _best_tokens(logits: tf.Tensor, vocabulary: int, count: tf.Tensor) -> tf.Ten
     count = tf.minimum(count, vocabulary)
     width = block_width(vocabulary)
     if width == vocabulary:
-        return _top_k(logits, count)[1]
+        return top_k(logits, count)[1]
     return _top_k_by_blocks(logits, vocabulary, width, count)
 
 
@@ -78,7 +78,7 @@ def _rank_beams(
     flat = tf.stack([tf.shape(totals)[0], -1])
     extended = tf.reshape(log_probs + tf.reshape(totals, (-1, 1)), flat)
     in_sentence = tf.shape(extended, tf.int64)[1]
-    values, places = _top_k(extended, tf.minimum(count, in_sentence))
+    values, places = top_k(extended, tf.minimum(count, in_sentence))
     [best] = onnx_operator(
         "GatherElements", [tf.reshape(ids, flat), places], [(tf.int64, (None, None))], axis=1
     )
@@ -110,7 +110,7 @@ def _top_k_by_blocks(logits: tf.Tensor, vocabulary: int, width: int, count: tf.T
     number = vocabulary // width
     blocks, maxima = _block_maxima(logits, vocabulary, width)
     taken = tf.minimum(count, number)
-    _, best = _top_k(maxima, taken)
+    _, best = top_k(maxima, taken)
     best, _ = onnx_operator(
         "TopK", [best, taken], [(tf.int64, (None, None)), (tf.int64, (None, None))], largest=0
     )
@@ -125,7 +125,7 @@ def _top_k_by_blocks(logits: tf.Tensor, vocabulary: int, width: int, count: tf.T
         chosen = tf.concat([chosen, logits[:, number * width :]], axis=1)
         tail = tf.fill(tf.stack([tf.shape(best)[0], 1]), tf.cast(number, tf.int64))
         best = tf.concat([best, tail], axis=1)
-    _, places = _top_k(chosen, count)
+    _, places = top_k(chosen, count)
     [block] = onnx_operator(
         "GatherElements", [best, places // width], [(tf.int64, (None, None))], axis=1
     )
@@ -146,7 +146,8 @@ def _block_maxima(logits: tf.Tensor, vocabulary: int, width: int) -> tuple[tf.Te
     return blocks, maxima
 
 
-def _arg_max(values: tf.Tensor, keepdims: int = 0) -> tf.Tensor:
+def arg_max(values: tf.Tensor, keepdims: int = 0) -> tf.Tensor:
+    """Returns the place of the largest value of each row, the first of equal ones, as int64."""
     shape = (None, 1) if keepdims else (None,)
     [places] = onnx_operator("ArgMax", [values], [(tf.int64, shape)], axis=1, keepdims=keepdims)
     return places
@@ -159,6 +160,7 @@ def _keep_rows(values: tf.Tensor) -> tf.Tensor:
     return flat
 
 
-def _top_k(values: tf.Tensor, count: tf.Tensor) -> list[tf.Tensor]:
-    outputs = [(tf.float32, (None, None)), (tf.int64, (None, None))]
+def top_k(values: tf.Tensor, count: tf.Tensor) -> list[tf.Tensor]:
+    """Returns the largest values of each row, largest first, and their places as int64."""
+    outputs = [(values.dtype, (None, None)), (tf.int64, (None, None))]
     return onnx_operator("TopK", [values, count], outputs)

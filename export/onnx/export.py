@@ -33,6 +33,7 @@ except ModuleNotFoundError as error:
         f'export_onnx needs {error.name}: install it with `pip install "keras-transformer[train]"`.'
     ) from error
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from keras_transformer.text.tokenizer import Tokenizer
@@ -149,10 +150,10 @@ class _Form:
         """Whether the graphs hold standard operators only; int8 has some of onnxruntime's own."""
         return self.target == "portable" and not self.precision.startswith("int8")
 
-    def is_screened(self, model: Transformer) -> bool:
+    def is_screened(self, config: TransformerConfig) -> bool:
         """Whether greedy search looks at few logits only."""
         exact = self.target == "onnxruntime" and self.precision == "float32"
-        return exact and is_worth_screening(fused.vocabulary_matrix(model))
+        return exact and is_worth_screening(config.target_vocab_size, config.model_dim)
 
     @property
     def module(self) -> ModuleType:
@@ -193,7 +194,7 @@ def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelPr
         "scorer": scorer_graph,
     }
     for name, make in makers.items():
-        if name == "greedy" and form.is_screened(model):
+        if name == "greedy" and form.is_screened(model.config):
             graph = screened_greedy_graph(model, form.opset)
         else:
             graph = in_precision(make(model, form.module, form.opset), name, form.precision)

@@ -2,6 +2,7 @@
 functions to be traced leave, whose numbers are the model's.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,19 @@ def _project_for_decoder(states: tf.Tensor, shape: tf.Tensor, blocks: Any) -> li
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
+def vocabulary_matrix(model: Transformer) -> np.ndarray:
+    """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
+    linear = model._parts["output_linear"]
+    if linear is None:
+        # The embedding's own, so that it is stored once.
+        return weight_array(model._parts["target_tokens"].matrix)
+    return np.ascontiguousarray(weight_array(linear.kernel).T)
+
+
+def _to_logits(model: Transformer, states: tf.Tensor) -> tf.Tensor:
+    return product(states, vocabulary_matrix(model), transposed=True)
+
+
 def decode_step(
     model: Transformer,
     target_ids: tf.Tensor,
@@ -109,26 +123,11 @@ def decode_step(
     cross: list[KeysValues],
     caches: list[KeysValues],
     beams: tuple[tf.Tensor, tf.Tensor] | None,
+    head: Callable[[Transformer, tf.Tensor], tf.Tensor] = _to_logits,
 ) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the logits of one decoder step and the caches; `specs.decoder_specs` has the shapes.
 
-    Parameters as for `decode_states`.
-    """
-    given = (target_ids, step, source_mask, cross, caches, beams)
-    states, new_caches = decode_states(model, *given)
-    return _to_logits(model, states), new_caches
-
-
-def decode_states(
-    model: Transformer,
-    target_ids: tf.Tensor,
-    step: tf.Tensor,
-    source_mask: tf.Tensor,
-    cross: list[KeysValues],
-    caches: list[KeysValues],
-    beams: tuple[tf.Tensor, tf.Tensor] | None,
-) -> tuple[tf.Tensor, list[KeysValues]]:
-    """Returns the states `(rows, model_dim)` of one decoder step, and the caches.
+    With another `head` it returns what that makes of the model and the states `(rows, model_dim)`.
 
     Unlike `Transformer.decode_step` it writes the caches in place and reads each earlier token
     from the row that `beams`, the graph's beam_size and cache_beams, names, so that no cache is
@@ -148,7 +147,8 @@ def decode_states(
             _cross_attention(block, keys_values, source_mask, queries_shape),
             _feed_forward(block),
         ]
-    return run_sub_layers(embedded, sub_layers, parts["decoder"].final_norm), new_caches
+    states = run_sub_layers(embedded, sub_layers, parts["decoder"].final_norm)
+    return head(model, states), new_caches
 
 
 def align(
@@ -241,16 +241,3 @@ def _cross_attention(
         return multi_head_attention(query, *cross, source_mask, attention.num_heads)
 
     return SubLayer(block.cross_attention_residual, run, Linear.of(attention.output_linear))
-
-
-def vocabulary_matrix(model: Transformer) -> np.ndarray:
-    """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
-    linear = model._parts["output_linear"]
-    if linear is None:
-        # The embedding's own, so that it is stored once.
-        return weight_array(model._parts["target_tokens"].matrix)
-    return np.ascontiguousarray(weight_array(linear.kernel).T)
-
-
-def _to_logits(model: Transformer, states: tf.Tensor) -> tf.Tensor:
-    return product(states, vocabulary_matrix(model), transposed=True)

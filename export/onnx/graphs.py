@@ -7,6 +7,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -117,10 +118,14 @@ def screened_greedy_graph(model: Transformer, opset: int) -> onnx.ModelProto:
     """
     specs = greedy_specs(model.config)
 
+    def head(model: Transformer, states: tf.Tensor) -> tf.Tensor:
+        return screened_best_token(states, fused.vocabulary_matrix(model))
+
+    decode_step = partial(fused.decode_step, head=head)
+
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
-        states, new_caches = _decode(fused.decode_states, model, given, None)
-        ids = screened_best_token(states, fused.vocabulary_matrix(model))
+        ids, new_caches = _decode(decode_step, model, given, None)
         return {"next_ids": ids, **_named("new_cache", new_caches)}
 
     return _convert(step, specs, opset, fused.DOMAINS)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from .candidates import arg_max, top_k
 from .fused_layers import product
 from .operators import onnx_operator, weight
 
@@ -62,9 +63,9 @@ class Screen(NamedTuple):
         return cls(values.T.astype(np.int8), step, loud, float(error + rounding), float(norm))
 
 
-def is_worth_screening(matrix: np.ndarray) -> bool:
-    """Tells whether `screened_best_token` is faster than all logits of a matrix."""
-    return matrix.size >= _LEAST_WEIGHTS
+def is_worth_screening(vocabulary: int, model_dim: int) -> bool:
+    """Tells whether `screened_best_token` is faster than all logits of a matrix of this size."""
+    return vocabulary * model_dim >= _LEAST_WEIGHTS
 
 
 def screened_best_token(states: tf.Tensor, matrix: np.ndarray) -> tf.Tensor:
@@ -103,10 +104,7 @@ def _candidates(states: tf.Tensor, screen: Screen) -> tuple[tf.Tensor, tf.Tensor
     operands = [quantized, weight(screen.values), zero_point]
     [sums] = onnx_operator("MatMulInteger", operands, [(tf.int32, (None, vocabulary))])
     count = min(max(1, width // _STATES_PER_CANDIDATE), vocabulary)
-    few = (None, count)
-    sums, ids = onnx_operator(
-        "TopK", [sums, tf.constant([count], tf.int64)], [(tf.int32, few), (tf.int64, few)]
-    )
+    sums, ids = top_k(sums, tf.constant([count], tf.int64))
     # The last candidate's sum is the largest that another token can have.
     largest = tf.cast(sums[:, count - 1 :], tf.float32) * (step * screen.step)
     [rounded] = onnx_operator(
@@ -144,9 +142,9 @@ def _decide(
     """
     [left] = onnx_operator("Compress", [states, is_open], [(tf.float32, states.shape)], axis=0)
     logits = product(left, matrix, transposed=True)
-    [ids] = onnx_operator("ArgMax", [logits], [(tf.int64, (None,))], axis=1, keepdims=0)
     [rows] = onnx_operator("NonZero", [is_open], [(tf.int64, (1, None))])
-    [decided] = onnx_operator("ScatterND", [found, tf.transpose(rows), ids], [(tf.int64, (None,))])
+    updates = [found, tf.transpose(rows), arg_max(logits)]
+    [decided] = onnx_operator("ScatterND", updates, [(tf.int64, (None,))])
     return decided
 
 

@@ -18,6 +18,7 @@ from .requests import (
     Values,
     lowest,
     staying,
+    take_beams,
 )
 from .top_k import top_candidates
 
@@ -46,6 +47,7 @@ class BeamSearch:
         # Of each step so far, [S, W]: what the hypotheses said, and which ones they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []
+        self._history = np.zeros((count, 1, 0), np.int32)  # [S, W, step]
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]
@@ -148,14 +150,13 @@ class BeamSearch:
         return tokens[::-1]
 
     def _histories(self) -> Ids:
-        """Returns what every hypothesis said: `(S, W, step)`."""
-        history = np.zeros((*self._ids.shape, len(self._said)), np.int32)
-        rows = np.arange(len(self._ids))[:, None]
-        beams: npt.NDArray[np.integer] = np.arange(self._ids.shape[1])[None]
-        for step in reversed(range(len(self._said))):
-            history[:, :, step] = self._said[step][rows, beams]
-            beams = self._continued[step][rows, beams]
-        return history
+        """Returns what every hypothesis said: `(S, W, step)`; it goes on from the last answer."""
+        for step in range(self._history.shape[2], len(self._said)):
+            tokens, parents = self._said[step], self._continued[step]
+            none = np.zeros((*tokens.shape, 0), np.int32)
+            past = take_beams(self._history, parents) if step else none
+            self._history = np.concatenate([past, tokens[:, :, None]], axis=2)
+        return self._history
 
     def _settle(self, length: int) -> None:
         """Finds out which sentences are done with hypotheses of this many tokens."""
@@ -205,6 +206,7 @@ class BeamSearch:
         self._totals, self._ids = self._totals[kept], self._ids[kept]
         self._said = [tokens[kept] for tokens in self._said]
         self._continued = [parents[kept] for parents in self._continued]
+        self._history = self._history[kept]
         self._next_limit = int(self._limits[self._sentences].min())
 
 

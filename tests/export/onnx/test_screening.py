@@ -15,7 +15,6 @@ from keras_transformer.export.manifest import TensorSpec
 from keras_transformer.export.onnx.graphs import _convert
 from keras_transformer.export.onnx.operators import MICROSOFT
 from keras_transformer.export.onnx.screening import (
-    _STATES_PER_CANDIDATE,
     Screen,
     _candidates,
     is_worth_screening,
@@ -23,7 +22,6 @@ from keras_transformer.export.onnx.screening import (
 )
 
 WIDTH, VOCABULARY = 40, 700
-CANDIDATES = WIDTH // _STATES_PER_CANDIDATE
 
 Run = Callable[[np.ndarray], list[np.ndarray]]
 
@@ -170,5 +168,5 @@ def test_the_errors_bound_every_quiet_token_s(kind: str) -> None:
 
 
 def test_only_large_vocabularies_are_worth_it() -> None:
-    assert is_worth_screening(np.zeros((10_000, 128), np.float32))
-    assert not is_worth_screening(np.zeros((2_000, 128), np.float32))
+    assert is_worth_screening(10_000, 128)
+    assert not is_worth_screening(2_000, 128)
