@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = "keras-transformer-onnx"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 MANIFEST_FILE = "manifest.json"
 ENCODER_FILE = "encoder.onnx"
 DECODER_FILE = "decoder.onnx"

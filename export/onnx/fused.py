@@ -15,6 +15,7 @@ from .fused_layers import (
     MASKED,
     KeysValues,
     Linear,
+    NewestTokens,
     Project,
     SubLayer,
     apply_linear,
@@ -141,9 +142,10 @@ def decode_step(
     queries_shape = tf.concat([[-1], beam_size, [width]], axis=0)
     sub_layers: list[SubLayer] = []
     new_caches: list[KeysValues] = []
+    newest = NewestTokens.of(target_ids, step, beams)
     for block, keys_values, cache in zip(blocks, cross, caches, strict=True):
         sub_layers += [
-            _cached_attention(block, cache, step, beams, new_caches),
+            _cached_attention(block, cache, newest, new_caches),
             _cross_attention(block, keys_values, source_mask, queries_shape),
             _feed_forward(block),
         ]
@@ -209,18 +211,14 @@ def _visible_attention(
 
 
 def _cached_attention(
-    block: Any,
-    cache: KeysValues,
-    step: tf.Tensor,
-    beams: tuple[tf.Tensor, tf.Tensor] | None,
-    new_caches: list[KeysValues],
+    block: Any, cache: KeysValues, newest: NewestTokens, new_caches: list[KeysValues]
 ) -> SubLayer:
     attention = block.self_attention
     packed = self_attention_projection(attention)
 
     def run(project: Project) -> tf.Tensor:
         heads, new_cache = cached_self_attention(
-            project(packed), cache, step, beams, attention.num_heads
+            project(packed), cache, newest, attention.num_heads
         )
         new_caches.append(new_cache)
         return heads

@@ -49,7 +49,7 @@ class Int8Kernels:
         in place of Cast and Mul it would make a MatMulNBits of it, which is slower.
         """
         name, transposed = layer.matrix
-        values, scales = self._lines(name, axis=0 if transposed else 1)
+        values, scales = self._lines(name, axis=0 if transposed else 1, summed=False)
         if values not in self._multiplied:
             factors = self._as_column(scales) if transposed else scales
             cast = self._add("Cast", [values], to=onnx.TensorProto.FLOAT)
@@ -126,11 +126,14 @@ class Int8Kernels:
         values, scales = self._lines(matrix.name, axis=0 if matrix.transposed else 1)
         return self._transpose(values) if matrix.transposed else values, scales
 
-    def _lines(self, name: str, axis: int) -> tuple[str, str]:
-        """Stores a matrix as int8 as it lies, with a scale for each place on an axis."""
+    def _lines(self, name: str, axis: int, *, summed: bool = True) -> tuple[str, str]:
+        """Stores a matrix as int8 as it lies, with a scale for each place on an axis.
+
+        Products with bytes need `summed`, whose scales a lookup of the same matrix must share.
+        """
         names = f"{name}/int8_{axis}", f"{name}/scales_{axis}"
         if names[0] not in self.stored:
-            values, scales = quantize_lines(self._finite(name), axis)
+            values, scales = quantize_lines(self._finite(name), axis, summed=summed)
             self._store(names[0], values)
             self._store(names[1], scales)
         return names

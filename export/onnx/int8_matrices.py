@@ -1,5 +1,10 @@
 """Symmetric 8-bit quantisation of matrices: float32 values come in, integers and scales leave whose
 product is nearest to them.
+
+x86 processors without VNNI multiply unsigned inputs by signed weights and add two such products in
+16 bits, which cut off what exceeds them. Inputs of 0 to 255 never do where the weights of one sign
+of every two neighbours sum to 128 at most: 255 · 128 < 2¹⁵. A weight and one of the other sign
+may both be as large as they like, up to ±127; about a quarter of a bit is what it costs.
 """
 
 import numpy as np
@@ -7,22 +12,40 @@ import numpy as np
 LARGEST = 127
 
 
-def quantize_lines(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+def quantize_lines(
+    values: np.ndarray, axis: int, *, summed: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Quantises a matrix with one scale for each place on an axis.
 
     Args:
         values: float32, two axes.
         axis: 0 for a scale per row, 1 for a scale per column.
+        summed: Whether products with bytes are summed along the other axis: no two neighbours
+            there sum to more than 128 then.
 
     Returns:
         int8 of the same shape within ±127, and float32 scales `(values.shape[axis],)`.
     """
-    largest = np.abs(values).max(axis=1 - axis, keepdims=True)
+    lines = values if axis == 0 else values.T
+    largest = largest_sums(lines) if summed else np.abs(lines).max(axis=1)
     scales = _scales(largest)
-    return np.rint(values / scales).astype(np.int8), scales.reshape(-1)
+    return np.rint(values / np.expand_dims(scales, 1 - axis)).astype(np.int8), scales
+
+
+def largest_sums(lines: np.ndarray) -> np.ndarray:
+    """Returns of each row the largest value, or sum of two neighbours' of one sign, without sign.
+
+    Neighbours are the first and second value, the third and fourth, and so on. Divided by what
+    makes this 127, and rounded, they sum to 128 at most.
+    """
+    even, odd = lines[:, ::2], lines[:, 1::2]
+    odd = np.pad(odd, ((0, 0), (0, even.shape[1] - odd.shape[1])))
+    positive = np.maximum(even, 0) + np.maximum(odd, 0)
+    negative = np.minimum(even, 0) + np.minimum(odd, 0)
+    return np.maximum(positive.max(axis=1), -negative.min(axis=1))
 
 
 def _scales(largest: np.ndarray) -> np.ndarray:
-    """Returns the scale for each largest absolute value; 1 where all are zero or next to it."""
+    """Returns the scale for each largest value; 1 where all are zero or next to it."""
     scales = (largest / np.float32(LARGEST)).astype(np.float32)
     return np.where(scales >= np.finfo(np.float32).tiny, scales, np.float32(1))

@@ -17,16 +17,14 @@ import tensorflow as tf
 
 from .candidates import arg_max, top_k
 from .fused_layers import product
+from .int8_matrices import LARGEST, largest_sums
 from .operators import onnx_operator, weight
 
 # Smaller matrices take about as long in float32.
 _LEAST_WEIGHTS = 1 << 20
-# Seven bits: sums of two products with unsigned bytes stay in the 16 bits that x86 processors
-# without VNNI have for them.
-_LARGEST = 63
 # The wider the model, the wider the bound in units of the logits' spread, and the more tokens are
 # within it.
-_STATES_PER_CANDIDATE = 5
+_STATES_PER_CANDIDATE = 8
 # Tokens of the largest weights: a step wide enough for them would widen the bound of all others.
 _LOUD = 16
 
@@ -35,7 +33,7 @@ class Screen(NamedTuple):
     """A vocabulary's matrix in bytes. "Quiet" are all tokens but the loud ones.
 
     Attributes:
-        values: int8 `(model_dim, vocabulary)`.
+        values: int8 `(model_dim, vocabulary)`, zeros for loud tokens.
         step: What they are multiplied by.
         loud: Ids of the tokens that always are candidates.
         error: Largest ‖w - ŵ‖ of a quiet token, and more than float32 rounds products with it.
@@ -51,11 +49,12 @@ class Screen(NamedTuple):
     @classmethod
     def of(cls, matrix: np.ndarray) -> "Screen":
         """Rounds a float32 matrix `(vocabulary, model_dim)`."""
-        largest = np.abs(matrix).max(axis=1)
+        largest = largest_sums(matrix)
         order = np.argsort(largest, kind="stable")
         quiet, loud = order[:-_LOUD], order[-_LOUD:]
-        step = float(largest[quiet].max(initial=0)) / _LARGEST or 1.0
-        values = np.rint(matrix / step).clip(-_LARGEST, _LARGEST)
+        step = float(largest[quiet].max(initial=0)) / LARGEST or 1.0
+        values = np.rint(matrix / step)
+        values[loud] = 0
         rounded = step * values[quiet]
         error = np.linalg.norm(matrix[quiet] - rounded, axis=1).max(initial=0)
         norm = np.linalg.norm(rounded, axis=1).max(initial=0)

@@ -2,9 +2,7 @@
 directory and its manifest come in, sessions leave.
 """
 
-import functools
 import os
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,7 +44,7 @@ def open_session(
     """
     graph = manifest.graphs[name]
     path = directory / graph.file
-    options = _options(name, manifest.precision, check_threads(threads))
+    options = _options(name, check_threads(threads))
     try:
         session = Session(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own errors share no other class.
@@ -104,7 +102,7 @@ def _check_tensors(
             )
 
 
-def _options(name: str, precision: str, threads: int) -> SessionOptions:
+def _options(name: str, threads: int) -> SessionOptions:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -113,21 +111,4 @@ def _options(name: str, precision: str, threads: int) -> SessionOptions:
     spin = _STEP_SPIN if name in _STEP_GRAPHS else _SPIN
     options.add_session_config_entry("session.intra_op.spin_duration_us", str(spin))
     options.add_session_config_entry("session.intra_op.spin_backoff_max", "16")
-    if precision.startswith("int8") and saturates_bytes():
-        options.add_session_config_entry("session.x64quantprecision", "1")
     return options
-
-
-@functools.cache
-def saturates_bytes() -> bool:
-    """Tells whether this processor cuts off sums of products of bytes, which int8 graphs compute.
-
-    x86 without VNNI does; onnxruntime then takes a slower way round it, if it is told to.
-    """
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        return False
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return True  # Unknown: slower, but right.
-    return "avx512_vnni" not in flags and "avx_vnni" not in flags

@@ -51,8 +51,8 @@ def test_portable_graphs_hold_standard_operators_only(exported_portable: Any, gr
     [
         ("encoder", {"MultiHeadAttention": 1}),
         ("decoder", {"MultiHeadAttention": 2, "DecoderMaskedMultiHeadAttention": 2}),
-        ("greedy", {"MultiHeadAttention": 2, "DecoderMaskedMultiHeadAttention": 2}),
-        ("greedy_scores", {"MultiHeadAttention": 2, "DecoderMaskedMultiHeadAttention": 2}),
+        ("greedy", {"MultiHeadAttention": 2, "GroupQueryAttention": 2}),
+        ("greedy_scores", {"MultiHeadAttention": 2, "GroupQueryAttention": 2}),
         ("scorer", {"MultiHeadAttention": 2}),
     ],
 )

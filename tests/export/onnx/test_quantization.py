@@ -17,7 +17,6 @@ from onnx import TensorProto, helper
 from onnx.numpy_helper import from_array, to_array
 
 from keras_transformer.export.onnx.quantization import quantize_int8
-from keras_transformer.export.runtime.sessions import saturates_bytes
 
 _WORDS, _WIDTH, _HIDDEN = 1100, 120, 1200
 _BATCH = 70
@@ -88,7 +87,6 @@ def network() -> onnx.ModelProto:
 def _session(model: onnx.ModelProto, threads: int = 1) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    options.add_session_config_entry("session.x64quantprecision", str(int(saturates_bytes())))
     return ort.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
@@ -275,6 +273,18 @@ def test_a_row_of_zeros_gives_the_bias(before: str) -> None:
     x = np.zeros((3, 400), np.float32)
     x[1] = -1 if before == "Relu" else 1e-44
     np.testing.assert_array_equal(_run(quantized, x=x), np.tile(bias, (3, 1)))
+
+
+@pytest.mark.parametrize("batch_dependent", [False, True])
+@pytest.mark.parametrize("before", ["Identity", "Relu"])
+def test_no_processor_cuts_the_largest_sums_off(before: str, batch_dependent: bool) -> None:
+    # Weights of which neighbours are alike, and inputs that are large where they are.
+    weights = np.sign(_random(400, 400)).repeat(2, axis=0)[:401]
+    nodes = [helper.make_node(before, ["x"], ["z"]), helper.make_node("MatMul", ["z", "w"], ["y"])]
+    model = _graph(nodes, {"w": weights})
+    x = np.maximum(weights.T, -1 if before == "Identity" else 0)
+    found = _run(quantize_int8(model, batch_dependent=batch_dependent), x=x)
+    assert _error(found, _run(model, x=x)) < 0.01
 
 
 def test_rows_of_any_size_keep_their_relative_error() -> None:

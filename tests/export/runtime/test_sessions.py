@@ -8,8 +8,7 @@ import pytest
 
 from keras_transformer.export import Manifest
 from keras_transformer.export.manifest import GRAPHS
-from keras_transformer.export.runtime import sessions
-from keras_transformer.export.runtime.sessions import available_cores, open_session, saturates_bytes
+from keras_transformer.export.runtime.sessions import available_cores, open_session
 
 
 @pytest.fixture(scope="module")
@@ -68,45 +67,3 @@ def test_a_graph_may_leave_unnamed_what_the_manifest_names(exported: Any, tmp_pa
                 size.Clear()
     onnx.save(model, tmp_path / "encoder.onnx")
     assert open_session(Manifest.read(exported.path), tmp_path, "encoder", threads=1)
-
-
-def test_only_int8_goes_the_slower_way_round_saturation(
-    exported: Any, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = "session.x64quantprecision"
-    monkeypatch.setattr(sessions, "saturates_bytes", lambda: True)
-    for precision in ("int8", "int8_batch_dependent"):
-        described = dataclasses.replace(manifest, precision=precision)
-        options = open_session(described, exported.path, "greedy").get_session_options()
-        assert options.get_session_config_entry(key) == "1"
-    # Bytes of float32 graphs are small enough.
-    options = open_session(manifest, exported.path, "greedy").get_session_options()
-    with pytest.raises(RuntimeError):
-        options.get_session_config_entry(key)
-
-
-@pytest.mark.parametrize(
-    ("machine", "flags", "expected"),
-    [
-        ("x86_64", "flags : avx2 avx512_vnni", False),
-        ("x86_64", "flags : avx2 avx_vnni", False),
-        ("x86_64", "flags : avx2 avx512f", True),
-        ("AMD64", None, True),
-        ("aarch64", None, False),
-    ],
-)
-def test_processors_that_cut_off_sums_of_bytes_are_told_apart(
-    machine: str, flags: str | None, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(*_: Any, **__: Any) -> str:
-        if flags is None:
-            raise FileNotFoundError("/proc/cpuinfo")
-        return flags
-
-    monkeypatch.setattr("platform.machine", lambda: machine)
-    monkeypatch.setattr("pathlib.Path.read_text", read)
-    saturates_bytes.cache_clear()
-    try:
-        assert saturates_bytes() is expected
-    finally:
-        saturates_bytes.cache_clear()
