@@ -4,8 +4,7 @@ their candidates leave. Batches, memory and sessions are its business, text is n
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,26 +20,19 @@ from .alignments import Alignment, align
 from .batches import IdRows, MemoryBound, plan_batches
 from .cache import bytes_per_token, whole_blocks
 from .decoder_steps import DecoderSteps
-from .graphs import Graphs, Sessions
+from .graphs import Sessions
 from .memory import Memory
 from .one_by_one import OneByOne
 from .requests import NOTHING_FOUND, Candidate, Request
 from .search import needs_ranking, search
-from .sessions import check_threads
+from .workers import Division, Workers
 
 _EMPTY = Candidate([], 0.0, 0.0)
 # Room for tokens at first: translations are seldom this much longer than their source.
 _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
-# Weights that the cores' caches hold: there, batches side by side, each on one thread, are faster
-# than one batch on all threads, whose every product they would have to wait for each other at.
-_CACHED_BYTES = 24 << 20
-# Rows earn the way of the weights; a small model has no use for more of them at a time.
-_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 2560, 8192
 # Memory of caches that is kept for later ones. Who needs more computes for longer than it takes to
 # get fresh memory.
 _KEPT_BYTES = 64 << 20
-# Rows below which a batch is not worth dividing.
-_LEAST_ROWS = 4
 
 
 class Engine:
@@ -77,23 +69,16 @@ class Engine:
                 raise ValueError(f"{name} must be at least 1, got {value}.")
         self._max_cache_bytes = max_cache_bytes
         self._lock = threading.Lock()
-        threads = check_threads(threads)
-        is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
-        self._parallel = threads if is_small else 1
-        self._batch_tokens = batch_tokens or (_SMALL_BATCH_TOKENS if is_small else _BATCH_TOKENS)
-        self._pool: ThreadPoolExecutor | None = None
+        self._workers = Workers(manifest, directory, threads)
+        self._graphs = self._workers.graphs
+        self._batch_tokens = batch_tokens or self._workers.batch_tokens
         self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))
         self._vocabulary = int(manifest.config["target_vocab_size"])
-        self._graphs = Graphs(manifest, directory, 1 if is_small else threads)
         self._graphs.open("encoder")
 
     def close(self) -> None:
         """Lets go of the graphs; calls that are running finish, later ones raise RuntimeError."""
-        self._graphs.close()
-        with self._lock:
-            if self._pool is not None:
-                # What is in it already is done all the same.
-                self._pool.shutdown(wait=False)
+        self._workers.close()
         self._memory = Memory(0)
 
     def search(
@@ -116,10 +101,12 @@ class Engine:
             ValueError: A source, a prefix or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        opened = self._graphs.open("encoder", _step_graph(options, with_scores))
+        filled = sum(len(source) > 0 for source in sources)
+        division = self._workers.divide(filled, options.rows_per_sentence)
+        opened = division.graphs.open("encoder", _step_graph(options, with_scores))
         options, limits, prefixes = self._check(sources, options, prefixes)
         found = [[_EMPTY] for _ in sources]
-        batches = self._plan(sources, limits, options.rows_per_sentence)
+        batches = self._plan(sources, limits, options.rows_per_sentence, division)
 
         def translate(places: list[int]) -> list[list[Candidate]]:
             request = self._request(places, options, limits, prefixes, with_scores)
@@ -129,7 +116,8 @@ class Engine:
                 self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
             return candidates
 
-        for places, results in zip(batches, self._map(translate, batches), strict=True):
+        translated = self._workers.map(translate, batches, division.at_a_time)
+        for places, results in zip(batches, translated, strict=True):
             for place, candidates in zip(places, results, strict=True):
                 found[place] = candidates or [NOTHING_FOUND]
         return found
@@ -233,14 +221,16 @@ class Engine:
                     f"model's max_positions ({longest}): split it."
                 )
 
-    def _plan(self, sources: IdRows, limits: list[int], rows: int) -> list[list[int]]:
+    def _plan(
+        self, sources: IdRows, limits: list[int], rows: int, division: Division
+    ) -> list[list[int]]:
         memory = None
         if self._max_cache_bytes is not None:
             inputs = self.manifest.graphs["decoder"].inputs
             kinds = ("cache_key_", "cache_value_")
             token = bytes_per_token([spec for spec in inputs if spec.name.startswith(kinds)])
             memory = MemoryBound(
-                limit=max(1, self._max_cache_bytes // self._parallel),
+                limit=max(1, self._max_cache_bytes // division.at_a_time),
                 bytes_per_row=lambda source, target: token * (source + whole_blocks(target)),
                 target_lengths=limits,
             )
@@ -249,23 +239,9 @@ class Engine:
             batch_tokens=self._batch_tokens,
             rows_per_sentence=rows,
             memory=memory,
-            workers=self._parallel,
-            least=max(1, _LEAST_ROWS // rows),
+            workers=division.at_a_time,
+            least=division.least,
         )
-
-    def _map(
-        self, translate: Callable[[list[int]], list[list[Candidate]]], batches: list[list[int]]
-    ) -> Iterable[list[list[Candidate]]]:
-        """Translates batches, several at once where that is how the threads are used."""
-        if self._parallel == 1 or len(batches) < 2:
-            return map(translate, batches)
-        with self._lock:
-            # Asked again under the lock: a pool that is shut down takes no more work.
-            self._graphs.open()
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._parallel)
-            tasks = [self._pool.submit(translate, batch) for batch in batches]
-        return [task.result() for task in tasks]
 
     def _request(
         self,
