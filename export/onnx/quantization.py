@@ -39,24 +39,23 @@ inputs×outputs   weights_only         rows                 tensor              
                  1480                 475                  420                  1015
 512×32000        2200 / 4250 /        230 / 920 / 2230 /   370 / 850 / 2330 /   420 / 1400 / 4200 /
                  8000 / 21800         9100                 7500                 15000
-128×128          9 / 11 / 24 / 67     21 / 23 / 42 / 106   11 / 13 / 24 / 65    11 / 17 / 44 / 147
-128×384          14 / 20 / 54 / 187   28 / 32 / 74 / 228   16 / 20 / 49 / 156   15 / 32 / 107 / 408
-128×10000        243 / 514 / 1430 /   149 / 360 / 1260 /   166 / 317 / 971 /    135 / 649 / 2520 /
-                 4960                 5060                 3580                 9650
-512×512          41 / 97 / 260 / 933  46 / 88 / 233 / 817  33 / 63 / 188 / 696  31 / 123 / 431 /
+128×128          10 / 13 / 26 / 67    19 / 24 / 38 / 95    12 / 14 / 21 / 58    11 / 17 / 44 / 147
+128×384          14 / 15 / 41 / 177   20 / 28 / 43 / 189   13 / 13 / 28 / 133   15 / 32 / 107 / 408
+128×10000        147 / 447 / 1324 /   80 / 308 / 1027 /    106 / 271 / 805 /    135 / 649 / 2520 /
+                 4914                 4499                 2946                 9650
+512×512          36 / 79 / 244 / 910  39 / 79 / 200 / 690  25 / 57 / 164 / 587  31 / 123 / 431 /
                                                                                 1710
-512×2048         221 / 373 / 1070 /   167 / 245 / 773 /    101 / 207 / 683 /    95 / 433 / 1660 /
-                 3670                 2920                 2670                 6550
-512×32000        3820 / 6660 /        1420 / 3160 /        1470 / 2970 /        1570 / 6550 /
-                 16600 / 55900        11100 / 43700        10100 / 38100        24500 / 95000
+512×2048         114 / 273 / 1014 /   67 / 178 / 622 /     50 / 150 / 571 /     95 / 433 / 1660 /
+                 3601                 2380                 2115                 6550
+512×32000        3993 / 7245 /        1255 / 3102 /        1285 / 2933 /        1570 / 6550 /
+                 16847 / 54798        9787 / 35850         8362 / 31151         24500 / 95000
 ===============  ===================  ===================  ===================  ===================
 
 The kernel cannot follow the number of rows at run time: a sentence alone and the same sentence in a
 batch would meet different kernels.
 
-x86 processors without VNNI saturate sums of two products of unsigned and signed bytes: there the
-session option `session.x64quantprecision` must be "1" for `rows` and `tensor`. With VNNI it must
-not be: it would only double the time.
+With `summed` scales (`int8_matrices`) no processor cuts sums of bytes off: the session option
+`session.x64quantprecision`, which takes a slower way round that, is not needed.
 """
 
 import onnx

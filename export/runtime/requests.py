@@ -100,10 +100,9 @@ class Candidate(NamedTuple):
 def take_beams(table: Ids, parents: Ids) -> Ids:
     """Returns `table[s, parents[s, w]]` for every sentence s and beam w, `(S, W, length)`."""
     sentences, beams, length = table.shape
-    rows = parents + _first_rows(sentences, beams)
     # Three times as fast as an index for each axis.
     flat = table.reshape(sentences * beams, length)
-    return flat.take(rows.ravel(), axis=0).reshape(table.shape)
+    return flat.take(parents + _first_rows(sentences, beams), axis=0)
 
 
 @functools.lru_cache(maxsize=64)
