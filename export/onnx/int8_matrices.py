@@ -4,7 +4,8 @@ product is nearest to them.
 x86 processors without VNNI multiply unsigned inputs by signed weights and add two such products in
 16 bits, which cut off what exceeds them. Inputs of 0 to 255 never do where the weights of one sign
 of every two neighbours sum to 128 at most: 255 · 128 < 2¹⁵. A weight and one of the other sign
-may both be as large as they like, up to ±127; about a quarter of a bit is what it costs.
+may both be as large as they like, up to ±127. Scales of normally distributed weights become a third
+larger by it, where seven bits would double them.
 """
 
 import numpy as np
