@@ -152,10 +152,8 @@ class BeamSearch:
     def _histories(self) -> Ids:
         """Returns what every hypothesis said: `(S, W, step)`; it goes on from the last answer."""
         for step in range(self._history.shape[2], len(self._said)):
-            tokens, parents = self._said[step], self._continued[step]
-            none = np.zeros((*tokens.shape, 0), np.int32)
-            past = take_beams(self._history, parents) if step else none
-            self._history = np.concatenate([past, tokens[:, :, None]], axis=2)
+            past = take_beams(self._history, self._continued[step])
+            self._history = np.concatenate([past, self._said[step][:, :, None]], axis=2)
         return self._history
 
     def _settle(self, length: int) -> None:

@@ -98,7 +98,10 @@ class Candidate(NamedTuple):
 
 
 def take_beams(table: Ids, parents: Ids) -> Ids:
-    """Returns `table[s, parents[s, w]]` for every sentence s and beam w, `(S, W, length)`."""
+    """Returns `table[s, parents[s, w]]` for every sentence s and beam w: `(S, W, length)`.
+
+    The table may have another number of beams, as before the first token.
+    """
     sentences, beams, length = table.shape
     # Three times as fast as an index for each axis.
     flat = table.reshape(sentences * beams, length)

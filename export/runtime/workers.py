@@ -63,8 +63,8 @@ class Workers:
         self._threads = check_threads(threads)
         self._is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
         self.batch_tokens = _SMALL_BATCH_TOKENS if self._is_small else _BATCH_TOKENS
-        weights_are_bytes = self._is_small or manifest.precision.startswith("int8")
-        self._least_rows = _LEAST_ROWS if weights_are_bytes else _LEAST_FLOAT_ROWS
+        waits_little = self._is_small or manifest.precision.startswith("int8")
+        self._least_rows = _LEAST_ROWS if waits_little else _LEAST_FLOAT_ROWS
         self.graphs = Graphs(manifest, directory, 1 if self._is_small else self._threads)
         shared = self._is_small or self._threads == 1
         self._side_by_side = self.graphs if shared else Graphs(manifest, directory, 1)
