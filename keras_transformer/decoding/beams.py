@@ -14,6 +14,8 @@ from keras_transformer.decoding.hypotheses import (
     Stepper,
     is_possible,
     newest_ids,
+    rows_of,
+    take_hypotheses,
     write_tokens,
 )
 from keras_transformer.decoding.options import SearchOptions, length_penalty
@@ -33,7 +35,7 @@ def advance_beams(
     length = state.step + 1
     penalty = length_penalty(ops.cast(length, "float32"), options, sentences.length_penalties)
     penalty = ops.reshape(penalty, (-1, 1))  # [B, 1], or [1, 1] for all
-    parent_ids = ops.take_along_axis(state.ids, parents[:, :, None], axis=1)
+    parent_ids = take_hypotheses(state.ids, parents)
     hypotheses = write_tokens(parent_ids, tokens, state.step)
     ended = tokens == EOS_ID
 
@@ -41,13 +43,13 @@ def advance_beams(
     state = _finish(state, hypotheses, totals, may_finish, penalty)
 
     totals, kept = ops.top_k(ops.where(ended, IMPOSSIBLE, totals), beams)
-    open_ids = ops.take_along_axis(hypotheses, kept[:, :, None], axis=1)
-    parents = ops.take_along_axis(parents, kept, axis=1)
+    open_ids = take_hypotheses(hypotheses, kept)
+    parents = take_hypotheses(parents, kept)
     limits = options.max_length if sentences.limits is None else sentences.limits
     cut_off = ops.logical_and(length == limits, ~state.done)[:, None]
     cut_off = ops.broadcast_to(cut_off, ops.shape(totals))
     state = _finish(state, open_ids, totals, cut_off, penalty)
-    rows = ops.reshape(ops.arange(ops.shape(parents)[0])[:, None] * beams + parents, (-1,))
+    rows = ops.reshape(rows_of(parents, beams), (-1,))
     return state._replace(
         step=length,
         ids=open_ids,
@@ -77,8 +79,8 @@ def _finish(
     all_ids = ops.concatenate([state.finished_ids, ids], axis=1)
     all_totals = ops.concatenate([state.finished_log_probabilities, totals], axis=1)
     return state._replace(
-        finished_ids=ops.take_along_axis(all_ids, kept[:, :, None], axis=1),
-        finished_log_probabilities=ops.take_along_axis(all_totals, kept, axis=1),
+        finished_ids=take_hypotheses(all_ids, kept),
+        finished_log_probabilities=take_hypotheses(all_totals, kept),
         finished_scores=best,
     )
 

@@ -100,6 +100,28 @@ def write_tokens(ids: Tensor, tokens: Tensor, step: Tensor) -> Tensor:
     return ops.where(here, tokens[:, :, None], ids)
 
 
+def rows_of(places: Tensor, count: int) -> Tensor:
+    """Rows of hypotheses where each sentence has `count` of them side by side.
+
+    Args:
+        places: int32 `(batch, M)`, hypotheses of each sentence.
+        count: Hypotheses a sentence.
+
+    Returns:
+        int32 `(batch, M)`, below batch · count.
+    """
+    return ops.arange(ops.shape(places)[0])[:, None] * count + places
+
+
+def take_hypotheses(values: Tensor, places: Tensor) -> Tensor:
+    """Takes hypotheses of each sentence: `(batch, K, …)` at `(batch, M)` gives `(batch, M, …)`.
+
+    Whole rows, where `ops.take_along_axis` would want an index for every entry of them.
+    """
+    rows = ops.reshape(values, (-1, *values.shape[2:]))
+    return ops.take(rows, rows_of(places, values.shape[1]), axis=0)
+
+
 def is_possible(totals: Tensor) -> Tensor:
     """Tells which sums of log-probabilities hold nothing forbidden."""
     return totals > IMPOSSIBLE / 2
