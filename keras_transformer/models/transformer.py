@@ -19,6 +19,7 @@ from keras_transformer.layers import (
 )
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask
+from keras_transformer.models.traced_once import TracedOnce
 
 Tensor = Any
 
@@ -49,7 +50,7 @@ def probabilities(logits: Tensor) -> Tensor:
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Transformer(keras.Model):
+class Transformer(TracedOnce, keras.Model):
     """The functional model, with its parts and its decode step as attributes.
 
     Args:

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.models import Transformer
+from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.training.linear_cross_entropy import linear_cross_entropy
 from keras_transformer.training.linear_r_drop import linear_r_drop
 from keras_transformer.training.metrics import BATCH_LOSS, ExpMean, LastMean
@@ -15,7 +16,7 @@ from keras_transformer.training.metrics import BATCH_LOSS, ExpMean, LastMean
 Tensor = Any
 
 
-class TrainingModel(keras.Model):
+class TrainingModel(TracedOnce, keras.Model):
     """A Transformer to be fitted on `({"source_ids", "target_ids"}, labels, sample_weight)`.
 
     Loss, token accuracy and perplexity are those of `SmoothedCrossEntropy`, `TokenAccuracy` and
