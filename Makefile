@@ -7,8 +7,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 SOURCES := keras_transformer export
-# A worker a core; the tests of a file share what they export.
-PYTEST_FLAGS ?= -n 2 --dist loadfile
+# A worker a core; the tests of a file share what they export. In their own order: files of a single,
+# slow test would else come last, for one worker while the other waits.
+PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
