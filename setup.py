@@ -4,9 +4,10 @@ The bare install decodes exported artefacts; TensorFlow comes only with the extr
 stand here, exact versions with hashes in `requirements.lock` (`make lock` renews it).
 """
 
+from glob import glob
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 
 # The command line on top of the bare install: enough for `keras-transformer translate` and
 # `evaluate` with exported artefacts, without TensorFlow.
@@ -67,6 +68,17 @@ DEV = [
     "uv>=0.9,<1",
 ]
 
+# onnxruntime operators for `export --target native`; no Python module, but a library that
+# onnxruntime loads. Where no compiler is, all else installs and runs.
+OPERATORS = Extension(
+    "keras_transformer.export.runtime._operators",
+    sources=sorted(glob("export/native/*.cc")),
+    depends=sorted(glob("export/native/*.h")),
+    extra_compile_args=["-std=c++17", "-O3", "-g0", "-fvisibility=hidden", "-Wall", "-Wno-psabi"],
+    language="c++",
+    optional=True,
+)
+
 setup(
     name="keras-transformer",
     version="0.1.0",
@@ -99,6 +111,7 @@ setup(
         "keras_transformer": ["py.typed"],
         "keras_transformer.export.server": ["page/*"],
     },
+    ext_modules=[OPERATORS],
     zip_safe=False,
     install_requires=[
         "numpy>=1.26",

@@ -22,6 +22,7 @@ from typing import Any
 
 from speed import report
 from speed.arguments import count, items, names
+from speed.artefacts import FASTEST
 from speed.cells import OURS, SPLIT, Cell, beam_size
 from speed.machine import describe_machine
 from speed.processes import Worker
@@ -31,6 +32,7 @@ from speed.suite import measure_size
 
 COLUMNS = {"naive": "naive", "keras": "keras_predict", "optimum": "optimum"}
 PEER = "speed.engines.peer"
+TARGETS = ("native", "onnxruntime")
 PRECISIONS = ("float32", "int8")
 _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
 
@@ -75,7 +77,8 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
         ]
         with ExitStack() as inner:
             columns = {name: inner.enter_context(column(name, options)) for name in options.columns}
-            for row in measure_size(cells, workers, columns, options.work, options.repeats):
+            asked = (options.work, options.repeats, options.target)
+            for row in measure_size(cells, workers, columns, *asked):
                 result["cells"].append(row)
                 tell(f"{row['size']} batch {row['batch']}", row)
     if options.real_text:
@@ -83,7 +86,7 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
             # A file is many batches: running them side by side is as good a way as any.
             workers[f"{cores} × 1"] = workers.pop(SPLIT)
         text = RealText(*map(Path, options.real_text))
-        asked = (options.search, options.precision, options.repeats)
+        asked = (options.search, options.precision, options.repeats, options.target)
         for row in measure_texts(text, workers, options.work, *asked):
             result["real_text"].append(row)
             tell("real text", row)
@@ -130,6 +133,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--batch", type=items(count), default="1,8,32,64", help="sentences at a time")
     add("--search", type=items(search), default="greedy,beam4", help="greedy, or beam and a size")
     add("--precision", type=names(PRECISIONS), default="float32,int8", help="of float32, int8")
+    add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
     add("--repeats", type=count, default=7, help="turns of each engine; their median counts")
     add("--columns", type=names(COLUMNS), default="naive,keras", help="further engines, or none")
     add("--optimum-python", type=Path, help="interpreter of an environment that has Optimum")

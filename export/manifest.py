@@ -25,7 +25,7 @@ SOURCE_TOKENIZER_FILE = "source_tokenizer.model"
 TARGET_TOKENIZER_FILE = "target_tokenizer.model"
 
 GRAPHS = ("encoder", "decoder", "greedy", "greedy_scores", "scorer")
-TARGETS = ("onnxruntime", "portable")
+TARGETS = ("onnxruntime", "native", "portable")
 SIDES = ("source", "target")
 SPECIAL_IDS = ("pad", "unk", "bos", "eos")
 _DTYPES = ("bool", "int32", "int64", "float16", "float32")
@@ -73,6 +73,7 @@ class Manifest:
         config: The model's `TransformerConfig` as plain values.
         special_ids: Token ids of "pad", "unk", "bos" and "eos".
         target: "onnxruntime" where the graphs hold its fused operators (domain com.microsoft),
+            "native" where they hold this package's own as well (domain keras_transformer),
             "portable" where they hold standard operators only.
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.

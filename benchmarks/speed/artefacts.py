@@ -37,16 +37,23 @@ _PACKAGES = ("ctranslate2", "keras", "onnx", "onnxruntime", "tensorflow", "tf2on
 
 RUN = "run"
 NAIVE = "naive"
+# The target of `export_onnx` whose graphs are measured unless another one is asked for.
+FASTEST = "native"
 
 
-def ours(precision: str) -> str:
-    """Names the folder of our artefact in a precision: "float32" or "int8"."""
-    return f"onnxruntime-{precision}"
+def ours(precision: str, target: str = FASTEST) -> str:
+    """Names the folder of our artefact in a precision, "float32" or "int8", for a target."""
+    return f"{target}-{precision}"
 
 
 def peers(precision: str) -> str:
     """Names the folder of the CTranslate2 model in a precision."""
     return f"ctranslate2-{precision}"
+
+
+def both(precisions: Iterable[str], target: str) -> list[str]:
+    """Names the folders of both engines in some precisions."""
+    return [name for p in precisions for name in (ours(p, target), peers(p))]
 
 
 def size_folder(work: Path, name: str) -> Path:
@@ -143,7 +150,7 @@ def _export(loaded: tuple[Any, Any, Any], part: str, directory: Path) -> None:
         write_ctranslate2(model, source, target, directory, quantization)
     else:
         tokenizers = {} if source is target else {"target_tokenizer": target}
-        export_onnx(model, source, directory, quantize=quantization, **tokenizers)
+        export_onnx(model, source, directory, target=kind, quantize=quantization, **tokenizers)
 
 
 def _whole(directory: Path, write: Callable[[Path], None]) -> None:

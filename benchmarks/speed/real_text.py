@@ -39,6 +39,7 @@ def measure_texts(
     searches: Sequence[str],
     precisions: Sequence[str],
     rounds: int,
+    target: str = artefacts.FASTEST,
 ) -> Iterator[dict[str, Any]]:
     """Yields a row for each search and precision: `compare`'s fields in sentences a second, "bleu"
     of "ours" and "peer", and "same", the share of sentences with equal translations.
@@ -50,8 +51,7 @@ def measure_texts(
             "line n of the one must translate line n of the other."
         )
     folder = artefacts.run_folder(work, text.run)
-    parts = [part(p) for part in (artefacts.ours, artefacts.peers) for p in precisions]
-    artefacts.make(folder, parts, run=text.run)
+    artefacts.make(folder, artefacts.both(precisions, target), run=text.run)
     for precision, search in itertools.product(precisions, searches):
         for worker in workers.values():
             worker.ask("load", folder=str(folder), precision=precision)

@@ -30,6 +30,7 @@ def measure_size(
     columns: Mapping[str, Worker],
     work: Path,
     rounds: int,
+    target: str = artefacts.FASTEST,
 ) -> Iterator[dict[str, Any]]:
     """Measures cells of one size.
 
@@ -39,6 +40,7 @@ def measure_size(
         columns: Further engines by the columns' names; measured in float32 only.
         work: Where exports are kept.
         rounds: Turns of each engine.
+        target: What our graphs are exported for.
 
     Yields:
         For each cell the fields of `measure_cell` and `Limits`; "float32_equal", the share of
@@ -51,7 +53,7 @@ def measure_size(
     """
     size = cells[0].size
     folder = artefacts.size_folder(work, size.name)
-    artefacts.make(folder, _parts(cells, columns), size=size.name)
+    artefacts.make(folder, _parts(cells, columns, target), size=size.name)
     limits = Limits(cells)
     _load(workers, folder, "float32")
     peer = next(worker for name, worker in workers.items() if name != OURS)
@@ -77,10 +79,9 @@ def measure_size(
             yield row
 
 
-def _parts(cells: Sequence[Cell], columns: Mapping[str, Worker]) -> list[str]:
+def _parts(cells: Sequence[Cell], columns: Mapping[str, Worker], target: str) -> list[str]:
     precisions = {"float32", *(cell.precision for cell in cells)}
-    parts = [part(p) for part in (artefacts.ours, artefacts.peers) for p in precisions]
-    return parts + [artefacts.NAIVE] * ("naive" in columns)
+    return artefacts.both(precisions, target) + [artefacts.NAIVE] * ("naive" in columns)
 
 
 def _load(workers: Mapping[str, Worker], folder: Path, precision: str) -> None:

@@ -15,7 +15,7 @@ from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from ..manifest import GRAPHS, Manifest
 from ..runtime.sessions import open_session
 from ..runtime.top_k import log_softmax
-from .operators import MICROSOFT
+from .operators import MICROSOFT, NATIVE
 
 _STEPS = 4
 _BEAMS = 3
@@ -28,12 +28,13 @@ _ROWS = (len(_SOURCE_LENGTHS), _BEAMS)
 Arrays = dict[str, np.ndarray]
 
 
-def check_operators(path: Path, *, portable: bool) -> None:
+def check_operators(path: Path, *, portable: bool, native: bool = False) -> None:
     """Checks a graph with onnx, and that it uses no operators but those it may.
 
     Args:
         path: The graph.
         portable: Whether it must hold standard operators only; else onnxruntime's may be there.
+        native: Whether this package's own may be there, too.
 
     Raises:
         ValueError: An operator is unknown or belongs to another domain; the message names it.
@@ -49,7 +50,7 @@ def check_operators(path: Path, *, portable: bool) -> None:
             "another activation, such as relu or gelu."
         )
     onnx.checker.check_model(str(path), full_check=portable)
-    allowed = {""} if portable else {"", MICROSOFT}
+    allowed = {""} if portable else {"", MICROSOFT} | ({NATIVE} if native else set())
     foreign = {node.op_type for node in model.graph.node if node.domain not in allowed}
     if foreign or model.functions:
         raise ValueError(f"{path.name} must not hold the operators {sorted(foreign)}.")

@@ -13,7 +13,7 @@ try:
     import onnx
 
     from ..inputs import check_inputs, in_float32
-    from . import fused, portable
+    from . import fused, native, portable
     from .checks import check_numbers, check_operators
     from .graphs import (
         decoder_graph,
@@ -56,6 +56,7 @@ from ..manifest import (
     sha256_of,
 )
 from ..placement import placed
+from ..runtime.operators import operators_library
 
 _LOWEST_OPSET = 18
 _FILES = {
@@ -88,8 +89,9 @@ def export_onnx(
         tokenizer: The source tokenizer, and the target's where the vocabulary is shared.
         directory: Name of the artefact, written beside its final place first.
         target_tokenizer: The target tokenizer, where there are two vocabularies.
-        target: "onnxruntime" for graphs with its fused operators, the fastest there; "portable" for
-            standard ONNX operators only, for other runtimes. A model that the fused operators
+        target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
+            beside them, the fastest, which run where this package is installed and was compiled;
+            "portable" for standard ONNX operators only, for other runtimes. A model that the fused operators
             cannot hold becomes portable either way, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantization.py`),
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
@@ -103,6 +105,7 @@ def export_onnx(
     Raises:
         FileExistsError: The directory exists and `overwrite` is False, or is no artefact.
         TypeError: The model is no `Transformer`.
+        ImportError: `target` is "native" and this package's operators are not compiled here.
         ValueError: A tokenizer's size is not the model's, `opset` is too old, or the graphs differ
             from Keras.
     """
@@ -139,7 +142,9 @@ class _Form:
                 f"quantize={quantize!r} needs onnxruntime's operators: give target='onnxruntime'."
             )
         reason = None
-        if target == "onnxruntime":
+        if target == "native":
+            operators_library()
+        if target != "portable":
             reason = fused.why_not(model.config)
             if precision == "float16":
                 reason = "onnxruntime's fused operators have no float16 form for every provider"
@@ -152,13 +157,16 @@ class _Form:
 
     def is_screened(self, config: TransformerConfig) -> bool:
         """Whether greedy search looks at few logits only."""
-        exact = self.target == "onnxruntime" and self.precision == "float32"
-        return exact and is_worth_screening(config.target_vocab_size, config.model_dim)
+        if self.precision != "float32" or self.target == "portable":
+            return False
+        return self.target == "native" or is_worth_screening(
+            config.target_vocab_size, config.model_dim
+        )
 
     @property
     def module(self) -> ModuleType:
         """What the graphs are traced from."""
-        return fused if self.target == "onnxruntime" else portable
+        return {"onnxruntime": fused, "native": native, "portable": portable}[self.target]
 
 
 def _write(
@@ -178,7 +186,9 @@ def _write(
         target_tokenizer.save(directory / TARGET_TOKENIZER_FILE)
     manifest = _describe(model, directory, names, form)
     for graph in manifest.graphs.values():
-        check_operators(directory / graph.file, portable=form.is_standard)
+        check_operators(
+            directory / graph.file, portable=form.is_standard, native=form.target == "native"
+        )
     difference = check_numbers(model, manifest, directory, tolerance_of(form.precision))
     replace(manifest, max_difference=difference).write(directory)
     Manifest.read(directory).verify(directory)
@@ -195,7 +205,7 @@ def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelPr
     }
     for name, make in makers.items():
         if name == "greedy" and form.is_screened(model.config):
-            graph = screened_greedy_graph(model, form.opset)
+            graph = screened_greedy_graph(model, form.module, form.opset)
         else:
             graph = in_precision(make(model, form.module, form.opset), name, form.precision)
             if name == "greedy":

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import PAD_ID
 
+from .candidates import best_continuations, best_token
 from .fused_layers import (
     MASKED,
     KeysValues,
@@ -29,6 +30,21 @@ from .fused_layers import (
     weight_array,
 )
 from .operators import MICROSOFT
+from .screening import screened_best_token
+
+__all__ = [
+    "DOMAINS",
+    "align",
+    "best_continuations",
+    "best_token",
+    "decode_step",
+    "encode",
+    "feed_forward",
+    "screened_best_token",
+    "to_logits",
+    "vocabulary_matrix",
+    "why_not",
+]
 
 # Operator domains beside standard ONNX.
 DOMAINS: tuple[str, ...] = (MICROSOFT,)
@@ -55,7 +71,7 @@ def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[K
     for block in blocks:
         sub_layers += [
             _self_attention(block.attention, block.attention_residual, shape, mask),
-            _feed_forward(block),
+            feed_forward(block),
         ]
     states = run_sub_layers(
         tf.reshape(embedded, (-1, width)), sub_layers, parts["encoder"].final_norm
@@ -78,7 +94,8 @@ def _self_attention(
     return SubLayer(residual, run, Linear.of(attention.output_linear))
 
 
-def _feed_forward(block: Any) -> SubLayer:
+def feed_forward(block: Any) -> SubLayer:
+    """Applies the position-wise feed-forward network of section 3.3."""
     layer = block.feed_forward
     hidden = Linear.of(layer.hidden)
     return SubLayer(
@@ -112,7 +129,8 @@ def vocabulary_matrix(model: Transformer) -> np.ndarray:
     return np.ascontiguousarray(weight_array(linear.kernel).T)
 
 
-def _to_logits(model: Transformer, states: tf.Tensor) -> tf.Tensor:
+def to_logits(model: Transformer, states: tf.Tensor) -> tf.Tensor:
+    """Returns the logits `(rows, vocabulary)` of states `(rows, model_dim)`."""
     return product(states, vocabulary_matrix(model), transposed=True)
 
 
@@ -124,7 +142,7 @@ def decode_step(
     cross: list[KeysValues],
     caches: list[KeysValues],
     beams: tuple[tf.Tensor, tf.Tensor] | None,
-    head: Callable[[Transformer, tf.Tensor], tf.Tensor] = _to_logits,
+    head: Callable[[Transformer, tf.Tensor], tf.Tensor] = to_logits,
 ) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the logits of one decoder step and the caches; `specs.decoder_specs` has the shapes.
 
@@ -147,7 +165,7 @@ def decode_step(
         sub_layers += [
             _cached_attention(block, cache, newest, new_caches),
             _cross_attention(block, keys_values, source_mask, queries_shape),
-            _feed_forward(block),
+            feed_forward(block),
         ]
     states = run_sub_layers(embedded, sub_layers, parts["decoder"].final_norm)
     return head(model, states), new_caches
@@ -171,11 +189,11 @@ def align(
             # Padding comes after all real tokens, which look back only: it needs no mask.
             _self_attention(block.self_attention, block.self_attention_residual, shape, None),
             _visible_attention(block, keys_values, source_mask, shape, weights),
-            _feed_forward(block),
+            feed_forward(block),
         ]
     states = tf.reshape(embedded, (-1, model.config.model_dim))
     states = run_sub_layers(states, sub_layers, parts["decoder"].final_norm)
-    logits = _to_logits(model, states)
+    logits = to_logits(model, states)
     largest = tf.reduce_max(logits, axis=1, keepdims=True)
     total = tf.math.log(tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True))
     chosen = tf.gather(logits, tf.reshape(labels, (-1, 1)), batch_dims=1)

@@ -21,9 +21,8 @@ from keras_transformer.models.transformer import Transformer
 
 from ..manifest import TensorSpec
 from . import fused
-from .candidates import best_continuations, best_token, log_probabilities
+from .candidates import log_probabilities
 from .operators import MARKER_HANDLERS, put_weights_in
-from .screening import screened_best_token
 from .specs import (
     LOGITS,
     Specs,
@@ -51,7 +50,7 @@ def encoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
 
     Args:
         model: A float32 model.
-        target: The module whose `encode` is traced: `fused` or `portable`.
+        target: The module whose `encode` is traced: `fused`, `native` or `portable`.
         opset: ONNX operator set, 18 or newer.
     """
 
@@ -67,7 +66,7 @@ def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
 
     Args:
         model: A float32 model.
-        target: The module whose `decode_step` is traced: `fused` or `portable`.
+        target: The module whose `decode_step` is traced: `fused`, `native` or `portable`.
         opset: ONNX operator set, 18 or newer.
     """
     specs = decoder_specs(model.config)
@@ -76,7 +75,7 @@ def decoder_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mo
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
         beams = (given["beam_size"], given["cache_beams"])
         logits, new_caches = _decode(target.decode_step, model, given, beams)
-        ids, values, parents = best_continuations(
+        ids, values, parents = target.best_continuations(
             logits, model.config.target_vocab_size, given["num_candidates"], given["totals"]
         )
         return {
@@ -109,26 +108,27 @@ def hide_logits(greedy: onnx.ModelProto) -> None:
     del greedy.graph.output[place]
 
 
-def screened_greedy_graph(model: Transformer, opset: int) -> onnx.ModelProto:
+def screened_greedy_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
     """Traces the decoder step of greedy search without most logits; see `screening`.
 
     Args:
-        model: A float32 model that the fused operators can hold.
+        model: A float32 model that the target's operators can hold.
+        target: The module whose `decode_step` is traced: `fused` or `native`.
         opset: ONNX operator set, 18 or newer.
     """
     specs = greedy_specs(model.config)
 
     def head(model: Transformer, states: tf.Tensor) -> tf.Tensor:
-        return screened_best_token(states, fused.vocabulary_matrix(model))
+        return target.screened_best_token(states, fused.vocabulary_matrix(model))
 
-    decode_step = partial(fused.decode_step, head=head)
+    decode_step = partial(target.decode_step, head=head)
 
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
         ids, new_caches = _decode(decode_step, model, given, None)
         return {"next_ids": ids, **_named("new_cache", new_caches)}
 
-    return _convert(step, specs, opset, fused.DOMAINS)
+    return _convert(step, specs, opset, target.DOMAINS)
 
 
 def greedy_scores_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.ModelProto:
@@ -150,7 +150,7 @@ def _greedy_graph(
     def step(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         given = {spec.name: tensor for spec, tensor in zip(specs[0], tensors, strict=True)}
         logits, new_caches = _decode(target.decode_step, model, given, None)
-        ids = best_token(logits, model.config.target_vocab_size)
+        ids = target.best_token(logits, model.config.target_vocab_size)
         found = {"next_ids": ids, LOGITS: logits, **_named("new_cache", new_caches)}
         if "next_log_probabilities" in names:
             found["next_log_probabilities"] = log_probabilities(logits, ids[:, None])[:, 0]
@@ -175,7 +175,7 @@ def scorer_graph(model: Transformer, target: ModuleType, opset: int) -> onnx.Mod
 
     Args:
         model: A float32 model.
-        target: The module whose `align` is traced: `fused` or `portable`.
+        target: The module whose `align` is traced: `fused`, `native` or `portable`.
         opset: ONNX operator set, 18 or newer.
     """
     specs = scorer_specs(model.config)

@@ -10,7 +10,7 @@ from onnx.numpy_helper import from_array
 
 from .int8_matrices import LARGEST, quantize_lines
 from .linear_nodes import GraphIndex, LinearNode, StoredMatrix
-from .operators import MICROSOFT
+from .operators import MICROSOFT, NATIVE
 
 _ZERO_POINT = 128
 # From here on MatMulIntegerToFloat takes longer to get a scale for each output ready, at every run,
@@ -25,6 +25,7 @@ class Int8Kernels:
 
     Args:
         index: Finds the float32 matrices.
+        native: Whether the graph may hold this package's own operators.
 
     Attributes:
         nodes: What was written so far, in order.
@@ -33,11 +34,11 @@ class Int8Kernels:
             of each row.
     """
 
-    def __init__(self, index: GraphIndex) -> None:
+    def __init__(self, index: GraphIndex, *, native: bool) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.stored: dict[str, onnx.TensorProto] = {}
         self.unscaled: dict[str, str] = {}
-        self._index = index
+        self._index, self._native = index, native
         self._transposed: dict[str, str] = {}
         self._multiplied: dict[str, str] = {}
         self._count = 0
@@ -107,6 +108,8 @@ class Int8Kernels:
         Returns:
             The rows as uint8 `(rows, inputs)`, their float32 scales `(rows, 1)`, their zero point.
         """
+        if self._native:
+            return self._quantize_rows_at_once(layer)
         values = layer.inputs if layer.nonnegative else self._add("Abs", [layer.inputs])
         axis = self._constant("last_axis", np.array([1], np.int64))
         largest = self._add("ReduceMax", [values, axis], keepdims=1)
@@ -120,6 +123,21 @@ class Int8Kernels:
         huge = self._constant("huge", np.float32(_HUGE))
         middles = self._add("QuantizeLinear", [flat, huge, middle])
         return self._add("QuantizeLinear", [layer.inputs, flat, middles], axis=0), scales, middle
+
+    def _quantize_rows_at_once(self, layer: LinearNode) -> tuple[str, str, str]:
+        """Does as `_quantize_rows`, with this package's operator."""
+        middle = 0 if layer.nonnegative else _ZERO_POINT
+        node = onnx.helper.make_node(
+            "QuantizeRows",
+            [layer.inputs],
+            [f"{layer.output}/rows", f"{layer.output}/row_scales"],
+            domain=NATIVE,
+            middle=middle,
+        )
+        self.nodes.append(node)
+        rows, scales = node.output
+        zero_point = self._constant("middle", np.uint8(middle)) if middle else ""
+        return rows, scales, zero_point
 
     def _columns(self, matrix: StoredMatrix) -> tuple[str, str]:
         """Returns an int8 kernel `(inputs, outputs)` and the scales of its columns."""

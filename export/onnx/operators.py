@@ -12,6 +12,8 @@ import tensorflow as tf
 from onnx.numpy_helper import from_array
 
 MICROSOFT = "com.microsoft"
+# Our own; `export/native` has their kernels.
+NATIVE = "keras_transformer"
 _WEIGHTS = "weights"
 # Smaller ones pass through TensorFlow and tf2onnx, which fold them where they can.
 _SMALLEST_WEIGHT = 4096
@@ -57,7 +59,7 @@ def onnx_operator(
 
 
 def weight(values: np.ndarray) -> tf.Tensor:
-    """Puts a float32 or int8 matrix into the TensorFlow graph being traced.
+    """Puts a float32 or int8 array into the TensorFlow graph being traced.
 
     A large one only by name, until `put_weights_in` gives it its values: copies of it in every form
     that a graph takes on its way would need many times its memory, and TensorFlow's graphs end at

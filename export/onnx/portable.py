@@ -7,6 +7,10 @@ import tensorflow as tf
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.models.transformer import Transformer
 
+from .candidates import best_continuations, best_token
+
+__all__ = ["DOMAINS", "align", "best_continuations", "best_token", "decode_step", "encode"]
+
 # Operator domains beside standard ONNX.
 DOMAINS: tuple[str, ...] = ()
 

@@ -62,7 +62,7 @@ import onnx
 
 from .int8_kernels import Int8Kernels
 from .linear_nodes import GraphIndex, remove_unread
-from .operators import MICROSOFT
+from .operators import MICROSOFT, NATIVE
 
 # From here on the operators that `rows` adds cost less than its product saves.
 _FEW_WEIGHTS = 1 << 17
@@ -95,7 +95,8 @@ def quantize_int8(
     quantized.CopyFrom(model)
     graph = quantized.graph
     index = GraphIndex(graph)
-    kernels = Int8Kernels(index)
+    native = any(entry.domain == NATIVE for entry in model.opset_import)
+    kernels = Int8Kernels(index, native=native)
     found = 0
     for node in graph.node:
         layer = index.linear(node)

@@ -11,6 +11,7 @@ from onnxruntime import InferenceSession as Session
 from onnxruntime import SessionOptions
 
 from ..manifest import Manifest, TensorSpec
+from .operators import operators_library
 
 # The graphs that run again and again within one translation.
 _STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
@@ -39,12 +40,15 @@ def open_session(
 
     Raises:
         TypeError: `threads` is no integer.
+        ImportError: The graphs need this package's own operators, which are not compiled here.
         ValueError: `threads` is below 1, the graph cannot be read, or the names, types or shapes of
             its inputs or outputs are not the manifest's.
     """
     graph = manifest.graphs[name]
     path = directory / graph.file
     options = _options(name, check_threads(threads))
+    if manifest.target == "native":
+        options.register_custom_ops_library(str(operators_library()))
     try:
         session = Session(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own errors share no other class.

@@ -35,14 +35,15 @@ class OnnxOptions:
     """How the graphs of --format onnx are written.
 
     Args:
-        target: "onnxruntime" for graphs with its fused operators, the fastest there; "portable" for
+        target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
+            beside them, the fastest, which run where this package was compiled; "portable" for
             standard ONNX operators only.
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
             but results depend a little on the rest of the batch), "float16" for GPUs.
         opset: ONNX operator set of the graphs.
     """
 
-    target: Literal["onnxruntime", "portable"] = "onnxruntime"
+    target: Literal["onnxruntime", "native", "portable"] = "onnxruntime"
     quantize: Literal["int8", "int8_batch_dependent", "float16"] | None = None
     opset: int = 18
 

@@ -1,5 +1,6 @@
 """Our runtime as its users run it: `OnnxTranslator` with its defaults."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,19 @@ from ..serving import Engine, serve
 
 
 class OurEngine(Engine):
-    """`OnnxTranslator`; threads as it chooses them."""
+    """`OnnxTranslator`; threads as it chooses them.
+
+    Args:
+        target: Of the artefacts that are measured.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
 
     def load(self, folder: str, precision: str) -> None:
         """Opens our artefact; the one before is freed first."""
         self._translator: Any = None
-        self._translator = OnnxTranslator(Path(folder) / artefacts.ours(precision))
+        self._translator = OnnxTranslator(Path(folder) / artefacts.ours(precision, self._target))
 
     def prepare(self, rows: list[list[int]]) -> list[list[int]]:
         """Returns the rows: ids are what it takes."""
@@ -51,4 +59,4 @@ class OurEngine(Engine):
 
 
 if __name__ == "__main__":
-    serve(OurEngine())
+    serve(OurEngine(sys.argv[1]))

@@ -1,0 +1,56 @@
+// A residual sum and the layer normalisation that reads it: x + y, and LayerNorm(x + y).
+#include <cmath>
+
+#include "operators.h"
+#include "vectors.h"
+
+namespace keras_transformer {
+namespace {
+
+KT_CLONES void add_norm(const float* x, const float* y, const float* gamma, const float* beta,
+                        float epsilon, int64_t rows, int64_t width, float* sums, float* norms) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t start = row * width;
+    float *total = sums + start, *norm = norms + start;
+    Floats added{};
+    int64_t i = 0;
+    float rest = 0;
+    for (; i + kLanes <= width; i += kLanes) {
+      const Floats v = load(x + start + i) + load(y + start + i);
+      store(total + i, v);
+      added += v;
+    }
+    for (; i < width; ++i) rest += total[i] = x[start + i] + y[start + i];
+    const float mean = (sum(added) + rest) / width;
+    Floats squares{};
+    for (i = 0, rest = 0; i + kLanes <= width; i += kLanes) {
+      const Floats v = load(total + i) - all(mean);
+      squares += v * v;
+    }
+    for (; i < width; ++i) rest += (total[i] - mean) * (total[i] - mean);
+    const float factor = 1.0f / std::sqrt((sum(squares) + rest) / width + epsilon);
+    for (i = 0; i + kLanes <= width; i += kLanes) {
+      const Floats v = (load(total + i) - all(mean)) * all(factor);
+      store(norm + i, v * load(gamma + i) + load(beta + i));
+    }
+    for (; i < width; ++i) norm[i] = (total[i] - mean) * factor * gamma[i] + beta[i];
+  }
+}
+
+}  // namespace
+
+void AddNorm::compute(Context& context) const {
+  const Context::Shape shape = context.shape(0);
+  const int64_t rows = shape[0], width = shape[1];
+  const float *x = context.input<float>(0), *y = context.input<float>(1);
+  const float *gamma = context.input<float>(2), *beta = context.input<float>(3);
+  float *sums = context.output<float>(0, {rows, width});
+  float *norms = context.output<float>(1, {rows, width});
+  context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
+    const int64_t start = first * width;
+    add_norm(x + start, y + start, gamma, beta, epsilon_, last - first, width, sums + start,
+             norms + start);
+  });
+}
+
+}  // namespace keras_transformer

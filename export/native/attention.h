@@ -1,0 +1,65 @@
+// Attention of one query to a list of keys and values, eq. 1 of "Attention Is All You Need"; the
+// query comes scaled by 1/√d_k.
+#pragma once
+
+#include <vector>
+
+#include "vectors.h"
+
+namespace keras_transformer {
+
+// Room for the scores of a query, one for each thread.
+inline float* room_for_scores(int64_t count) {
+  static thread_local std::vector<float> room;
+  if (room.size() < static_cast<size_t>(count + kLanes)) room.resize(count + kLanes);
+  return room.data();
+}
+
+// Turns scores into weights that sum to 1; `scores` has room for a whole number of lanes.
+KT_INLINE void softmax(float* scores, int64_t count) {
+  float top = scores[0];
+  for (int64_t t = 1; t < count; ++t) top = scores[t] > top ? scores[t] : top;
+  for (int64_t t = count; t % kLanes; ++t) scores[t] = -1e30f;
+  Floats total{};
+  for (int64_t t = 0; t < count; t += kLanes) {
+    const Floats weights = exp_of_negative(load(scores + t) - all(top));
+    store(scores + t, weights);
+    total += weights;
+  }
+  const Floats factor = all(1.0f / sum(total));
+  for (int64_t t = 0; t < count; t += kLanes) store(scores + t, load(scores + t) * factor);
+}
+
+// output = Σ weights[t] value(t), for a width of kParts · kLanes.
+template <int kParts, typename Value>
+KT_INLINE void mix(const float* weights, const Value& value, int64_t count, float* output) {
+  Floats total[kParts] = {};
+  for (int64_t t = 0; t < count; ++t) {
+    const float* row = value(t);
+    for (int part = 0; part < kParts; ++part) {
+      total[part] += all(weights[t]) * load(row + part * kLanes);
+    }
+  }
+  for (int part = 0; part < kParts; ++part) store(output + part * kLanes, total[part]);
+}
+
+// Attends to `count` keys; `key(t)` and `value(t)` are the rows of `width` numbers of the place t.
+template <typename Key, typename Value, typename Hide>
+KT_INLINE void attend(const float* query, const Key& key, const Value& value, const Hide& hide,
+                      int64_t count, int64_t width, float* output) {
+  float* scores = room_for_scores(count);
+  for (int64_t t = 0; t < count; ++t) scores[t] = dot(query, key(t), width) + hide(t);
+  softmax(scores, count);
+  int64_t done = 0;
+  const auto from = [&](int64_t t) { return value(t) + done; };
+  for (; done + 8 * kLanes <= width; done += 8 * kLanes) mix<8>(scores, from, count, output + done);
+  for (; done + 4 * kLanes <= width; done += 4 * kLanes) mix<4>(scores, from, count, output + done);
+  for (; done + kLanes <= width; done += kLanes) mix<1>(scores, from, count, output + done);
+  for (; done < width; ++done) {
+    float total = 0;
+    for (int64_t t = 0; t < count; ++t) total += scores[t] * value(t)[done];
+    output[done] = total;
+  }
+}
+
+}  // namespace keras_transformer

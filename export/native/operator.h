@@ -1,0 +1,187 @@
+// Makes an onnxruntime operator of a class with
+//
+//   static constexpr const char* kName;
+//   static constexpr ort::ElementType kInputs[], kOutputs[];
+//   static constexpr size_t kRequiredInputs;     // the inputs behind these may be left out
+//   explicit Kernel(const Attributes&);
+//   void compute(Context&) const;
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <initializer_list>
+#include <iterator>
+#include <stdexcept>
+
+#include "abi.h"
+
+namespace keras_transformer {
+
+inline void check(const ort::Api& api, ort::Status* status) {
+  if (status == nullptr) return;
+  api.release_status(status);
+  throw std::runtime_error("onnxruntime refused a call of a keras_transformer operator");
+}
+
+// A node's attributes.
+class Attributes {
+ public:
+  Attributes(const ort::Api& api, const ort::KernelInfo* info) : api_(api), info_(info) {}
+
+  template <typename T>
+  T get(const char* name) const {
+    T value{};
+    check(api_, api_.get_attribute(info_, name, &value));
+    return value;
+  }
+
+ private:
+  const ort::Api& api_;
+  const ort::KernelInfo* info_;
+};
+
+// The inputs and outputs of one run of an operator.
+class Context {
+ public:
+  static constexpr size_t kMostAxes = 4;
+  using Shape = std::array<int64_t, kMostAxes>;
+
+  Context(const ort::Api& api, ort::KernelContext* context) : api_(api), context_(context) {}
+
+  // An input's values; null where it is left out.
+  template <typename T>
+  const T* input(size_t place) {
+    const ort::Value* value = value_of(place);
+    return value == nullptr ? nullptr : data<T>(const_cast<ort::Value*>(value));
+  }
+
+  Shape shape(size_t place) {
+    ort::TensorInfo* info = nullptr;
+    check(api_, api_.get_tensor_info(value_of(place), &info));
+    size_t axes = 0;
+    Shape sizes{};
+    ort::Status* status = api_.get_dimensions_count(info, &axes);
+    if (status == nullptr) {
+      status = api_.get_dimensions(info, sizes.data(), std::min(axes, kMostAxes));
+    }
+    api_.release_tensor_info(info);
+    check(api_, status);
+    return sizes;
+  }
+
+  template <typename T>
+  T* output(size_t place, std::initializer_list<int64_t> sizes) {
+    ort::Value* value = nullptr;
+    check(api_, api_.get_output(context_, place, sizes.begin(), sizes.size(), &value));
+    return data<T>(value);
+  }
+
+  // Calls `work(first, last)` for ranges that together are 0 to `total`, on all of onnxruntime's
+  // threads where there is enough to do; `each` is about what one of `total` costs in nanoseconds.
+  template <typename Work>
+  void parallel_for(int64_t total, double each, const Work& work) {
+    const int64_t parts = std::min<int64_t>(total, static_cast<int64_t>(total * each / kLeastPart));
+    if (parts <= 1) return work(0, total);
+    struct Job {
+      const Work& work;
+      int64_t total, parts;
+    } job{work, total, parts};
+    check(api_, api_.parallel_for(
+                    context_,
+                    [](void* data, size_t part) {
+                      const Job& job = *static_cast<Job*>(data);
+                      const int64_t number = static_cast<int64_t>(part);
+                      job.work(job.total * number / job.parts, job.total * (number + 1) / job.parts);
+                    },
+                    static_cast<size_t>(parts), 0, &job));
+  }
+
+ private:
+  // Nanoseconds of work that are worth a thread's waking.
+  static constexpr double kLeastPart = 10000;
+
+  const ort::Value* value_of(size_t place) {
+    const ort::Value* value = nullptr;
+    check(api_, api_.get_input(context_, place, &value));
+    return value;
+  }
+
+  template <typename T>
+  T* data(ort::Value* value) {
+    void* data = nullptr;
+    check(api_, api_.get_tensor_data(value, &data));
+    return static_cast<T*>(data);
+  }
+
+  const ort::Api& api_;
+  ort::KernelContext* context_;
+};
+
+template <typename Kernel>
+class Operator {
+ public:
+  static const ort::CustomOp* describe() {
+    static const ort::CustomOp description = {
+        ort::kVersion,
+        nullptr,
+        [](const ort::CustomOp*) { return Kernel::kName; },
+        [](const ort::CustomOp*) -> const char* { return nullptr; },
+        [](const ort::CustomOp*, size_t place) { return Kernel::kInputs[place]; },
+        [](const ort::CustomOp*) { return std::size(Kernel::kInputs); },
+        [](const ort::CustomOp*, size_t place) { return Kernel::kOutputs[place]; },
+        [](const ort::CustomOp*) { return std::size(Kernel::kOutputs); },
+        nullptr,
+        [](void* kernel) { delete static_cast<Instance*>(kernel); },
+        [](const ort::CustomOp*, size_t place) {
+          return place < Kernel::kRequiredInputs ? ort::kRequired : ort::kOptional;
+        },
+        [](const ort::CustomOp*, size_t) { return ort::kRequired; },
+        [](const ort::CustomOp*, size_t) { return ort::kDefaultMemory; },
+        [](const ort::CustomOp*) { return 1; },
+        [](const ort::CustomOp*) { return 1; },
+        [](const ort::CustomOp*) { return 1; },
+        [](const ort::CustomOp*) { return 1; },
+        create,
+        compute,
+        nullptr,
+        [](const ort::CustomOp*) { return 1; },
+        [](const ort::CustomOp*) { return kAnyVersion; },
+    };
+    return &description;
+  }
+
+ private:
+  static constexpr int kAnyVersion = 0x7fffffff;
+
+  struct Instance {
+    const ort::Api& api;
+    Kernel kernel;
+  };
+
+  // Exceptions must not cross onnxruntime's interface: they become its statuses.
+  template <typename Work>
+  static ort::Status* guarded(const ort::Api& api, const Work& work) {
+    try {
+      work();
+      return nullptr;
+    } catch (const std::exception& error) {
+      return api.create_status(ort::kFailure, error.what());
+    }
+  }
+
+  static ort::Status* create(const ort::CustomOp*, const ort::Api* api, const ort::KernelInfo* info,
+                             void** kernel) {
+    return guarded(*api, [&] { *kernel = new Instance{*api, Kernel(Attributes(*api, info))}; });
+  }
+
+  static ort::Status* compute(void* kernel, ort::KernelContext* context) {
+    const Instance& instance = *static_cast<Instance*>(kernel);
+    return guarded(instance.api, [&] {
+      Context given(instance.api, context);
+      instance.kernel.compute(given);
+    });
+  }
+};
+
+}  // namespace keras_transformer

@@ -1,0 +1,94 @@
+// The operators of the domain keras_transformer: what each takes and gives. Values are row-major.
+#pragma once
+
+#include "operator.h"
+
+namespace keras_transformer {
+
+// packed (rows, 3·heads·width), cached keys and values (rows, heads, capacity, width), step (1), and
+// which beam's row holds each token (batch, beams, capacity), left out where a sentence has one row
+// → (rows, heads·width) and the caches.
+struct SelfAttention {
+  static constexpr const char* kName = "SelfAttention";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32,
+                                                 ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit SelfAttention(const Attributes&) {}
+  void compute(Context& context) const;
+};
+
+// queries (batch·beams, heads·width), keys and values (batch, heads, length, width), mask
+// (batch, length) → (batch·beams, heads·width).
+struct CrossAttention {
+  static constexpr const char* kName = "CrossAttention";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit CrossAttention(const Attributes&) {}
+  void compute(Context& context) const;
+};
+
+// x, y (rows, width), gamma and beta (width) → x + y and LayerNorm(x + y).
+class AddNorm {
+ public:
+  static constexpr const char* kName = "AddNorm";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit AddNorm(const Attributes& attributes) : epsilon_(attributes.get<float>("epsilon")) {}
+  void compute(Context& context) const;
+
+ private:
+  float epsilon_;
+};
+
+// states (rows, width), the matrix in bytes (blocks, quads, 8, 4), its bounds (blocks, 4, 8) and
+// itself (vocabulary, width); see `screen.h` → the id of each row's largest logit (rows).
+struct BestToken {
+  static constexpr const char* kName = "BestToken";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit BestToken(const Attributes&) {}
+  void compute(Context& context) const;
+};
+
+// logits (batch·beams, vocabulary), the hypotheses' log-probabilities (batch, beams), how many (1) →
+// ids, log-probabilities and beams of the best continuations (batch, count), best first.
+struct BestContinuations {
+  static constexpr const char* kName = "BestContinuations";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kInt64};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kFloat, ort::kInt32};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit BestContinuations(const Attributes&) {}
+  void compute(Context& context) const;
+};
+
+// values (rows, width) → the place of each row's largest value (rows).
+struct LargestPlace {
+  static constexpr const char* kName = "LargestPlace";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit LargestPlace(const Attributes&) {}
+  void compute(Context& context) const;
+};
+
+// values (rows, width) → bytes (rows, width) and scales (rows, 1): value = (byte - middle) · scale;
+// the middle is 128, or 0 for values of which none is negative.
+class QuantizeRows {
+ public:
+  static constexpr const char* kName = "QuantizeRows";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kUint8, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit QuantizeRows(const Attributes& attributes)
+      : middle_(attributes.get<int64_t>("middle")) {}
+  void compute(Context& context) const;
+
+ private:
+  int64_t middle_;
+};
+
+}  // namespace keras_transformer

@@ -1,0 +1,56 @@
+// The token of the largest logit, from a matrix in bytes and a proof: what `BestToken` searches with
+// each set of instructions. A file that includes this gives `multiply_add` within the namespace
+// `KT_INSTRUCTIONS` first.
+//
+// With x the states of a row, w the weights of a token and x̂ and ŵ both in bytes,
+//
+//   |x·w - x̂·ŵ| = |x·(w - ŵ) + (x - x̂)·ŵ| ≤ ‖x‖ ‖w - ŵ‖ + ‖x - x̂‖ ‖ŵ‖       (Cauchy-Schwarz)
+//
+// so that a token whose upper bound is below another one's lower bound cannot be the best. The few
+// that are left are multiplied in float32.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace keras_transformer {
+
+// Tokens in a block, and bytes of each that lie side by side.
+constexpr int kTokens = 8, kBytes = 4;
+
+struct Screen {
+  int64_t rows, width, quads, vocabulary;
+  const float* states;       // (rows, width)
+  const uint8_t* quantized;  // (rows, 4 · quads): states / step + 64
+  const float* steps;        // (rows)
+  const float* norms;        // (rows): ‖x‖
+  const float* errors;       // (rows): ‖x - x̂‖
+  const int8_t* bytes;       // (blocks, quads, 8, 4): the matrix in bytes
+  const float* bounds;       // (blocks, 4, 8): step, 64 · step · Σ bytes, ‖w - ŵ‖ and ‖ŵ‖
+  const float* matrix;       // (vocabulary, width)
+};
+
+// What is left of one row in some blocks: the largest lower bound, and the blocks that hold a token
+// whose upper bound was above it then, with the upper bounds of their tokens.
+struct Candidates {
+  float lower;
+  std::vector<int64_t> blocks;
+  std::vector<float> uppers;
+};
+
+// Finds the candidates of every row within some blocks.
+using Search = void (*)(const Screen&, int64_t first, int64_t last, Candidates* rows);
+
+namespace portable {
+void search(const Screen&, int64_t first, int64_t last, Candidates* rows);
+}
+#if defined(__x86_64__)
+namespace avx2 {
+void search(const Screen&, int64_t first, int64_t last, Candidates* rows);
+}
+namespace vnni {
+void search(const Screen&, int64_t first, int64_t last, Candidates* rows);
+}
+#endif
+
+}  // namespace keras_transformer

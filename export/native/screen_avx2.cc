@@ -1,0 +1,32 @@
+// The search of `screen.h` with AVX2.
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#include "vectors.h"
+
+#define KT_INSTRUCTIONS avx2
+namespace keras_transformer::KT_INSTRUCTIONS {
+
+// Adds to each token's sum the products of its four bytes with four of a row. Two products fit into
+// 16 bits: 2 · 127 · 127 < 2¹⁵.
+KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weights) {
+  int32_t four;
+  std::memcpy(&four, states, sizeof four);
+  const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi32(four), bytes);
+  return sums + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
+}  // namespace keras_transformer::KT_INSTRUCTIONS
+#include "screen_search.h"
+// What templates are made into at the end of the file is for every processor.
+#pragma GCC pop_options
+#endif

@@ -1,0 +1,85 @@
+// Eight numbers at a time, in the compiler's vector types: code that every processor runs, compiled
+// several times for those that have wider registers (`KT_CLONES`).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define KT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define KT_CLONES
+#endif
+#define KT_INLINE inline __attribute__((always_inline))
+#define KT_INLINE_LAMBDA __attribute__((always_inline))
+
+namespace keras_transformer {
+
+constexpr int kLanes = 8;
+typedef float Floats __attribute__((vector_size(32)));
+typedef int32_t Ints __attribute__((vector_size(32)));
+
+KT_INLINE Floats load(const float* from) {
+  Floats values;
+  std::memcpy(&values, from, sizeof values);
+  return values;
+}
+
+KT_INLINE void store(float* to, Floats values) { std::memcpy(to, &values, sizeof values); }
+
+KT_INLINE Floats all(float value) { return value - Floats{}; }
+
+typedef float Quarters __attribute__((vector_size(16)));
+
+KT_INLINE float sum(Floats v) {
+  Quarters q = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  q += __builtin_shufflevector(q, q, 2, 3, 0, 1);
+  return q[0] + q[1];
+}
+
+KT_INLINE Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+
+KT_INLINE float largest(Floats v) {
+  float found = v[0];
+  for (int lane = 1; lane < kLanes; ++lane) found = v[lane] > found ? v[lane] : found;
+  return found;
+}
+
+// e to the power of values of at most 0, to two units in the last place; 0 below -87.
+KT_INLINE Floats exp_of_negative(Floats x) {
+  const Floats lowest = all(-87.0f);
+  const Ints is_zero = x < lowest;
+  x = larger(x, lowest);
+  // x = n ln 2 + r with |r| ≤ ln 2 / 2: eˣ = 2ⁿ eʳ. Adding 1.5 · 2²³ rounds to the nearest integer.
+  const Floats shift = all(12582912.0f);
+  const Floats shifted = x * 1.44269504f + shift;
+  const Floats n = shifted - shift;
+  const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  Floats p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  const Ints exponent = ((Ints)shifted - (Ints)shift + 127) << 23;
+  return is_zero ? Floats{} : p * (Floats)exponent;
+}
+
+// The inner product of two rows; the order of its additions depends on their width alone.
+KT_INLINE float dot(const float* a, const float* b, int64_t width) {
+  Floats even{}, odd{};
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= width; i += 2 * kLanes) {
+    even += load(a + i) * load(b + i);
+    odd += load(a + i + kLanes) * load(b + i + kLanes);
+  }
+  if (i + kLanes <= width) {
+    even += load(a + i) * load(b + i);
+    i += kLanes;
+  }
+  float total = sum(even + odd);
+  for (; i < width; ++i) total += a[i] * b[i];
+  return total;
+}
+
+}  // namespace keras_transformer

@@ -1,0 +1,83 @@
+"""The ends of a decode step in this package's own operators: greedy search's token without most
+logits, and beam search's candidates.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from .int8_matrices import quantize_lines
+from .operators import NATIVE, onnx_operator, weight
+
+# As in `export/native/screen.h`: tokens in a block, bytes of each that lie side by side, and what is
+# added to states in bytes.
+_TOKENS, _BYTES, _MIDDLE = 8, 4, 64
+
+
+class Screen(NamedTuple):
+    """A vocabulary's matrix in bytes; `export/native/screen.h` says what for.
+
+    Attributes:
+        values: int8 `(blocks, quads, 8, 4)`: eight tokens side by side, four bytes of each.
+        bounds: float32 `(blocks, 4, 8)`: for each token the bytes' step, 64 times the sum of its
+            rounded weights, and the norms ‖w - ŵ‖ and ‖ŵ‖.
+    """
+
+    values: np.ndarray
+    bounds: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> "Screen":
+        """Rounds a float32 matrix `(vocabulary, model_dim)`."""
+        values, steps = quantize_lines(matrix, axis=0)
+        rounded = values * steps[:, None]
+        norm = np.linalg.norm(rounded, axis=1)
+        # More than float32 rounds the products with it.
+        rounding = 8 * matrix.shape[1] * np.finfo(np.float32).eps * norm
+        error = np.linalg.norm(matrix - rounded, axis=1) + rounding
+        bounds = np.stack([steps, _MIDDLE * rounded.sum(axis=1), error, norm], axis=1)
+        # The last token fills the last block: its bounds must be some token's.
+        more = (0, -len(matrix) % _TOKENS), (0, 0)
+        values, bounds = np.pad(values, more, "edge"), np.pad(bounds, more, "edge")
+        values = np.pad(values, ((0, 0), (0, -matrix.shape[1] % _BYTES)))
+        blocks = values.reshape(-1, _TOKENS, values.shape[1] // _BYTES, _BYTES)
+        return cls(
+            np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)),
+            np.ascontiguousarray(
+                bounds.reshape(-1, _TOKENS, 4).transpose(0, 2, 1).astype(np.float32)
+            ),
+        )
+
+
+def screened_best_token(states: tf.Tensor, matrix: np.ndarray) -> tf.Tensor:
+    """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
+
+    Args:
+        states: float32 `(rows, model_dim)`.
+        matrix: float32 `(vocabulary, model_dim)`; logits are the products with its rows.
+    """
+    screen = Screen.of(matrix)
+    inputs = [states, weight(screen.values), weight(screen.bounds), weight(matrix)]
+    [best] = onnx_operator("BestToken", inputs, [(tf.int32, (None,))], domain=NATIVE)
+    return best
+
+
+def best_token(logits: tf.Tensor, vocabulary: int) -> tf.Tensor:
+    """Selects the id of the largest logit of each row; see `candidates.best_token`."""
+    [best] = onnx_operator("LargestPlace", [logits], [(tf.int32, (None,))], domain=NATIVE)
+    return best
+
+
+def best_continuations(
+    logits: tf.Tensor, vocabulary: int, count: tf.Tensor, totals: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Selects the best continuations of each sentence; see `candidates.best_continuations`."""
+    shape = (None, None)
+    ids, values, beams = onnx_operator(
+        "BestContinuations",
+        [logits, totals, count],
+        [(tf.int32, shape), (tf.float32, shape), (tf.int32, shape)],
+        domain=NATIVE,
+    )
+    return ids, values, beams
