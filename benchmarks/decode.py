@@ -59,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
     """Measures all that is asked for and adds it to the result as it comes."""
     cores = len(os.sched_getaffinity(0))
-    workers = {OURS: stack.enter_context(Worker("speed.engines.ours", name="ours"))}
+    ours = Worker("speed.engines.ours", options.target, name="ours")
+    workers = {OURS: stack.enter_context(ours)}
     for threads in sorted({1, cores}):
         workers[str(threads)] = stack.enter_context(
             Worker(PEER, str(threads), "1", name=f"CTranslate2 on {threads} threads")

@@ -11,8 +11,9 @@
 namespace keras_transformer {
 namespace {
 
-// States become integers from -63 to 63, stored with 64 added.
-constexpr int kLargest = 63, kMiddle = 64;
+// What is added to states in bytes. Bytes of up to 2 · 63 times any others add up in 16 bits, which
+// AVX2 has for two products; those of up to 2 · 127 only where the weights are rounded for it.
+constexpr int32_t kScreenMiddle = 64, kExactMiddle = 128;
 // Products of four bytes with eight tokens, each about a nanosecond, that a thread is woken for.
 constexpr int64_t kPart = 1 << 16, kMostParts = 16;
 // Nanoseconds that a row's candidates take.
@@ -24,25 +25,36 @@ struct Quantized {
 };
 
 KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
-                        Quantized& result) {
-  result.bytes.assign(rows * stride, kMiddle);
+                        int32_t middle, Quantized& result) {
+  const float most = static_cast<float>(middle - 1), half = static_cast<float>(middle) + 0.5f;
+  result.bytes.assign(rows * stride, static_cast<uint8_t>(middle));
   result.steps.resize(rows), result.norms.resize(rows), result.errors.resize(rows);
   for (int64_t row = 0; row < rows; ++row) {
     const float* x = states + row * width;
     uint8_t* bytes = result.bytes.data() + row * stride;
-    float top = 0, norm = 0, error = 0;
-    for (int64_t i = 0; i < width; ++i) top = std::max(top, std::fabs(x[i]));
-    const float step = top > 1e-30f ? top / kLargest : 1.0f, inverse = 1.0f / step;
-    for (int64_t i = 0; i < width; ++i) {
-      const int32_t whole = static_cast<int32_t>(x[i] * inverse + (kMiddle + 0.5f));
-      bytes[i] = static_cast<uint8_t>(whole);
-      const float left = x[i] - step * static_cast<float>(whole - kMiddle);
-      norm += x[i] * x[i];
+    const float top = largest_size(x, width), step = top / most;
+    const float factor = top > 0 ? most / top : 0.0f;
+    Floats norm{}, error{};
+    int64_t i = 0;
+    for (; i + kLanes <= width; i += kLanes) {
+      const Floats values = load(x + i);
+      const Ints whole = __builtin_convertvector(values * all(factor) + all(half), Ints);
+      for (int lane = 0; lane < kLanes; ++lane) bytes[i + lane] = static_cast<uint8_t>(whole[lane]);
+      const Floats left = values - all(step) * __builtin_convertvector(whole - middle, Floats);
+      norm += values * values;
       error += left * left;
     }
+    float norms = sum(norm), errors = sum(error);
+    for (; i < width; ++i) {
+      const int32_t whole = static_cast<int32_t>(x[i] * factor + half);
+      bytes[i] = static_cast<uint8_t>(whole);
+      const float left = x[i] - step * static_cast<float>(whole - middle);
+      norms += x[i] * x[i];
+      errors += left * left;
+    }
     result.steps[row] = step;
-    result.norms[row] = std::sqrt(norm);
-    result.errors[row] = std::sqrt(error);
+    result.norms[row] = std::sqrt(norms);
+    result.errors[row] = std::sqrt(errors);
   }
 }
 
@@ -58,7 +70,9 @@ KT_CLONES int32_t decide(const Screen& s, int64_t row, const Candidates* found, 
     for (size_t i = 0; i < candidates.uppers.size(); ++i) {
       const int64_t token = candidates.blocks[i / kTokens] * kTokens + i % kTokens;
       if (token >= s.vocabulary || candidates.uppers[i] < lower) continue;
-      const float logit = dot(s.states + row * s.width, s.matrix + token * s.width, s.width);
+      const float logit = s.matrix == nullptr ? candidates.uppers[i]
+                                              : dot(s.states + row * s.width,
+                                                    s.matrix + token * s.width, s.width);
       if (logit > largest) largest = logit, best = token;
     }
   }
@@ -84,12 +98,17 @@ void BestToken::compute(Context& context) const {
   static thread_local Quantized quantized;
   Screen screen{};
   screen.rows = rows, screen.width = states[1], screen.quads = bytes[1];
-  screen.vocabulary = context.shape(3)[0];
+  screen.vocabulary = vocabulary_;
   screen.states = context.input<float>(0);
   screen.bytes = context.input<int8_t>(1);
   screen.bounds = context.input<float>(2);
   screen.matrix = context.input<float>(3);
-  quantize(screen.states, rows, screen.width, kBytes * screen.quads, quantized);
+  screen.middle = screen.matrix == nullptr ? kExactMiddle : kScreenMiddle;
+  quantize(screen.states, rows, screen.width, kBytes * screen.quads, screen.middle, quantized);
+  if (screen.matrix == nullptr) {
+    // The rows' steps change no order, but may round two logits to the same.
+    std::fill(quantized.steps.begin(), quantized.steps.end(), 1.0f);
+  }
   screen.quantized = quantized.bytes.data();
   screen.steps = quantized.steps.data();
   screen.norms = quantized.norms.data();

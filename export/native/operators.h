@@ -29,6 +29,20 @@ struct CrossAttention {
   void compute(Context& context) const;
 };
 
+// found (rows, width), step (1), each feature's rate (width) → scale · found + PE(step).
+class AddSinusoid {
+ public:
+  static constexpr const char* kName = "AddSinusoid";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit AddSinusoid(const Attributes& attributes) : scale_(attributes.get<float>("scale")) {}
+  void compute(Context& context) const;
+
+ private:
+  float scale_;
+};
+
 // x, y (rows, width), gamma and beta (width) → x + y and LayerNorm(x + y).
 class AddNorm {
  public:
@@ -44,14 +58,20 @@ class AddNorm {
 };
 
 // states (rows, width), the matrix in bytes (blocks, quads, 8, 4), its bounds (blocks, 4, 8) and
-// itself (vocabulary, width); see `screen.h` → the id of each row's largest logit (rows).
-struct BestToken {
+// itself (vocabulary, width); see `screen.h` → the id of each row's largest logit (rows). Where the
+// matrix is left out, logits are the products of bytes, and `vocabulary` says how many there are.
+class BestToken {
+ public:
   static constexpr const char* kName = "BestToken";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kInt32};
-  static constexpr size_t kRequiredInputs = 4;
-  explicit BestToken(const Attributes&) {}
+  static constexpr size_t kRequiredInputs = 3;
+  explicit BestToken(const Attributes& attributes)
+      : vocabulary_(attributes.get<int64_t>("vocabulary")) {}
   void compute(Context& context) const;
+
+ private:
+  int64_t vocabulary_;
 };
 
 // logits (batch·beams, vocabulary), the hypotheses' log-probabilities (batch, beams), how many (1) →

@@ -1,8 +1,5 @@
 // Rows in bytes: what int8 products multiply, with a scale for each row, so that a row's result does
 // not depend on the others.
-#include <algorithm>
-#include <cmath>
-
 #include "operators.h"
 #include "vectors.h"
 
@@ -13,17 +10,10 @@ KT_CLONES void quantize(const float* values, int64_t rows, int64_t width, float 
                         uint8_t* bytes, float* scales) {
   const float most = middle > 0 ? 127.0f : 255.0f;
   for (int64_t row = 0; row < rows; ++row, values += width, bytes += width) {
-    Floats tops{};
-    int64_t i = 0;
-    for (; i + kLanes <= width; i += kLanes) {
-      const Floats v = load(values + i);
-      tops = larger(tops, larger(v, -v));
-    }
-    float top = largest(tops);
-    for (; i < width; ++i) top = std::max(top, std::fabs(values[i]));
+    const float top = largest_size(values, width);
     scales[row] = top / most;
     const float factor = top > 0 ? most / top : 0.0f;
-    for (i = 0; i < width; ++i) {
+    for (int64_t i = 0; i < width; ++i) {
       bytes[i] = static_cast<uint8_t>(static_cast<int32_t>(values[i] * factor + (middle + 0.5f)));
     }
   }

@@ -24,8 +24,8 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
   if (api == nullptr) return nullptr;
   try {
     static ort::CustomOpDomain* const domain =
-        make_domain<SelfAttention, CrossAttention, AddNorm, BestToken, BestContinuations,
-                    LargestPlace, QuantizeRows>(*api);
+        make_domain<SelfAttention, CrossAttention, AddNorm, AddSinusoid, BestToken,
+                    BestContinuations, LargestPlace, QuantizeRows>(*api);
     return api->add_custom_op_domain(options, domain);
   } catch (const std::exception& error) {
     return api->create_status(ort::kFailure, error.what());

@@ -7,7 +7,7 @@
 //   |x·w - x̂·ŵ| = |x·(w - ŵ) + (x - x̂)·ŵ| ≤ ‖x‖ ‖w - ŵ‖ + ‖x - x̂‖ ‖ŵ‖       (Cauchy-Schwarz)
 //
 // so that a token whose upper bound is below another one's lower bound cannot be the best. The few
-// that are left are multiplied in float32.
+// that are left are multiplied in float32. Without w, x̂·ŵ is the logit itself and all bounds are 0.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,15 @@ constexpr int kTokens = 8, kBytes = 4;
 
 struct Screen {
   int64_t rows, width, quads, vocabulary;
+  int32_t middle;
   const float* states;       // (rows, width)
-  const uint8_t* quantized;  // (rows, 4 · quads): states / step + 64
+  const uint8_t* quantized;  // (rows, 4 · quads): states / step + middle
   const float* steps;        // (rows)
   const float* norms;        // (rows): ‖x‖
   const float* errors;       // (rows): ‖x - x̂‖
   const int8_t* bytes;       // (blocks, quads, 8, 4): the matrix in bytes
-  const float* bounds;       // (blocks, 4, 8): step, 64 · step · Σ bytes, ‖w - ŵ‖ and ‖ŵ‖
-  const float* matrix;       // (vocabulary, width)
+  const float* bounds;       // (blocks, 4, 8): step, Σ bytes, ‖w - ŵ‖ and ‖ŵ‖
+  const float* matrix;       // (vocabulary, width), or null
 };
 
 // What is left of one row in some blocks: the largest lower bound, and the blocks that hold a token

@@ -26,9 +26,10 @@ KT_INLINE bool any(Ints mask) {
 
 KT_INLINE void consider(const Screen& s, int64_t block, int64_t row, Ints sums, Candidates& row_s) {
   const float* bounds = s.bounds + block * 4 * kTokens;
-  const Floats step = load(bounds), offset = load(bounds + kTokens);
-  const Floats error = load(bounds + 2 * kTokens), norm = load(bounds + 3 * kTokens);
-  const Floats middle = (__builtin_convertvector(sums, Floats) * step - offset) * all(s.steps[row]);
+  const Floats step = load(bounds), error = load(bounds + 2 * kTokens);
+  const Floats norm = load(bounds + 3 * kTokens);
+  sums -= __builtin_convertvector(load(bounds + kTokens), Ints) * s.middle;
+  const Floats middle = __builtin_convertvector(sums, Floats) * step * all(s.steps[row]);
   const Floats margin = error * all(s.norms[row]) + norm * all(s.errors[row]);
   const Floats upper = middle + margin;
   if (!any(upper >= all(row_s.lower))) return;

@@ -45,6 +45,22 @@ KT_INLINE float largest(Floats v) {
   return found;
 }
 
+// The largest absolute value of a row.
+KT_INLINE float largest_size(const float* values, int64_t width) {
+  Floats tops{};
+  int64_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    const Floats v = load(values + i);
+    tops = larger(tops, larger(v, -v));
+  }
+  float top = largest(tops);
+  for (; i < width; ++i) {
+    const float size = values[i] < 0 ? -values[i] : values[i];
+    top = size > top ? size : top;
+  }
+  return top;
+}
+
 // e to the power of values of at most 0, to two units in the last place; 0 below -87.
 KT_INLINE Floats exp_of_negative(Floats x) {
   const Floats lowest = all(-87.0f);

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx.numpy_helper import from_array
+from onnx.numpy_helper import from_array, to_array
 
 from .int8_matrices import LARGEST, quantize_lines
 from .linear_nodes import GraphIndex, LinearNode, StoredMatrix
+from .native_heads import Screen
 from .operators import MICROSOFT, NATIVE
 
 _ZERO_POINT = 128
@@ -81,6 +82,25 @@ class Int8Kernels:
             self._add("Add", [scaled, added], output=layer.output)
         else:
             self.unscaled[layer.output] = product
+
+    def best_token(self, layer: LinearNode, output: str) -> None:
+        """Selects the place of each row's largest output, as `rows` computes them, at once."""
+        name, transposed = layer.matrix
+        values, scales = self._lines(name, axis=0 if transposed else 1)
+        lines = to_array(self.stored[values])
+        screen = Screen.packed(lines if transposed else lines.T, to_array(self.stored[scales]))
+        packed = [
+            self._store(f"{name}/screen_{field}", array)
+            for field, array in screen._asdict().items()
+        ]
+        node = onnx.helper.make_node(
+            "BestToken",
+            [layer.inputs, *packed],
+            [output],
+            domain=NATIVE,
+            vocabulary=lines.shape[0 if transposed else 1],
+        )
+        self.nodes.append(node)
 
     def _integer_product(self, inputs: str, kernel: str, scales: str, zero_point: str) -> str:
         """Multiplies uint8 rows by an int8 kernel and each output by its scale."""

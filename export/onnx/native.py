@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.models.transformer import Transformer
 
 from .fused import align, encode, feed_forward, to_logits
@@ -24,7 +25,7 @@ from .fused_layers import (
     weight_array,
 )
 from .native_heads import best_continuations, best_token, screened_best_token
-from .operators import MICROSOFT, NATIVE, onnx_operator
+from .operators import MICROSOFT, NATIVE, onnx_operator, weight
 
 __all__ = [
     "DOMAINS",
@@ -52,8 +53,7 @@ def decode_step(
 ) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the logits of one decoder step and the caches; see `fused.decode_step`."""
     parts = model._parts
-    states = embed(parts["target_tokens"], target_ids)
-    states += parts["target_positions"].encode(step)
+    states = _embed(parts["target_tokens"], parts["target_positions"], target_ids, step)
     newest = [step] if beams is None else [step, beams[1]]
     sub_layers: list[SubLayer] = []
     new_caches: list[KeysValues] = []
@@ -65,6 +65,20 @@ def decode_step(
         ]
     states = _run_sub_layers(states, sub_layers, parts["decoder"].final_norm)
     return head(model, states), new_caches
+
+
+def _embed(tokens: Any, positions: Any, ids: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+    if not isinstance(positions, SinusoidalPositions):
+        return embed(tokens, ids) + positions.encode(step)
+    found = tf.gather(weight(weight_array(tokens.matrix)), ids)
+    [states] = onnx_operator(
+        "AddSinusoid",
+        [found, step, tf.constant(positions.rates())],
+        [(tf.float32, found.shape)],
+        domain=NATIVE,
+        scale=float(tokens.model_dim) ** 0.5,
+    )
+    return states
 
 
 def _run_sub_layers(

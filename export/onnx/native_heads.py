@@ -12,7 +12,7 @@ from .operators import NATIVE, onnx_operator, weight
 
 # As in `export/native/screen.h`: tokens in a block, bytes of each that lie side by side, and what is
 # added to states in bytes.
-_TOKENS, _BYTES, _MIDDLE = 8, 4, 64
+_TOKENS, _BYTES = 8, 4
 
 
 class Screen(NamedTuple):
@@ -20,8 +20,8 @@ class Screen(NamedTuple):
 
     Attributes:
         values: int8 `(blocks, quads, 8, 4)`: eight tokens side by side, four bytes of each.
-        bounds: float32 `(blocks, 4, 8)`: for each token the bytes' step, 64 times the sum of its
-            rounded weights, and the norms ‖w - ŵ‖ and ‖ŵ‖.
+        bounds: float32 `(blocks, 4, 8)`: for each token the bytes' step and sum, and the norms
+            ‖w - ŵ‖ and ‖ŵ‖.
     """
 
     values: np.ndarray
@@ -36,11 +36,23 @@ class Screen(NamedTuple):
         # More than float32 rounds the products with it.
         rounding = 8 * matrix.shape[1] * np.finfo(np.float32).eps * norm
         error = np.linalg.norm(matrix - rounded, axis=1) + rounding
-        bounds = np.stack([steps, _MIDDLE * rounded.sum(axis=1), error, norm], axis=1)
+        return cls.packed(values, steps, error, norm)
+
+    @classmethod
+    def packed(
+        cls,
+        values: np.ndarray,
+        steps: np.ndarray,
+        error: np.ndarray | float = 0.0,
+        norm: np.ndarray | float = 0.0,
+    ) -> "Screen":
+        """Packs int8 `(vocabulary, model_dim)`; without bounds its products are the logits."""
+        sums = values.sum(axis=1, dtype=np.float32)
+        bounds = np.stack(np.broadcast_arrays(steps, sums, error, norm), axis=1)
         # The last token fills the last block: its bounds must be some token's.
-        more = (0, -len(matrix) % _TOKENS), (0, 0)
+        more = (0, -len(values) % _TOKENS), (0, 0)
         values, bounds = np.pad(values, more, "edge"), np.pad(bounds, more, "edge")
-        values = np.pad(values, ((0, 0), (0, -matrix.shape[1] % _BYTES)))
+        values = np.pad(values, ((0, 0), (0, -values.shape[1] % _BYTES)))
         blocks = values.reshape(-1, _TOKENS, values.shape[1] // _BYTES, _BYTES)
         return cls(
             np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)),
@@ -59,7 +71,9 @@ def screened_best_token(states: tf.Tensor, matrix: np.ndarray) -> tf.Tensor:
     """
     screen = Screen.of(matrix)
     inputs = [states, weight(screen.values), weight(screen.bounds), weight(matrix)]
-    [best] = onnx_operator("BestToken", inputs, [(tf.int32, (None,))], domain=NATIVE)
+    [best] = onnx_operator(
+        "BestToken", inputs, [(tf.int32, (None,))], domain=NATIVE, vocabulary=len(matrix)
+    )
     return best
 
 

@@ -83,8 +83,9 @@ def quantize_int8(
         model: A float32 graph of opset 18 or newer; it is left as it is.
         batch_dependent: Quantise inputs with one scale for the whole batch, about a tenth faster in
             large batches: a sentence's result then depends on which others share its batch.
-        ranked: Output of which other nodes need no more than the order within each row: they read
-            it before it is multiplied by the rows' scales.
+        ranked: Output of which the one node that reads it needs no more than the largest of each
+            row: it reads it before it is multiplied by the rows' scales. A graph with this
+            package's operators need not have it at all.
 
     Raises:
         ValueError: There is no linear layer to quantise, the opset is too old, or a matrix holds a
@@ -97,7 +98,7 @@ def quantize_int8(
     index = GraphIndex(graph)
     native = any(entry.domain == NATIVE for entry in model.opset_import)
     kernels = Int8Kernels(index, native=native)
-    found = 0
+    found, head = 0, None
     for node in graph.node:
         layer = index.linear(node)
         if layer is not None:
@@ -106,8 +107,12 @@ def quantize_int8(
                 kernels.tensor(layer)
             elif index.size(layer.matrix.name) < _FEW_WEIGHTS:
                 kernels.weights_only(layer, node)
+            elif native and layer.output == ranked:
+                head = layer
             else:
                 kernels.rows(layer)
+        elif head is not None and ranked in node.input:
+            kernels.best_token(head, node.output[0])
         elif index.is_lookup(node) and index.size(node.input[0]) >= _FEW_WEIGHTS:
             kernels.lookup(node)
         else:

@@ -64,13 +64,15 @@ class SinusoidalPositions(Positions):
         model_dim: Width of a vector, even or odd.
     """
 
+    def rates(self) -> np.ndarray:
+        """Returns each feature's angle of one position: float32 `(model_dim,)`, in radians."""
+        pair = 2 * (np.arange(self.model_dim) // 2)
+        return np.power(10000.0, -pair / self.model_dim).astype("float32")
+
     def encode(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
-        feature = np.arange(self.model_dim)
-        pair = 2 * (feature // 2)
-        rate = np.power(10000.0, -pair / self.model_dim).astype("float32")
-        angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rate
-        waves = ops.where(feature % 2 == 0, ops.sin(angles), ops.cos(angles))
+        angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * self.rates()
+        waves = ops.where(np.arange(self.model_dim) % 2 == 0, ops.sin(angles), ops.cos(angles))
         return ops.cast(waves, self.compute_dtype)
 
 

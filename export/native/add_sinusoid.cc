@@ -1,0 +1,56 @@
+// The decoder's input: scaled embeddings plus the sinusoidal vector of their position (section 3.5).
+#include <cmath>
+#include <vector>
+
+#include "operators.h"
+#include "vectors.h"
+
+namespace keras_transformer {
+namespace {
+
+// A position's vector. Every thread keeps those of the positions that it asked for last: the next
+// sentence has them again.
+struct Position {
+  std::vector<float> rates, waves;
+  int32_t step = -1;
+};
+
+const float* waves_of(const float* rates, int64_t width, int32_t step) {
+  static thread_local std::vector<Position> positions;
+  const size_t slot = static_cast<size_t>(step) % 256;
+  if (positions.size() <= slot) positions.resize(slot + 1);
+  Position& position = positions[slot];
+  const bool held = position.step == step && static_cast<int64_t>(position.rates.size()) == width &&
+                    std::memcmp(position.rates.data(), rates, width * sizeof(float)) == 0;
+  if (!held) {
+    position.rates.assign(rates, rates + width);
+    position.waves.resize(width);
+    position.step = step;
+    for (int64_t i = 0; i < width; ++i) {
+      const double angle = static_cast<float>(step) * rates[i];
+      position.waves[i] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return position.waves.data();
+}
+
+KT_CLONES void scale_and_add(const float* found, const float* waves, float scale, int64_t rows,
+                             int64_t width, float* output) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < width; ++i) {
+      output[row * width + i] = found[row * width + i] * scale + waves[i];
+    }
+  }
+}
+
+}  // namespace
+
+void AddSinusoid::compute(Context& context) const {
+  const Context::Shape shape = context.shape(0);
+  const int64_t rows = shape[0], width = shape[1];
+  const float* found = context.input<float>(0);
+  const float* waves = waves_of(context.input<float>(2), width, *context.input<int32_t>(1));
+  scale_and_add(found, waves, scale_, rows, width, context.output<float>(0, {rows, width}));
+}
+
+}  // namespace keras_transformer
