@@ -28,7 +28,9 @@ test: $(INSTALLED) $(BROWSER)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 # Without build isolation the pinned setuptools builds our package: nothing unpinned is fetched.
-$(INSTALLED): requirements.lock setup.py pyproject.toml
+$(INSTALLED): requirements.lock setup.py pyproject.toml $(wildcard export/native/*)
+	command -v c++ > /dev/null || { apt-get -qq update && apt-get -qq install -y \
+		--no-install-recommends g++ > /dev/null; } || echo "no C++ compiler: no native operators"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .

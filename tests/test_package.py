@@ -12,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import keras_transformer
+from keras_transformer.export.runtime.operators import operators_library
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "export" / "server" / "page"
@@ -108,7 +109,7 @@ def test_type_checkers_are_told() -> None:
 
 def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
     for name in ("keras_transformer", "export"):
-        ignore = shutil.ignore_patterns("__pycache__")
+        ignore = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -123,6 +124,8 @@ def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
         "keras_transformer/" + path.relative_to(ROOT).as_posix()
         for path in (ROOT / "export").rglob("*.py")
     }
+    # Compiled where a compiler is.
+    library = {"keras_transformer/export/runtime/" + operators_library().name}
     page = {f"keras_transformer/export/server/page/{path.name}" for path in PAGE.iterdir()}
-    assert sources == expected | page | {"keras_transformer/py.typed"}
+    assert sources == expected | library | page | {"keras_transformer/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)

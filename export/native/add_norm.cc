@@ -42,8 +42,10 @@ KT_CLONES void add_norm(const float* x, const float* y, const float* gamma, cons
 void AddNorm::compute(Context& context) const {
   const Context::Shape shape = context.shape(0);
   const int64_t rows = shape[0], width = shape[1];
-  const float *x = context.input<float>(0), *y = context.input<float>(1);
-  const float *gamma = context.input<float>(2), *beta = context.input<float>(3);
+  const float* x = context.input<float>(0);
+  const float* y = context.input<float>(1, "y", {rows, width});
+  const float* gamma = context.input<float>(2, "gamma", {width});
+  const float* beta = context.input<float>(3, "beta", {width});
   float *sums = context.output<float>(0, {rows, width});
   float *norms = context.output<float>(1, {rows, width});
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {

@@ -1,4 +1,4 @@
-// The decoder's input: scaled embeddings plus the sinusoidal vector of their position (section 3.5).
+// The decoder's input: scaled embeddings plus the sinusoidal vector of their position, section 3.5.
 #include <cmath>
 #include <vector>
 
@@ -49,7 +49,8 @@ void AddSinusoid::compute(Context& context) const {
   const Context::Shape shape = context.shape(0);
   const int64_t rows = shape[0], width = shape[1];
   const float* found = context.input<float>(0);
-  const float* waves = waves_of(context.input<float>(2), width, *context.input<int32_t>(1));
+  const float* rates = context.input<float>(2, "rates", {width});
+  const float* waves = waves_of(rates, width, *context.input<int32_t>(1));
   scale_and_add(found, waves, scale_, rows, width, context.output<float>(0, {rows, width}));
 }
 

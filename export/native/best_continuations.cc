@@ -19,7 +19,7 @@ struct Token {
 // From here on sorting is faster than inserting.
 constexpr int64_t kManyTokens = 64;
 
-// The largest logits of a row, the lowest id first among equal ones, by insertion into a short list.
+// The largest logits of a row, of equal ones the lowest id first, by insertion into a short list.
 KT_CLONES void insert_best(const float* logits, int64_t vocabulary, int64_t count, Token* best) {
   int64_t held = 0;
   float least = -std::numeric_limits<float>::infinity();
@@ -90,7 +90,8 @@ void BestContinuations::compute(Context& context) const {
   const int64_t rows = shape[0], vocabulary = shape[1], batch = beamed[0], beams = beamed[1];
   const float *logits = context.input<float>(0), *totals = context.input<float>(1);
   const int64_t asked = *context.input<int64_t>(2);
-  if (asked < 1) throw std::invalid_argument("num_candidates must be at least 1");
+  if (asked < 1) throw std::invalid_argument("the count must be at least 1");
+  if (batch * beams != rows) throw std::invalid_argument("logits need a row for each total");
   const int64_t held = std::min(asked, vocabulary), count = std::min(asked, beams * vocabulary);
   int32_t* ids = context.output<int32_t>(0, {batch, count});
   float* values = context.output<float>(1, {batch, count});

@@ -11,9 +11,8 @@
 namespace keras_transformer {
 namespace {
 
-// What is added to states in bytes. Bytes of up to 2 · 63 times any others add up in 16 bits, which
-// AVX2 has for two products; those of up to 2 · 127 only where the weights are rounded for it.
-constexpr int32_t kScreenMiddle = 64, kExactMiddle = 128;
+// What is added to states in bytes.
+constexpr int32_t kMiddle = 128;
 // Products of four bytes with eight tokens, each about a nanosecond, that a thread is woken for.
 constexpr int64_t kPart = 1 << 16, kMostParts = 16;
 // Nanoseconds that a row's candidates take.
@@ -25,9 +24,9 @@ struct Quantized {
 };
 
 KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
-                        int32_t middle, Quantized& result) {
-  const float most = static_cast<float>(middle - 1), half = static_cast<float>(middle) + 0.5f;
-  result.bytes.assign(rows * stride, static_cast<uint8_t>(middle));
+                        Quantized& result) {
+  const float most = kMiddle - 1, half = kMiddle + 0.5f;
+  result.bytes.assign(rows * stride, kMiddle);
   result.steps.resize(rows), result.norms.resize(rows), result.errors.resize(rows);
   for (int64_t row = 0; row < rows; ++row) {
     const float* x = states + row * width;
@@ -40,7 +39,7 @@ KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_
       const Floats values = load(x + i);
       const Ints whole = __builtin_convertvector(values * all(factor) + all(half), Ints);
       for (int lane = 0; lane < kLanes; ++lane) bytes[i + lane] = static_cast<uint8_t>(whole[lane]);
-      const Floats left = values - all(step) * __builtin_convertvector(whole - middle, Floats);
+      const Floats left = values - all(step) * __builtin_convertvector(whole - kMiddle, Floats);
       norm += values * values;
       error += left * left;
     }
@@ -48,7 +47,7 @@ KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_
     for (; i < width; ++i) {
       const int32_t whole = static_cast<int32_t>(x[i] * factor + half);
       bytes[i] = static_cast<uint8_t>(whole);
-      const float left = x[i] - step * static_cast<float>(whole - middle);
+      const float left = x[i] - step * static_cast<float>(whole - kMiddle);
       norms += x[i] * x[i];
       errors += left * left;
     }
@@ -93,18 +92,21 @@ Search fastest_search() {
 
 void BestToken::compute(Context& context) const {
   static const Search search = fastest_search();
-  const Context::Shape states = context.shape(0), bytes = context.shape(1);
-  const int64_t rows = states[0], blocks = bytes[0];
+  const Context::Shape states = context.shape(0);
+  const int64_t rows = states[0], width = states[1];
+  const int64_t blocks = (vocabulary_ + kTokens - 1) / kTokens;
+  const int64_t quads = (width + kBytes - 1) / kBytes;
   static thread_local Quantized quantized;
   Screen screen{};
-  screen.rows = rows, screen.width = states[1], screen.quads = bytes[1];
+  screen.rows = rows, screen.width = width, screen.quads = quads;
   screen.vocabulary = vocabulary_;
   screen.states = context.input<float>(0);
-  screen.bytes = context.input<int8_t>(1);
-  screen.bounds = context.input<float>(2);
-  screen.matrix = context.input<float>(3);
-  screen.middle = screen.matrix == nullptr ? kExactMiddle : kScreenMiddle;
-  quantize(screen.states, rows, screen.width, kBytes * screen.quads, screen.middle, quantized);
+  screen.bytes = context.input<int8_t>(1, "bytes", {blocks, quads, kTokens, kBytes});
+  screen.starts = context.input<int32_t>(2, "starts", {blocks, kTokens});
+  screen.bounds = context.input<float>(3, "bounds", {blocks, 3, kTokens});
+  screen.matrix = context.input<float>(4);
+  if (screen.matrix != nullptr) context.input<float>(4, "matrix", {vocabulary_, width});
+  quantize(screen.states, rows, width, kBytes * quads, quantized);
   if (screen.matrix == nullptr) {
     // The rows' steps change no order, but may round two logits to the same.
     std::fill(quantized.steps.begin(), quantized.steps.end(), 1.0f);
@@ -116,7 +118,7 @@ void BestToken::compute(Context& context) const {
 
   int32_t* best = context.output<int32_t>(0, {rows});
   static thread_local std::vector<Candidates> candidates;
-  const int64_t parts = std::min(kMostParts, 1 + blocks * screen.quads * rows / kPart);
+  const int64_t parts = std::min(kMostParts, 1 + blocks * quads * rows / kPart);
   if (candidates.size() < static_cast<size_t>(parts * rows)) candidates.resize(parts * rows);
   Candidates* found = candidates.data();
   context.parallel_for(parts, kPart, [&](int64_t first, int64_t last) {

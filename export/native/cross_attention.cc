@@ -39,13 +39,13 @@ KT_CLONES void attend_rows(const Source& s, int64_t first, int64_t last) {
 
 void CrossAttention::compute(Context& context) const {
   const auto [batch, heads, length, width] = context.shape(1);
-  const int64_t rows = context.shape(0)[0];
+  const int64_t beams = batch ? context.shape(0)[0] / batch : 1, rows = batch * beams;
   Source source{};
-  source.queries = context.input<float>(0);
+  source.queries = context.input<float>(0, "queries", {rows, heads * width});
   source.keys = context.input<float>(1);
-  source.values = context.input<float>(2);
-  source.mask = context.input<int32_t>(3);
-  source.beams = batch ? rows / batch : 1;
+  source.values = context.input<float>(2, "values", {batch, heads, length, width});
+  source.mask = context.input<int32_t>(3, "mask", {batch, length});
+  source.beams = beams;
   source.heads = heads, source.length = length, source.width = width;
   source.output = context.output<float>(0, {rows, heads * width});
   const double each = heads * length * (4 + width * 0.1);

@@ -2,7 +2,7 @@
 //
 //   static constexpr const char* kName;
 //   static constexpr ort::ElementType kInputs[], kOutputs[];
-//   static constexpr size_t kRequiredInputs;     // the inputs behind these may be left out
+//   static constexpr size_t kRequiredInputs;  // those behind them may be left out
 //   explicit Kernel(const Attributes&);
 //   void compute(Context&) const;
 #pragma once
@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 
 #include "abi.h"
 
@@ -77,6 +78,22 @@ class Context {
     return data<T>(value);
   }
 
+  // An input of which each size is known.
+  template <typename T>
+  const T* input(size_t place, const char* name, std::initializer_list<int64_t> sizes) {
+    const Shape found = shape(place);
+    if (!std::equal(sizes.begin(), sizes.end(), found.begin())) {
+      std::string message = std::string(name) + " must have the shape (";
+      for (const int64_t size : sizes) message += std::to_string(size) + ", ";
+      message += "), got (";
+      for (size_t axis = 0; axis < sizes.size(); ++axis) {
+        message += std::to_string(found[axis]) + ", ";
+      }
+      throw std::invalid_argument(message + ")");
+    }
+    return input<T>(place);
+  }
+
   // Calls `work(first, last)` for ranges that together are 0 to `total`, on all of onnxruntime's
   // threads where there is enough to do; `each` is about what one of `total` costs in nanoseconds.
   template <typename Work>
@@ -91,8 +108,8 @@ class Context {
                     context_,
                     [](void* data, size_t part) {
                       const Job& job = *static_cast<Job*>(data);
-                      const int64_t number = static_cast<int64_t>(part);
-                      job.work(job.total * number / job.parts, job.total * (number + 1) / job.parts);
+                      const int64_t place = static_cast<int64_t>(part);
+                      job.work(job.total * place / job.parts, job.total * (place + 1) / job.parts);
                     },
                     static_cast<size_t>(parts), 0, &job));
   }

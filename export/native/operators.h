@@ -5,7 +5,7 @@
 
 namespace keras_transformer {
 
-// packed (rows, 3·heads·width), cached keys and values (rows, heads, capacity, width), step (1), and
+// packed (rows, 3·heads·width), cached keys and values (rows, heads, capacity, width), step (1),
 // which beam's row holds each token (batch, beams, capacity), left out where a sentence has one row
 // → (rows, heads·width) and the caches.
 struct SelfAttention {
@@ -22,7 +22,8 @@ struct SelfAttention {
 // (batch, length) → (batch·beams, heads·width).
 struct CrossAttention {
   static constexpr const char* kName = "CrossAttention";
-  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat,
+                                                 ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
   explicit CrossAttention(const Attributes&) {}
@@ -47,7 +48,8 @@ class AddSinusoid {
 class AddNorm {
  public:
   static constexpr const char* kName = "AddNorm";
-  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat,
+                                                 ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
   explicit AddNorm(const Attributes& attributes) : epsilon_(attributes.get<float>("epsilon")) {}
@@ -57,15 +59,16 @@ class AddNorm {
   float epsilon_;
 };
 
-// states (rows, width), the matrix in bytes (blocks, quads, 8, 4), its bounds (blocks, 4, 8) and
-// itself (vocabulary, width); see `screen.h` → the id of each row's largest logit (rows). Where the
-// matrix is left out, logits are the products of bytes, and `vocabulary` says how many there are.
+// states (rows, width), the matrix in bytes (blocks, quads, 8, 4), its starts (blocks, 8), bounds
+// (blocks, 3, 8) and itself (vocabulary, width); see `screen.h` → the id of each row's largest logit
+// (rows). Where the matrix is left out, logits are the products of bytes.
 class BestToken {
  public:
   static constexpr const char* kName = "BestToken";
-  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt8, ort::kInt32, ort::kFloat,
+                                                 ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kInt32};
-  static constexpr size_t kRequiredInputs = 3;
+  static constexpr size_t kRequiredInputs = 4;
   explicit BestToken(const Attributes& attributes)
       : vocabulary_(attributes.get<int64_t>("vocabulary")) {}
   void compute(Context& context) const;
@@ -74,8 +77,8 @@ class BestToken {
   int64_t vocabulary_;
 };
 
-// logits (batch·beams, vocabulary), the hypotheses' log-probabilities (batch, beams), how many (1) →
-// ids, log-probabilities and beams of the best continuations (batch, count), best first.
+// logits (batch·beams, vocabulary), the hypotheses' log-probabilities (batch, beams), how many (1)
+// → ids, log-probabilities and beams of the best continuations (batch, count), best first.
 struct BestContinuations {
   static constexpr const char* kName = "BestContinuations";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kInt64};

@@ -1,5 +1,5 @@
-// Rows in bytes: what int8 products multiply, with a scale for each row, so that a row's result does
-// not depend on the others.
+// Rows in bytes, which int8 products multiply: with a scale for each row, so that no row's result
+// depends on the others.
 #include "operators.h"
 #include "vectors.h"
 

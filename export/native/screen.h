@@ -1,13 +1,12 @@
-// The token of the largest logit, from a matrix in bytes and a proof: what `BestToken` searches with
-// each set of instructions. A file that includes this gives `multiply_add` within the namespace
-// `KT_INSTRUCTIONS` first.
+// The token of the largest logit, from a matrix in bytes and a proof: what `BestToken` searches by,
+// compiled for several sets of instructions.
 //
 // With x the states of a row, w the weights of a token and x̂ and ŵ both in bytes,
 //
 //   |x·w - x̂·ŵ| = |x·(w - ŵ) + (x - x̂)·ŵ| ≤ ‖x‖ ‖w - ŵ‖ + ‖x - x̂‖ ‖ŵ‖       (Cauchy-Schwarz)
 //
 // so that a token whose upper bound is below another one's lower bound cannot be the best. The few
-// that are left are multiplied in float32. Without w, x̂·ŵ is the logit itself and all bounds are 0.
+// that are left are multiplied in float32. Without w, x̂·ŵ is the logit, and all bounds are 0.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +19,14 @@ constexpr int kTokens = 8, kBytes = 4;
 
 struct Screen {
   int64_t rows, width, quads, vocabulary;
-  int32_t middle;
   const float* states;       // (rows, width)
-  const uint8_t* quantized;  // (rows, 4 · quads): states / step + middle
+  const uint8_t* quantized;  // (rows, 4 · quads): states / step + 128
   const float* steps;        // (rows)
   const float* norms;        // (rows): ‖x‖
   const float* errors;       // (rows): ‖x - x̂‖
   const int8_t* bytes;       // (blocks, quads, 8, 4): the matrix in bytes
-  const float* bounds;       // (blocks, 4, 8): step, Σ bytes, ‖w - ŵ‖ and ‖ŵ‖
+  const int32_t* starts;     // (blocks, 8): -128 · Σ bytes, where sums start
+  const float* bounds;       // (blocks, 3, 8): step, ‖w - ŵ‖ and ‖ŵ‖
   const float* matrix;       // (vocabulary, width), or null
 };
 

@@ -16,7 +16,7 @@
 namespace keras_transformer::KT_INSTRUCTIONS {
 
 // Adds to each token's sum the products of its four bytes with four of a row. Two products fit into
-// 16 bits: 2 · 127 · 127 < 2¹⁵.
+// 16 bits as no two neighbours of the weights sum to more than 128: 255 · 128 < 2¹⁵.
 KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weights) {
   int32_t four;
   std::memcpy(&four, states, sizeof four);
@@ -24,6 +24,8 @@ KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weig
   const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi32(four), bytes);
   return sums + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
+
+KT_INLINE bool any(Ints mask) { return !_mm256_testz_si256((__m256i)mask, (__m256i)mask); }
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "screen_search.h"

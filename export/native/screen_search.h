@@ -1,4 +1,5 @@
-// The search of `screen.h` within the namespace KT_INSTRUCTIONS, which has `multiply_add`.
+// The search of `screen.h` within the namespace KT_INSTRUCTIONS: who includes this defines that name
+// first, and there `multiply_add` and `any`.
 #include <limits>
 
 #include "screen.h"
@@ -6,29 +7,35 @@
 
 namespace keras_transformer::KT_INSTRUCTIONS {
 
-template <int kRows>
-KT_INLINE void products(const Screen& s, const int8_t* block, int64_t row, Ints* sums) {
-  const int64_t stride = kBytes * s.quads;
-  const uint8_t* states = s.quantized + row * stride;
-  for (int r = 0; r < kRows; ++r) sums[r] = Ints{};
-  for (int64_t quad = 0; quad < s.quads; ++quad) {
-    const int8_t* weights = block + quad * kTokens * kBytes;
+// Of the matrix, what all rows are multiplied by before the next: it stays in the second cache.
+constexpr int64_t kNearBytes = 1 << 17;
+
+// The products of kRows rows and kBlocks blocks: enough sums to keep the processor busy, few enough
+// for its registers.
+template <int kRows, int kBlocks>
+KT_INLINE void products(const Screen& s, int64_t block, int64_t row, Ints (&sums)[kRows][kBlocks]) {
+  const int64_t of_row = kBytes * s.quads, of_block = s.quads * kTokens * kBytes;
+  const uint8_t* states = s.quantized + row * of_row;
+  const int8_t* weights = s.bytes + block * of_block;
+  for (int b = 0; b < kBlocks; ++b) {
     for (int r = 0; r < kRows; ++r) {
-      sums[r] = multiply_add(sums[r], states + r * stride + quad * kBytes, weights);
+      std::memcpy(&sums[r][b], s.starts + (block + b) * kTokens, sizeof(Ints));
+    }
+  }
+  for (int64_t quad = 0; quad < s.quads; ++quad) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int b = 0; b < kBlocks; ++b) {
+        sums[r][b] = multiply_add(sums[r][b], states + r * of_row + quad * kBytes,
+                                  weights + b * of_block + quad * kTokens * kBytes);
+      }
     }
   }
 }
 
-KT_INLINE bool any(Ints mask) {
-  Ints none{};
-  return std::memcmp(&mask, &none, sizeof mask) != 0;
-}
-
 KT_INLINE void consider(const Screen& s, int64_t block, int64_t row, Ints sums, Candidates& row_s) {
-  const float* bounds = s.bounds + block * 4 * kTokens;
-  const Floats step = load(bounds), error = load(bounds + 2 * kTokens);
-  const Floats norm = load(bounds + 3 * kTokens);
-  sums -= __builtin_convertvector(load(bounds + kTokens), Ints) * s.middle;
+  const float* bounds = s.bounds + block * 3 * kTokens;
+  const Floats step = load(bounds), error = load(bounds + kTokens);
+  const Floats norm = load(bounds + 2 * kTokens);
   const Floats middle = __builtin_convertvector(sums, Floats) * step * all(s.steps[row]);
   const Floats margin = error * all(s.norms[row]) + norm * all(s.errors[row]);
   const Floats upper = middle + margin;
@@ -39,22 +46,32 @@ KT_INLINE void consider(const Screen& s, int64_t block, int64_t row, Ints sums, 
   store(&row_s.uppers[row_s.uppers.size() - kTokens], upper);
 }
 
+template <int kRows, int kBlocks>
+KT_INLINE void step(const Screen& s, int64_t block, int64_t row, Candidates* rows) {
+  Ints sums[kRows][kBlocks];
+  products(s, block, row, sums);
+  for (int r = 0; r < kRows; ++r) {
+    for (int b = 0; b < kBlocks; ++b) consider(s, block + b, row + r, sums[r][b], rows[row + r]);
+  }
+}
+
 void search(const Screen& s, int64_t first, int64_t last, Candidates* rows) {
   for (int64_t row = 0; row < s.rows; ++row) {
     rows[row].lower = -std::numeric_limits<float>::infinity();
     rows[row].blocks.clear();
     rows[row].uppers.clear();
   }
-  for (int64_t block = first; block < last; ++block) {
-    const int8_t* bytes = s.bytes + block * s.quads * kTokens * kBytes;
+  const int64_t near = std::max<int64_t>(4, kNearBytes / (s.quads * kTokens * kBytes));
+  for (int64_t start = first; start < last; start += near) {
+    const int64_t end = std::min(last, start + near);
     int64_t row = 0;
-    for (Ints sums[4]; row + 4 <= s.rows; row += 4) {
-      products<4>(s, bytes, row, sums);
-      for (int r = 0; r < 4; ++r) consider(s, block, row + r, sums[r], rows[row + r]);
+    for (; row + 4 <= s.rows; row += 4) {
+      for (int64_t block = start; block < end; ++block) step<4, 1>(s, block, row, rows);
     }
-    for (Ints sums[1]; row < s.rows; ++row) {
-      products<1>(s, bytes, row, sums);
-      consider(s, block, row, sums[0], rows[row]);
+    for (; row < s.rows; ++row) {
+      int64_t block = start;
+      for (; block + 4 <= end; block += 4) step<1, 4>(s, block, row, rows);
+      for (; block < end; ++block) step<1, 1>(s, block, row, rows);
     }
   }
 }

@@ -23,6 +23,8 @@ KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weig
   return (Ints)_mm256_dpbusd_epi32((__m256i)sums, _mm256_set1_epi32(four), bytes);
 }
 
+KT_INLINE bool any(Ints mask) { return !_mm256_testz_si256((__m256i)mask, (__m256i)mask); }
+
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "screen_search.h"
 // What templates are made into at the end of the file is for every processor.

@@ -56,15 +56,23 @@ void SelfAttention::compute(Context& context) const {
   const Context::Shape shape = context.shape(1);
   const auto [rows, heads, capacity, width] = shape;
   Step step{};
-  step.packed = context.input<float>(0);
+  step.packed = context.input<float>(0, "packed", {rows, 3 * heads * width});
+  context.input<float>(2, "cached values", {rows, heads, capacity, width});
   step.keys = cache_of(context, 1, 1, shape);
   step.values = cache_of(context, 2, 2, shape);
   step.step = *context.input<int32_t>(3);
   step.beams = context.input<int32_t>(4);
-  step.beam_size = step.beams == nullptr ? 1 : context.shape(4)[1];
+  step.beam_size = 1;
+  if (step.beams != nullptr) {
+    step.beam_size = std::max<int64_t>(1, context.shape(4)[1]);
+    context.input<int32_t>(4, "beams", {rows / step.beam_size, step.beam_size, capacity});
+  }
   step.heads = heads, step.capacity = capacity, step.width = width;
   step.output = context.output<float>(0, {rows, heads * width});
-  if (step.step < 0 || step.step >= capacity) throw std::out_of_range("step is outside the cache");
+  if (step.step < 0 || step.step >= capacity) {
+    throw std::out_of_range("step " + std::to_string(step.step) + " is outside a cache of " +
+                            std::to_string(capacity) + " tokens");
+  }
   const double each = heads * (step.step + 1) * (4 + width * 0.1);
   context.parallel_for(rows, each, [&](int64_t first, int64_t last) {
     attend_rows(step, first, last);

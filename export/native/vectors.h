@@ -17,6 +17,7 @@ namespace keras_transformer {
 
 constexpr int kLanes = 8;
 typedef float Floats __attribute__((vector_size(32)));
+typedef float Halves __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(32)));
 
 KT_INLINE Floats load(const float* from) {
@@ -29,12 +30,10 @@ KT_INLINE void store(float* to, Floats values) { std::memcpy(to, &values, sizeof
 
 KT_INLINE Floats all(float value) { return value - Floats{}; }
 
-typedef float Quarters __attribute__((vector_size(16)));
-
 KT_INLINE float sum(Floats v) {
-  Quarters q = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
-  q += __builtin_shufflevector(q, q, 2, 3, 0, 1);
-  return q[0] + q[1];
+  Halves h = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  h += __builtin_shufflevector(h, h, 2, 3, 0, 1);
+  return h[0] + h[1];
 }
 
 KT_INLINE Floats larger(Floats a, Floats b) { return a > b ? a : b; }

@@ -91,8 +91,8 @@ def export_onnx(
         target_tokenizer: The target tokenizer, where there are two vocabularies.
         target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
             beside them, the fastest, which run where this package is installed and was compiled;
-            "portable" for standard ONNX operators only, for other runtimes. A model that the fused operators
-            cannot hold becomes portable either way, and the manifest says why.
+            "portable" for standard ONNX operators only, for other runtimes. A model that the fused
+            operators cannot hold becomes portable in any case, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantization.py`),
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, or "float16", for GPUs.

@@ -10,9 +10,10 @@ import tensorflow as tf
 from .int8_matrices import quantize_lines
 from .operators import NATIVE, onnx_operator, weight
 
-# As in `export/native/screen.h`: tokens in a block, bytes of each that lie side by side, and what is
-# added to states in bytes.
+# As in `export/native/screen.h`: tokens in a block, and bytes of each that lie side by side.
 _TOKENS, _BYTES = 8, 4
+# As in `export/native/best_token.cc`: what is added to states in bytes.
+_MIDDLE = 128
 
 
 class Screen(NamedTuple):
@@ -20,17 +21,18 @@ class Screen(NamedTuple):
 
     Attributes:
         values: int8 `(blocks, quads, 8, 4)`: eight tokens side by side, four bytes of each.
-        bounds: float32 `(blocks, 4, 8)`: for each token the bytes' step and sum, and the norms
-            ‖w - ŵ‖ and ‖ŵ‖.
+        starts: int32 `(blocks, 8)`: what takes the states' middle out of each token's products.
+        bounds: float32 `(blocks, 3, 8)`: for each token the bytes' step, ‖w - ŵ‖ and ‖ŵ‖.
     """
 
     values: np.ndarray
+    starts: np.ndarray
     bounds: np.ndarray
 
     @classmethod
     def of(cls, matrix: np.ndarray) -> "Screen":
         """Rounds a float32 matrix `(vocabulary, model_dim)`."""
-        values, steps = quantize_lines(matrix, axis=0)
+        values, steps = quantize_lines(matrix, axis=0, summed=True)
         rounded = values * steps[:, None]
         norm = np.linalg.norm(rounded, axis=1)
         # More than float32 rounds the products with it.
@@ -46,9 +48,8 @@ class Screen(NamedTuple):
         error: np.ndarray | float = 0.0,
         norm: np.ndarray | float = 0.0,
     ) -> "Screen":
-        """Packs int8 `(vocabulary, model_dim)`; without bounds its products are the logits."""
-        sums = values.sum(axis=1, dtype=np.float32)
-        bounds = np.stack(np.broadcast_arrays(steps, sums, error, norm), axis=1)
+        """Packs int8 `(vocabulary, model_dim)`, `summed`; without bounds its products are the logits."""
+        bounds = np.stack(np.broadcast_arrays(steps, error, norm), axis=1)
         # The last token fills the last block: its bounds must be some token's.
         more = (0, -len(values) % _TOKENS), (0, 0)
         values, bounds = np.pad(values, more, "edge"), np.pad(bounds, more, "edge")
@@ -56,8 +57,9 @@ class Screen(NamedTuple):
         blocks = values.reshape(-1, _TOKENS, values.shape[1] // _BYTES, _BYTES)
         return cls(
             np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)),
+            -_MIDDLE * blocks.sum(axis=(2, 3), dtype=np.int32),
             np.ascontiguousarray(
-                bounds.reshape(-1, _TOKENS, 4).transpose(0, 2, 1).astype(np.float32)
+                bounds.reshape(-1, _TOKENS, 3).transpose(0, 2, 1).astype(np.float32)
             ),
         )
 
@@ -70,7 +72,7 @@ def screened_best_token(states: tf.Tensor, matrix: np.ndarray) -> tf.Tensor:
         matrix: float32 `(vocabulary, model_dim)`; logits are the products with its rows.
     """
     screen = Screen.of(matrix)
-    inputs = [states, weight(screen.values), weight(screen.bounds), weight(matrix)]
+    inputs = [states, *map(weight, screen), weight(matrix)]
     [best] = onnx_operator(
         "BestToken", inputs, [(tf.int32, (None,))], domain=NATIVE, vocabulary=len(matrix)
     )

@@ -89,6 +89,14 @@ def exported_portable(
 
 
 @pytest.fixture(scope="session")
+def exported_native(
+    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Exported:
+    """As `exported`, with this package's own operators."""
+    return _export(learned_model, tokenizer, tmp_path_factory, "native")
+
+
+@pytest.fixture(scope="session")
 def keras_side(learned_model: Any, tokenizer: Tokenizer) -> Any:
     """The Keras `Translator` of `exported`'s model: it traces a search once for all tests."""
     from keras_transformer.decoding.translator import Translator

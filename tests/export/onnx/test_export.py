@@ -23,7 +23,7 @@ def small_model(make_model: Callable[..., Any]) -> Any:
     return make_model(model_dim=8, feed_forward_dim=8, num_heads=1, num_decoder_layers=1)
 
 
-@pytest.mark.parametrize("target", ["exported", "exported_portable"])
+@pytest.mark.parametrize("target", ["exported", "exported_native", "exported_portable"])
 def test_ids_and_scores_equal_the_keras_translator(
     request: pytest.FixtureRequest, target: str, keras_side: Any, texts: list[str]
 ) -> None:
@@ -39,10 +39,16 @@ def test_ids_and_scores_equal_the_keras_translator(
             np.testing.assert_allclose(*numbers, atol=1e-4)
 
 
-def test_the_manifest_says_what_was_written(exported: Any, exported_portable: Any) -> None:
-    fused, portable = (Manifest.read(one.path) for one in (exported, exported_portable))
-    assert (fused.target, portable.target) == ("onnxruntime", "portable")
-    for manifest, made in ((fused, exported), (portable, exported_portable)):
+def test_the_manifest_says_what_was_written(
+    exported: Any, exported_native: Any, exported_portable: Any
+) -> None:
+    for target, made in (
+        ("onnxruntime", exported),
+        ("native", exported_native),
+        ("portable", exported_portable),
+    ):
+        manifest = Manifest.read(made.path)
+        assert manifest.target == target
         assert (manifest.precision, manifest.opset, manifest.fallback) == ("float32", 18, None)
         assert 0 < manifest.max_difference <= 1e-4
         assert manifest.config == made.model.config.to_dict()
@@ -52,11 +58,15 @@ def test_the_manifest_says_what_was_written(exported: Any, exported_portable: An
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_both_targets_keep_one_contract(exported: Any, exported_portable: Any, graph: str) -> None:
-    fused, portable = (
-        Manifest.read(one.path).graphs[graph] for one in (exported, exported_portable)
+def test_all_targets_keep_one_contract(
+    exported: Any, exported_native: Any, exported_portable: Any, graph: str
+) -> None:
+    fused, *others = (
+        Manifest.read(one.path).graphs[graph]
+        for one in (exported, exported_native, exported_portable)
     )
-    assert (fused.inputs, fused.outputs) == (portable.inputs, portable.outputs)
+    for other in others:
+        assert (fused.inputs, fused.outputs) == (other.inputs, other.outputs)
 
 
 def test_a_tied_embedding_is_stored_once(exported: Any) -> None:

@@ -66,7 +66,7 @@ def test_fused_graphs_hold_onnxruntime_s_attention(
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("target", ["exported", "exported_portable"])
+@pytest.mark.parametrize("target", ["exported", "exported_native", "exported_portable"])
 def test_graphs_declare_what_the_manifest_says(
     request: pytest.FixtureRequest, target: str, graph: str
 ) -> None:

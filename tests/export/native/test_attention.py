@@ -1,0 +1,148 @@
+"""Attention of one token a row agrees with the paper's equation in float64, whatever the widths."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from keras_transformer.export.onnx.fused_layers import MASKED
+
+Run = Callable[..., list[np.ndarray]]
+WIDTHS = st.sampled_from([1, 5, 8, 20, 32, 64, 104])
+
+
+def attend(query: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Equation 1 for a scaled query, float64."""
+    scores = keys.astype(np.float64) @ query.astype(np.float64)
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum() @ values.astype(np.float64)
+
+
+def draw(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+class SelfCase:
+    """Packed projections, caches, a step and a table of beams."""
+
+    def __init__(self, seed: int, batch: int, beams: int, heads: int, width: int, step: int):
+        self.heads, self.width, self.step, self.beams = heads, width, step, beams
+        rows, capacity = batch * beams, step + 1 + seed % 3
+        self.packed = draw(seed, rows, 3 * heads * width)
+        self.caches = [draw(seed + n, rows, heads, capacity, width) for n in (1, 2)]
+        random = np.random.default_rng(seed)
+        self.table = random.integers(0, beams, (batch, beams, capacity)).astype(np.int32)
+
+    def inputs(self, with_table: bool = True) -> list[np.ndarray]:
+        step = np.array([self.step], np.int32)
+        return [self.packed, *self.caches, step, *([self.table] if with_table else [])]
+
+    def expected(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        parts = np.split(self.packed, 3, axis=1)
+        query, *new = (part.reshape(len(part), self.heads, self.width) for part in parts)
+        written = [cache.copy() for cache in self.caches]
+        for cache, values in zip(written, new, strict=True):
+            cache[:, :, self.step] = values
+        found = np.zeros((len(query), self.heads, self.width))
+        for row, head in np.ndindex(*found.shape[:2]):
+            sentence, beam = divmod(row, self.beams)
+            rows = sentence * self.beams + self.table[sentence, beam, : self.step]
+            places = [*zip(rows, range(self.step), strict=True), (row, self.step)]
+            keys, values = (np.stack([c[r, head, t] for r, t in places]) for c in written)
+            found[row, head] = attend(query[row, head], keys, values)
+        return found.reshape(len(query), -1), written
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    batch=st.integers(1, 3),
+    beams=st.integers(1, 4),
+    heads=st.integers(1, 5),
+    width=WIDTHS,
+    step=st.integers(0, 40),
+)
+@example(seed=0, batch=40, beams=4, heads=8, width=64, step=30)  # More than one thread's work.
+def test_self_attention_follows_the_table_of_beams(run: Run, **sizes: int) -> None:
+    case = SelfCase(**sizes)
+    found, *caches = run("SelfAttention", case.inputs(), outputs=3)
+    expected, written = case.expected()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    for ours, theirs in zip(caches, written, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@given(seed=st.integers(0, 2**31), heads=st.integers(1, 4), width=WIDTHS, step=st.integers(0, 20))
+def test_without_a_table_each_row_sees_its_own_tokens(run: Run, **sizes: int) -> None:
+    case = SelfCase(batch=3, beams=1, **sizes)
+    with_table = run("SelfAttention", case.inputs(), outputs=3)
+    without = run("SelfAttention", case.inputs(with_table=False), outputs=3)
+    for one, other in zip(with_table, without, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    batch=st.integers(1, 3),
+    beams=st.integers(1, 4),
+    heads=st.integers(1, 5),
+    width=WIDTHS,
+    length=st.integers(1, 40),
+)
+def test_cross_attention_sees_what_the_mask_keeps(
+    run: Run, seed: int, batch: int, beams: int, heads: int, width: int, length: int
+) -> None:
+    queries = draw(seed, batch * beams, heads * width)
+    keys, values = (draw(seed + n, batch, heads, length, width) for n in (1, 2))
+    mask = np.random.default_rng(seed).integers(0, 2, (batch, length)).astype(np.int32)
+    mask[:, 0] = 1
+    [found] = run("CrossAttention", [queries, keys, values, mask])
+    for row, head in np.ndindex(batch * beams, heads):
+        sentence, there = row // beams, slice(head * width, (head + 1) * width)
+        keep = mask[sentence] == 1
+        expected = attend(
+            queries[row, there], keys[sentence, head, keep], values[sentence, head, keep]
+        )
+        np.testing.assert_allclose(found[row, there], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_masked_scores_are_as_low_as_those_of_onnxruntime_s_operators(run: Run) -> None:
+    queries, keys, values = draw(0, 1, 8), draw(1, 1, 1, 3, 8), draw(2, 1, 1, 3, 8)
+    # Where nothing may be seen both give what the masked scores themselves say: the mean.
+    [found] = run("CrossAttention", [queries, keys, values, np.zeros((1, 3), np.int32)])
+    scores = keys[0, 0] @ queries[0] + np.float32(MASKED)
+    weights = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+    np.testing.assert_allclose(found[0], weights @ values[0, 0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (0, np.zeros((2, 23), np.float32), r"packed must have the shape \(2, 24, \), got \(2, 23"),
+        (2, np.zeros((2, 2, 5, 3), np.float32), r"cached values must have the shape \(2, 2, 5, 4"),
+        (3, np.array([5], np.int32), "step 5 is outside a cache of 5 tokens"),
+        (3, np.array([-1], np.int32), "step -1 is outside"),
+        (4, np.zeros((1, 2, 4), np.int32), r"beams must have the shape \(1, 2, 5, \)"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(
+    run: Run, place: int, value: np.ndarray, message: str
+) -> None:
+    inputs: list[Any] = [
+        np.zeros((2, 24), np.float32),
+        *[np.zeros((2, 2, 5, 4), np.float32)] * 2,
+        np.zeros(1, np.int32),
+        np.zeros((1, 2, 5), np.int32),
+    ]
+    inputs[place] = value
+    with pytest.raises(Exception, match=message):
+        run("SelfAttention", inputs, outputs=3)
+    cross: list[Any] = [
+        np.zeros((2, 8), np.float32),
+        *[np.zeros((1, 2, 5, 4), np.float32)] * 2,
+        np.zeros((1, 4), np.int32),
+    ]
+    with pytest.raises(Exception, match=r"mask must have the shape \(1, 5, \), got \(1, 4, \)"):
+        run("CrossAttention", cross)

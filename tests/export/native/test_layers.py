@@ -1,0 +1,96 @@
+"""The operators between the products agree with Keras's own layers, and int8 rows with what they
+are rounded from."""
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.layers.positions import SinusoidalPositions
+
+Run = Callable[..., list[np.ndarray]]
+WIDTHS = st.integers(1, 80)
+
+
+def draw(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
+def test_add_norm_is_a_sum_and_keras_s_layer_normalization(
+    run: Run, seed: int, rows: int, width: int
+) -> None:
+    x, y, gamma, beta = (
+        draw(seed + n, *shape) for n, shape in enumerate([(rows, width)] * 2 + [(width,)] * 2)
+    )
+    sums, norms = run("AddNorm", [x, y, gamma, beta], outputs=2, epsilon=1e-3)
+    np.testing.assert_array_equal(sums, x + y)
+    layer = keras.layers.LayerNormalization(epsilon=1e-3)
+    layer.build((rows, width))
+    layer.set_weights([gamma, beta])
+    np.testing.assert_allclose(norms, np.asarray(layer(x + y)), rtol=1e-3, atol=1e-4)
+
+
+def test_many_rows_are_the_same_as_each_by_itself(run: Run) -> None:
+    x, y, gamma, beta = draw(0, 3000, 72), draw(1, 3000, 72), draw(2, 72), draw(3, 72)
+    together = run("AddNorm", [x, y, gamma, beta], outputs=2, epsilon=1e-6)
+    for row in (0, 1234, 2999):
+        apart = run("AddNorm", [x[[row]], y[[row]], gamma, beta], outputs=2, epsilon=1e-6)
+        for one, other in zip(together, apart, strict=True):
+            np.testing.assert_array_equal(one[[row]], other)
+
+
+def test_a_smaller_second_summand_is_refused(run: Run) -> None:
+    x, y, of_row = np.zeros((3, 8), np.float32), np.zeros((1, 8), np.float32), draw(0, 8)
+    with pytest.raises(Exception, match=r"y must have the shape \(3, 8, \), got \(1, 8, \)"):
+        run("AddNorm", [x, y, of_row, of_row], outputs=2, epsilon=1e-6)
+
+
+@given(step=st.integers(0, 2000), width=WIDTHS, rows=st.integers(1, 4))
+def test_add_sinusoid_is_the_position_of_the_keras_layer(
+    run: Run, step: int, width: int, rows: int
+) -> None:
+    layer, found = SinusoidalPositions(width), draw(step, rows, width)
+    place = np.array([step], np.int32)
+    [states] = run("AddSinusoid", [found, place, layer.rates()], scale=3.0)
+    expected = 3.0 * found + np.asarray(layer.encode(place))
+    np.testing.assert_allclose(states, expected, rtol=1e-5, atol=2e-6)
+
+
+def test_a_position_is_not_taken_for_another_of_the_same_slot(run: Run) -> None:
+    layer, found = SinusoidalPositions(6), np.zeros((1, 6), np.float32)
+    for step in (3, 3 + 256, 3):
+        place = np.array([step], np.int32)
+        [states] = run("AddSinusoid", [found, place, layer.rates()], scale=1.0)
+        np.testing.assert_allclose(states[0], np.asarray(layer.encode(place))[0], atol=2e-6)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    rows=st.integers(1, 5),
+    width=WIDTHS,
+    spread=st.sampled_from([0.0, 1e-20, 1.0, 1e20]),
+    middle=st.sampled_from([128, 0]),
+)
+def test_rows_in_bytes_are_within_half_a_step(
+    run: Run, seed: int, rows: int, width: int, spread: float, middle: int
+) -> None:
+    values = spread * draw(seed, rows, width).astype(np.float64)
+    values = (values if middle else np.abs(values)).astype(np.float32)
+    found, scales = run("QuantizeRows", [values], outputs=2, middle=middle)
+    assert (scales.shape, found.dtype) == ((rows, 1), np.uint8)
+    largest = np.abs(values).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(scales, largest / (127 if middle else 255), rtol=1e-6)
+    back = (found.astype(np.float64) - middle) * scales
+    assert (np.abs(back - values) <= 0.5001 * scales).all()
+
+
+@given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=st.integers(1, 700))
+def test_the_largest_place_is_numpy_s(run: Run, seed: int, rows: int, width: int) -> None:
+    # Few different values, so that the first of equal ones must be found.
+    values = np.random.default_rng(seed).integers(-5, 1, (rows, width)).astype(np.float32)
+    [places] = run("LargestPlace", [values])
+    np.testing.assert_array_equal(places, values.argmax(axis=1))
