@@ -48,7 +48,7 @@ class Screen(NamedTuple):
         error: np.ndarray | float = 0.0,
         norm: np.ndarray | float = 0.0,
     ) -> "Screen":
-        """Packs int8 `(vocabulary, model_dim)`, `summed`; without bounds its products are the logits."""
+        """Packs int8 `(vocabulary, model_dim)`, `summed`; without bounds they are the matrix."""
         bounds = np.stack(np.broadcast_arrays(steps, error, norm), axis=1)
         # The last token fills the last block: its bounds must be some token's.
         more = (0, -len(values) % _TOKENS), (0, 0)
