@@ -79,7 +79,7 @@ KT_CLONES int32_t decide(const Screen& s, int64_t row, const Candidates* found, 
 }
 
 Search fastest_search() {
-#if defined(__x86_64__)
+#ifdef KT_X86
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
     return vnni::search;
   }

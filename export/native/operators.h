@@ -114,4 +114,14 @@ class QuantizeRows {
   int64_t middle_;
 };
 
+// sums (rows, width), scales (width) and of rows (rows, 1) → sums · scales (rows, width).
+struct ScaleSums {
+  static constexpr const char* kName = "ScaleSums";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt32, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit ScaleSums(const Attributes&) {}
+  void compute(Context& context) const;
+};
+
 }  // namespace keras_transformer

@@ -25,7 +25,7 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
   try {
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, AddNorm, AddSinusoid, BestToken,
-                    BestContinuations, LargestPlace, QuantizeRows>(*api);
+                    BestContinuations, LargestPlace, QuantizeRows, ScaleSums>(*api);
     return api->add_custom_op_domain(options, domain);
   } catch (const std::exception& error) {
     return api->create_status(ort::kFailure, error.what());

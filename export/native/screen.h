@@ -12,6 +12,11 @@
 #include <cstdint>
 #include <vector>
 
+// The sets of instructions are chosen by GCC's own pragmas.
+#if defined(__x86_64__) && !defined(__clang__)
+#define KT_X86
+#endif
+
 namespace keras_transformer {
 
 // Tokens in a block, and bytes of each that lie side by side.
@@ -44,7 +49,7 @@ using Search = void (*)(const Screen&, int64_t first, int64_t last, Candidates* 
 namespace portable {
 void search(const Screen&, int64_t first, int64_t last, Candidates* rows);
 }
-#if defined(__x86_64__)
+#ifdef KT_X86
 namespace avx2 {
 void search(const Screen&, int64_t first, int64_t last, Candidates* rows);
 }

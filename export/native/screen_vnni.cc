@@ -1,5 +1,6 @@
 // The search of `screen.h` with AVX-512's VNNI.
-#if defined(__x86_64__)
+#include "screen.h"
+#ifdef KT_X86
 #include <immintrin.h>
 
 #include <algorithm>

@@ -75,13 +75,18 @@ class Int8Kernels:
         """Quantises each row of the inputs with its own scale."""
         values, scales = self._columns(layer.matrix)
         quantized, row_scales, zero_point = self._quantize_rows(layer)
-        product = self._integer_product(quantized, values, scales, zero_point)
         added = layer.bias or layer.residual
-        scaled = self._add("Mul", [product, row_scales], output="" if added else layer.output)
+        output = "" if added else layer.output
+        if self._native and self._is_wide(scales):
+            sums = self._integer_sums(quantized, values, zero_point)
+            operands = [sums, scales, row_scales]
+            scaled = self._add("ScaleSums", operands, output=output, domain=NATIVE)
+        else:
+            product = self._integer_product(quantized, values, scales, zero_point)
+            scaled = self._add("Mul", [product, row_scales], output=output)
+            self.unscaled[scaled] = product
         if added:
             self._add("Add", [scaled, added], output=layer.output)
-        else:
-            self.unscaled[layer.output] = product
 
     def best_token(self, layer: LinearNode, output: str) -> None:
         """Selects the place of each row's largest output, as `rows` computes them, at once."""
@@ -104,12 +109,19 @@ class Int8Kernels:
 
     def _integer_product(self, inputs: str, kernel: str, scales: str, zero_point: str) -> str:
         """Multiplies uint8 rows by an int8 kernel and each output by its scale."""
-        if self.stored[scales].dims[0] < _WIDE:
+        if not self._is_wide(scales):
             one = self._constant("one", np.float32(1))
             operands = [inputs, kernel, one, scales, zero_point]
             return self._add("MatMulIntegerToFloat", operands, domain=MICROSOFT)
-        sums = self._add("MatMulInteger", [inputs, kernel, *([zero_point] if zero_point else [])])
+        sums = self._integer_sums(inputs, kernel, zero_point)
         return self._add("Mul", [self._add("Cast", [sums], to=onnx.TensorProto.FLOAT), scales])
+
+    def _integer_sums(self, inputs: str, kernel: str, zero_point: str) -> str:
+        operands = [inputs, kernel, *([zero_point] if zero_point else [])]
+        return self._add("MatMulInteger", operands)
+
+    def _is_wide(self, scales: str) -> bool:
+        return self.stored[scales].dims[0] >= _WIDE
 
     def lookup(self, node: onnx.NodeProto) -> None:
         """Looks int8 rows of a table up, each with its own scale."""

@@ -20,6 +20,6 @@ def operators_library() -> Path:
             return path
     raise ImportError(
         'target="native" needs operators that are compiled when keras-transformer is installed, '
-        "and they are not here: install it from source with a C++ compiler (GCC 12 or Clang 16, or "
-        'newer), or export with target="onnxruntime".'
+        "and they are not here: install it from source with GCC 12 or newer, "
+        'or export with target="onnxruntime".'
     )

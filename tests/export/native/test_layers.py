@@ -88,6 +88,14 @@ def test_rows_in_bytes_are_within_half_a_step(
     assert (np.abs(back - values) <= 0.5001 * scales).all()
 
 
+@given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
+def test_sums_are_scaled_by_column_and_by_row(run: Run, seed: int, rows: int, width: int) -> None:
+    sums = np.random.default_rng(seed).integers(-(2**23), 2**23, (rows, width), np.int32)
+    scales, of_rows = draw(seed, width), draw(seed + 1, rows, 1)
+    [found] = run("ScaleSums", [sums, scales, of_rows])
+    np.testing.assert_allclose(found, sums.astype(np.float64) * scales * of_rows, rtol=1e-6)
+
+
 @given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=st.integers(1, 700))
 def test_the_largest_place_is_numpy_s(run: Run, seed: int, rows: int, width: int) -> None:
     # Few different values, so that the first of equal ones must be found.
