@@ -14,35 +14,6 @@ from keras_transformer.export.onnx.native_heads import Screen
 
 Run = Callable[..., list[np.ndarray]]
 WIDTH, VOCABULARY = 42, 701
-KINDS = ("normal", "loud tokens", "alike", "twins", "zeros", "extremes", "few")
-
-
-def matrix_of(kind: str, seed: int = 0) -> np.ndarray:
-    """A vocabulary of one kind: float32 `(vocabulary, width)`."""
-    random = np.random.default_rng(seed)
-    matrix = random.normal(0, 0.1, (VOCABULARY, WIDTH))
-    if kind == "loud tokens":
-        matrix[random.integers(0, VOCABULARY, 9)] *= 100
-    elif kind == "alike":  # No byte tells them apart.
-        matrix = matrix[:1] + 1e-5 * matrix
-    elif kind == "twins":
-        matrix = matrix[random.integers(0, 20, VOCABULARY)]
-    elif kind == "zeros":
-        matrix[:] = 0
-    elif kind == "extremes":  # The largest sums that bytes can give.
-        matrix = np.sign(matrix)
-    elif kind == "few":
-        matrix = matrix[:3]
-    return matrix.astype(np.float32)
-
-
-def states_of(seed: int, rows: int, spread: float, matrix: np.ndarray) -> np.ndarray:
-    """States of which some single out a token, and some have an outlier."""
-    random = np.random.default_rng(seed)
-    states = random.normal(0, spread, (rows, WIDTH))
-    states[::3] += 3 * spread * np.sign(matrix[random.integers(0, len(matrix))])
-    states[1::4, random.integers(0, WIDTH)] *= 20
-    return states.astype(np.float32)
 
 
 def best_token(run: Run, states: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -51,7 +22,6 @@ def best_token(run: Run, states: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return ids
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.integers(1, 9),
@@ -59,10 +29,10 @@ def best_token(run: Run, states: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 )
 @example(seed=0, rows=1, spread=1.0)
 def test_the_token_is_that_of_the_largest_of_all_logits(
-    run: Run, kind: str, seed: int, rows: int, spread: float
+    run: Run, kind: str, vocabularies: Any, seed: int, rows: int, spread: float
 ) -> None:
-    matrix = matrix_of(kind)
-    states = states_of(seed, rows, spread, matrix)
+    matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
+    states = vocabularies.states(seed, rows, spread, matrix)
     ids = best_token(run, states, matrix)
     exact = states.astype(np.float64) @ matrix.T.astype(np.float64)
     rounding = 1e-5 * np.linalg.norm(states, axis=1) * np.linalg.norm(matrix, axis=1).max()
@@ -82,14 +52,13 @@ def test_a_large_matrix_is_searched_by_several_threads(run: Run) -> None:
     np.testing.assert_array_equal(ids, (states @ matrix.T).argmax(axis=1))
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 9))
 def test_without_the_matrix_the_products_of_bytes_decide(
-    run: Run, kind: str, seed: int, rows: int
+    run: Run, kind: str, vocabularies: Any, seed: int, rows: int
 ) -> None:
-    matrix = matrix_of(kind)
+    matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
     values, scales = quantize_lines(matrix, axis=0, summed=True)
-    states = states_of(seed, rows, 1.0, matrix)
+    states = vocabularies.states(seed, rows, 1.0, matrix)
     inputs = [states, *Screen.packed(values, scales)]
     [ids] = run("BestToken", inputs, vocabulary=len(matrix))
     found, _ = run("QuantizeRows", [states], outputs=2, middle=128)

@@ -46,43 +46,12 @@ def session(matrix: np.ndarray, outputs: dict[str, str], trace: Callable[..., An
     return lambda states: opened.run(list(outputs), {"states": states})
 
 
-def matrix_of(kind: str, seed: int = 0) -> np.ndarray:
-    """A vocabulary of one kind: float32 `(vocabulary, width)`."""
-    random = np.random.default_rng(seed)
-    matrix = random.normal(0, 0.1, (VOCABULARY, WIDTH))
-    if kind == "loud tokens":
-        matrix[random.integers(0, VOCABULARY, 9)] *= 100
-    elif kind == "alike":  # No byte tells them apart.
-        matrix = matrix[:1] + 1e-5 * matrix
-    elif kind == "twins":
-        matrix = matrix[random.integers(0, 20, VOCABULARY)]
-    elif kind == "zeros":
-        matrix[:] = 0
-    elif kind == "extremes":  # The largest sums that bytes can give.
-        matrix = np.sign(matrix)
-    elif kind == "few":
-        matrix = matrix[:3]
-    return matrix.astype(np.float32)
-
-
-KINDS = ("normal", "loud tokens", "alike", "twins", "zeros", "extremes", "few")
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def case(request: pytest.FixtureRequest) -> tuple[np.ndarray, Run]:
-    matrix = matrix_of(request.param)
+@pytest.fixture(scope="module")
+def case(kind: str, vocabularies: Any) -> tuple[np.ndarray, Run]:
+    matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
     return matrix, session(
         matrix, {"ids": "int32"}, lambda states: screened_best_token(states, matrix)
     )
-
-
-def states_of(seed: int, rows: int, spread: float, matrix: np.ndarray) -> np.ndarray:
-    """States of which some single out a token, and some have an outlier."""
-    random = np.random.default_rng(seed)
-    states = random.normal(0, spread, (rows, WIDTH))
-    states[::3] += 3 * spread * np.sign(matrix[random.integers(0, len(matrix))])
-    states[1::4, random.integers(0, WIDTH)] *= 20
-    return states.astype(np.float32)
 
 
 @given(
@@ -92,10 +61,10 @@ def states_of(seed: int, rows: int, spread: float, matrix: np.ndarray) -> np.nda
 )
 @example(seed=0, rows=1, spread=1.0)
 def test_the_token_is_that_of_the_largest_of_all_logits(
-    case: tuple[np.ndarray, Run], seed: int, rows: int, spread: float
+    case: tuple[np.ndarray, Run], vocabularies: Any, seed: int, rows: int, spread: float
 ) -> None:
     matrix, run = case
-    states = states_of(seed, rows, spread, matrix)
+    states = vocabularies.states(seed, rows, spread, matrix)
     [ids] = run(states)
     exact = states.astype(np.float64) @ matrix.T.astype(np.float64)
     chosen = exact[np.arange(rows), ids]
@@ -107,9 +76,11 @@ def test_the_token_is_that_of_the_largest_of_all_logits(
 
 
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(2, 9))
-def test_a_batch_equals_its_rows(case: tuple[np.ndarray, Run], seed: int, rows: int) -> None:
+def test_a_batch_equals_its_rows(
+    case: tuple[np.ndarray, Run], vocabularies: Any, seed: int, rows: int
+) -> None:
     matrix, run = case
-    states = states_of(seed, rows, 1.0, matrix)
+    states = vocabularies.states(seed, rows, 1.0, matrix)
     [together] = run(states)
     apart = np.concatenate([run(row[None])[0] for row in states])
     exact = states.astype(np.float64) @ matrix.T.astype(np.float64)
@@ -118,9 +89,9 @@ def test_a_batch_equals_its_rows(case: tuple[np.ndarray, Run], seed: int, rows: 
     np.testing.assert_allclose(logits[0], logits[1], rtol=1e-5, atol=1e-5)
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def candidates(request: pytest.FixtureRequest) -> tuple[np.ndarray, Run]:
-    matrix = matrix_of(request.param)
+@pytest.fixture(scope="module")
+def candidates(kind: str, vocabularies: Any) -> tuple[np.ndarray, Run]:
+    matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
     outputs = {"candidates": "int64", "others": "float32"}
     return matrix, session(matrix, outputs, lambda states: _candidates(states, Screen.of(matrix)))
 
@@ -131,18 +102,18 @@ def candidates(request: pytest.FixtureRequest) -> tuple[np.ndarray, Run]:
     spread=st.sampled_from([1e-3, 1.0, 50.0]),
 )
 def test_no_other_token_has_a_logit_above_the_bound(
-    candidates: tuple[np.ndarray, Run], seed: int, rows: int, spread: float
+    candidates: tuple[np.ndarray, Run], vocabularies: Any, seed: int, rows: int, spread: float
 ) -> None:
     matrix, run = candidates
-    states = states_of(seed, rows, spread, matrix)
+    states = vocabularies.states(seed, rows, spread, matrix)
     ids, others = run(states)
     exact = states.astype(np.float64) @ matrix.T.astype(np.float64)
     np.put_along_axis(exact, ids, -np.inf, axis=1)
     assert (exact.max(axis=1) <= others[:, 0]).all()
 
 
-def test_bytes_do_decide_where_they_can() -> None:
-    matrix = matrix_of("normal")
+def test_bytes_do_decide_where_they_can(vocabularies: Any) -> None:
+    matrix = vocabularies.matrix("normal", VOCABULARY, WIDTH)
     outputs = {"candidates": "int64", "others": "float32"}
     run = session(matrix, outputs, lambda states: _candidates(states, Screen.of(matrix)))
     states = np.random.default_rng(1).normal(0, 1, (300, WIDTH)).astype(np.float32)
@@ -154,9 +125,8 @@ def test_bytes_do_decide_where_they_can() -> None:
     assert (others[:, 0] < 0.6 * known).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_errors_bound_every_quiet_token_s(kind: str) -> None:
-    matrix = matrix_of(kind)
+def test_the_errors_bound_every_quiet_token_s(kind: str, vocabularies: Any) -> None:
+    matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
     screen = Screen.of(matrix)
     assert np.abs(screen.values.astype(int)).max(initial=0) <= 127
     assert largest_sums(screen.values.T.astype(np.float32)).max(initial=0) <= 128
