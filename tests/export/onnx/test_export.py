@@ -176,7 +176,10 @@ def test_an_activation_that_onnx_lacks_is_named(
     ("options", "message"),
     [
         ({"opset": 17}, "opset must be at least 18, got 17"),
-        ({"target": "tensorrt"}, "target must be one of onnxruntime, portable, got 'tensorrt'"),
+        (
+            {"target": "tensorrt"},
+            "target must be one of onnxruntime, native, portable, got 'tensorrt'",
+        ),
         ({"quantize": "int4"}, "quantize must be one of .*int8.* or None, got 'int4'"),
         ({"quantize": "int8", "target": "portable"}, "quantize='int8' needs onnxruntime"),
     ],
