@@ -64,6 +64,10 @@ class Api {
                      Value** value) const {
     return call<91, Status*>(context, place, sizes, count, value);
   }
+  Status* get_constant_input(const KernelInfo* info, size_t place, int* is_constant,
+                             const Value** value) const {
+    return call<249, Status*>(info, place, is_constant, value);
+  }
   void release_status(Status* status) const { call<93, void>(status); }
   void release_tensor_info(TensorInfo* info) const { call<99, void>(info); }
   Status* parallel_for(const KernelContext* context, void (*function)(void*, size_t), size_t total,

@@ -40,18 +40,17 @@ KT_CLONES void add_norm(const float* x, const float* y, const float* gamma, cons
 }  // namespace
 
 void AddNorm::compute(Context& context) const {
-  const Context::Shape shape = context.shape(0);
-  const int64_t rows = shape[0], width = shape[1];
+  const Shape shape = context.shape(0);
+  const int64_t rows = shape[0], width = gamma_.shape[0];
+  check_shape("x", shape, {rows, width});
   const float* x = context.input<float>(0);
   const float* y = context.input<float>(1, "y", {rows, width});
-  const float* gamma = context.input<float>(2, "gamma", {width});
-  const float* beta = context.input<float>(3, "beta", {width});
   float *sums = context.output<float>(0, {rows, width});
   float *norms = context.output<float>(1, {rows, width});
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
     const int64_t start = first * width;
-    add_norm(x + start, y + start, gamma, beta, epsilon_, last - first, width, sums + start,
-             norms + start);
+    add_norm(x + start, y + start, gamma_.data, beta_, epsilon_, last - first, width,
+             sums + start, norms + start);
   });
 }
 

@@ -46,11 +46,11 @@ KT_CLONES void scale_and_add(const float* found, const float* waves, float scale
 }  // namespace
 
 void AddSinusoid::compute(Context& context) const {
-  const Context::Shape shape = context.shape(0);
-  const int64_t rows = shape[0], width = shape[1];
+  const Shape shape = context.shape(0);
+  const int64_t rows = shape[0], width = rates_.shape[0];
+  check_shape("found", shape, {rows, width});
   const float* found = context.input<float>(0);
-  const float* rates = context.input<float>(2, "rates", {width});
-  const float* waves = waves_of(rates, width, *context.input<int32_t>(1));
+  const float* waves = waves_of(rates_.data, width, *context.input<int32_t>(1));
   scale_and_add(found, waves, scale_, rows, width, context.output<float>(0, {rows, width}));
 }
 

@@ -86,7 +86,7 @@ void merge(const Token* tokens, int64_t beams, int64_t held, int64_t count, int3
 }  // namespace
 
 void BestContinuations::compute(Context& context) const {
-  const Context::Shape shape = context.shape(0), beamed = context.shape(1);
+  const Shape shape = context.shape(0), beamed = context.shape(1);
   const int64_t rows = shape[0], vocabulary = shape[1], batch = beamed[0], beams = beamed[1];
   const float *logits = context.input<float>(0), *totals = context.input<float>(1);
   const int64_t asked = *context.input<int64_t>(2);

@@ -90,22 +90,36 @@ Search fastest_search() {
 
 }  // namespace
 
+BestToken::BestToken(const Node& node)
+    : vocabulary_(node.attribute<int64_t>("vocabulary")),
+      bytes_(node.constant<int8_t>(1, "bytes")),
+      starts_(node.constant<int32_t>(2, "starts", {bytes_.shape[0], kTokens})),
+      bounds_(node.constant<float>(3, "bounds", {bytes_.shape[0], 3, kTokens})),
+      matrix_(node.constant<float>(4)) {
+  const int64_t blocks = (vocabulary_ + kTokens - 1) / kTokens;
+  check_shape("bytes", bytes_.shape, {blocks, bytes_.shape[1], kTokens, kBytes});
+}
+
 void BestToken::compute(Context& context) const {
   static const Search search = fastest_search();
-  const Context::Shape states = context.shape(0);
+  const Shape states = context.shape(0);
   const int64_t rows = states[0], width = states[1];
-  const int64_t blocks = (vocabulary_ + kTokens - 1) / kTokens;
-  const int64_t quads = (width + kBytes - 1) / kBytes;
+  const int64_t blocks = bytes_.shape[0], quads = (width + kBytes - 1) / kBytes;
+  check_shape("bytes", bytes_.shape, {blocks, quads, kTokens, kBytes});
   static thread_local Quantized quantized;
   Screen screen{};
   screen.rows = rows, screen.width = width, screen.quads = quads;
   screen.vocabulary = vocabulary_;
   screen.states = context.input<float>(0);
-  screen.bytes = context.input<int8_t>(1, "bytes", {blocks, quads, kTokens, kBytes});
-  screen.starts = context.input<int32_t>(2, "starts", {blocks, kTokens});
-  screen.bounds = context.input<float>(3, "bounds", {blocks, 3, kTokens});
-  screen.matrix = context.input<float>(4);
-  if (screen.matrix != nullptr) context.input<float>(4, "matrix", {vocabulary_, width});
+  screen.bytes = bytes_.data;
+  screen.starts = starts_;
+  screen.bounds = bounds_;
+  screen.matrix = matrix_.data;
+  if (matrix_.data != nullptr) {
+    check_shape("matrix", matrix_.shape, {vocabulary_, width});
+  } else if (context.input<float>(4) != nullptr) {
+    throw std::invalid_argument("matrix must be stored in the graph");
+  }
   quantize(screen.states, rows, width, kBytes * quads, quantized);
   if (screen.matrix == nullptr) {
     // The rows' steps change no order, but may round two logits to the same.

@@ -27,7 +27,7 @@ KT_CLONES int32_t place_of_largest(const float* values, int64_t width) {
 }  // namespace
 
 void LargestPlace::compute(Context& context) const {
-  const Context::Shape shape = context.shape(0);
+  const Shape shape = context.shape(0);
   const int64_t rows = shape[0], width = shape[1];
   const float* values = context.input<float>(0);
   int32_t* places = context.output<int32_t>(0, {rows});

@@ -3,7 +3,7 @@
 //   static constexpr const char* kName;
 //   static constexpr ort::ElementType kInputs[], kOutputs[];
 //   static constexpr size_t kRequiredInputs;  // those behind them may be left out
-//   explicit Kernel(const Attributes&);
+//   explicit Kernel(const Node&);
 //   void compute(Context&) const;
 #pragma once
 
@@ -25,16 +25,84 @@ inline void check(const ort::Api& api, ort::Status* status) {
   throw std::runtime_error("onnxruntime refused a call of a keras_transformer operator");
 }
 
-// A node's attributes.
-class Attributes {
+constexpr size_t kMostAxes = 4;
+using Shape = std::array<int64_t, kMostAxes>;
+
+inline Shape shape_of(const ort::Api& api, const ort::Value* value) {
+  ort::TensorInfo* info = nullptr;
+  check(api, api.get_tensor_info(value, &info));
+  size_t axes = 0;
+  Shape sizes{};
+  ort::Status* status = api.get_dimensions_count(info, &axes);
+  if (status == nullptr) {
+    status = api.get_dimensions(info, sizes.data(), std::min(axes, kMostAxes));
+  }
+  api.release_tensor_info(info);
+  check(api, status);
+  return sizes;
+}
+
+template <typename T>
+T* data_of(const ort::Api& api, const ort::Value* value) {
+  void* data = nullptr;
+  check(api, api.get_tensor_data(const_cast<ort::Value*>(value), &data));
+  return static_cast<T*>(data);
+}
+
+inline void check_shape(const char* name, const Shape& found,
+                        std::initializer_list<int64_t> sizes) {
+  if (std::equal(sizes.begin(), sizes.end(), found.begin())) return;
+  std::string message = std::string(name) + " must have the shape (";
+  for (const int64_t size : sizes) message += std::to_string(size) + ", ";
+  message += "), got (";
+  for (size_t axis = 0; axis < sizes.size(); ++axis) message += std::to_string(found[axis]) + ", ";
+  throw std::invalid_argument(message + ")");
+}
+
+// Weights, read once when the graph is loaded: asking for a shape at every run takes as long as a
+// small operator's work.
+template <typename T>
+struct Constant {
+  const T* data;
+  Shape shape;
+};
+
+// What is known of a node before it runs.
+class Node {
  public:
-  Attributes(const ort::Api& api, const ort::KernelInfo* info) : api_(api), info_(info) {}
+  Node(const ort::Api& api, const ort::KernelInfo* info) : api_(api), info_(info) {}
 
   template <typename T>
-  T get(const char* name) const {
+  T attribute(const char* name) const {
     T value{};
     check(api_, api_.get_attribute(info_, name, &value));
     return value;
+  }
+
+  // An input that is stored in the graph; without data where it is left out.
+  template <typename T>
+  Constant<T> constant(size_t place) const {
+    int is_constant = 0;
+    const ort::Value* value = nullptr;
+    check(api_, api_.get_constant_input(info_, place, &is_constant, &value));
+    if (!is_constant || value == nullptr) return {nullptr, {}};
+    return {data_of<T>(api_, value), shape_of(api_, value)};
+  }
+
+  template <typename T>
+  Constant<T> constant(size_t place, const char* name) const {
+    const Constant<T> found = constant<T>(place);
+    if (found.data == nullptr) {
+      throw std::invalid_argument(std::string(name) + " must be stored in the graph");
+    }
+    return found;
+  }
+
+  template <typename T>
+  const T* constant(size_t place, const char* name, std::initializer_list<int64_t> sizes) const {
+    const Constant<T> found = constant<T>(place, name);
+    check_shape(name, found.shape, sizes);
+    return found.data;
   }
 
  private:
@@ -45,53 +113,30 @@ class Attributes {
 // The inputs and outputs of one run of an operator.
 class Context {
  public:
-  static constexpr size_t kMostAxes = 4;
-  using Shape = std::array<int64_t, kMostAxes>;
-
   Context(const ort::Api& api, ort::KernelContext* context) : api_(api), context_(context) {}
 
   // An input's values; null where it is left out.
   template <typename T>
   const T* input(size_t place) {
     const ort::Value* value = value_of(place);
-    return value == nullptr ? nullptr : data<T>(const_cast<ort::Value*>(value));
-  }
-
-  Shape shape(size_t place) {
-    ort::TensorInfo* info = nullptr;
-    check(api_, api_.get_tensor_info(value_of(place), &info));
-    size_t axes = 0;
-    Shape sizes{};
-    ort::Status* status = api_.get_dimensions_count(info, &axes);
-    if (status == nullptr) {
-      status = api_.get_dimensions(info, sizes.data(), std::min(axes, kMostAxes));
-    }
-    api_.release_tensor_info(info);
-    check(api_, status);
-    return sizes;
-  }
-
-  template <typename T>
-  T* output(size_t place, std::initializer_list<int64_t> sizes) {
-    ort::Value* value = nullptr;
-    check(api_, api_.get_output(context_, place, sizes.begin(), sizes.size(), &value));
-    return data<T>(value);
+    return value == nullptr ? nullptr : data_of<T>(api_, value);
   }
 
   // An input of which each size is known.
   template <typename T>
   const T* input(size_t place, const char* name, std::initializer_list<int64_t> sizes) {
-    const Shape found = shape(place);
-    if (!std::equal(sizes.begin(), sizes.end(), found.begin())) {
-      std::string message = std::string(name) + " must have the shape (";
-      for (const int64_t size : sizes) message += std::to_string(size) + ", ";
-      message += "), got (";
-      for (size_t axis = 0; axis < sizes.size(); ++axis) {
-        message += std::to_string(found[axis]) + ", ";
-      }
-      throw std::invalid_argument(message + ")");
-    }
-    return input<T>(place);
+    const ort::Value* value = value_of(place);
+    check_shape(name, shape_of(api_, value), sizes);
+    return data_of<T>(api_, value);
+  }
+
+  Shape shape(size_t place) { return shape_of(api_, value_of(place)); }
+
+  template <typename T>
+  T* output(size_t place, std::initializer_list<int64_t> sizes) {
+    ort::Value* value = nullptr;
+    check(api_, api_.get_output(context_, place, sizes.begin(), sizes.size(), &value));
+    return data_of<T>(api_, value);
   }
 
   // Calls `work(first, last)` for ranges that together are 0 to `total`, on all of onnxruntime's
@@ -122,13 +167,6 @@ class Context {
     const ort::Value* value = nullptr;
     check(api_, api_.get_input(context_, place, &value));
     return value;
-  }
-
-  template <typename T>
-  T* data(ort::Value* value) {
-    void* data = nullptr;
-    check(api_, api_.get_tensor_data(value, &data));
-    return static_cast<T*>(data);
   }
 
   const ort::Api& api_;
@@ -189,7 +227,7 @@ class Operator {
 
   static ort::Status* create(const ort::CustomOp*, const ort::Api* api, const ort::KernelInfo* info,
                              void** kernel) {
-    return guarded(*api, [&] { *kernel = new Instance{*api, Kernel(Attributes(*api, info))}; });
+    return guarded(*api, [&] { *kernel = new Instance{*api, Kernel(Node(*api, info))}; });
   }
 
   static ort::Status* compute(void* kernel, ort::KernelContext* context) {

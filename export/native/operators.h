@@ -14,7 +14,7 @@ struct SelfAttention {
                                                  ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
-  explicit SelfAttention(const Attributes&) {}
+  explicit SelfAttention(const Node&) {}
   void compute(Context& context) const;
 };
 
@@ -26,7 +26,7 @@ struct CrossAttention {
                                                  ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
-  explicit CrossAttention(const Attributes&) {}
+  explicit CrossAttention(const Node&) {}
   void compute(Context& context) const;
 };
 
@@ -37,10 +37,12 @@ class AddSinusoid {
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 3;
-  explicit AddSinusoid(const Attributes& attributes) : scale_(attributes.get<float>("scale")) {}
+  explicit AddSinusoid(const Node& node)
+      : rates_(node.constant<float>(2, "rates")), scale_(node.attribute<float>("scale")) {}
   void compute(Context& context) const;
 
  private:
+  Constant<float> rates_;
   float scale_;
 };
 
@@ -52,16 +54,21 @@ class AddNorm {
                                                  ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
-  explicit AddNorm(const Attributes& attributes) : epsilon_(attributes.get<float>("epsilon")) {}
+  explicit AddNorm(const Node& node)
+      : gamma_(node.constant<float>(2, "gamma")),
+        beta_(node.constant<float>(3, "beta", {gamma_.shape[0]})),
+        epsilon_(node.attribute<float>("epsilon")) {}
   void compute(Context& context) const;
 
  private:
+  Constant<float> gamma_;
+  const float* beta_;
   float epsilon_;
 };
 
 // states (rows, width), the matrix in bytes (blocks, quads, 8, 4), its starts (blocks, 8), bounds
-// (blocks, 3, 8) and itself (vocabulary, width); see `screen.h` → the id of each row's largest logit
-// (rows). Where the matrix is left out, logits are the products of bytes.
+// (blocks, 3, 8) and itself (vocabulary, width); see `screen.h` → the id of each row's largest
+// logit (rows). Where the matrix is left out, logits are the products of bytes.
 class BestToken {
  public:
   static constexpr const char* kName = "BestToken";
@@ -69,12 +76,15 @@ class BestToken {
                                                  ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kInt32};
   static constexpr size_t kRequiredInputs = 4;
-  explicit BestToken(const Attributes& attributes)
-      : vocabulary_(attributes.get<int64_t>("vocabulary")) {}
+  explicit BestToken(const Node& node);
   void compute(Context& context) const;
 
  private:
   int64_t vocabulary_;
+  Constant<int8_t> bytes_;
+  const int32_t* starts_;
+  const float* bounds_;
+  Constant<float> matrix_;
 };
 
 // logits (batch·beams, vocabulary), the hypotheses' log-probabilities (batch, beams), how many (1)
@@ -84,7 +94,7 @@ struct BestContinuations {
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kInt64};
   static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kFloat, ort::kInt32};
   static constexpr size_t kRequiredInputs = 3;
-  explicit BestContinuations(const Attributes&) {}
+  explicit BestContinuations(const Node&) {}
   void compute(Context& context) const;
 };
 
@@ -94,7 +104,7 @@ struct LargestPlace {
   static constexpr ort::ElementType kInputs[] = {ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kInt32};
   static constexpr size_t kRequiredInputs = 1;
-  explicit LargestPlace(const Attributes&) {}
+  explicit LargestPlace(const Node&) {}
   void compute(Context& context) const;
 };
 
@@ -106,8 +116,7 @@ class QuantizeRows {
   static constexpr ort::ElementType kInputs[] = {ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kUint8, ort::kFloat};
   static constexpr size_t kRequiredInputs = 1;
-  explicit QuantizeRows(const Attributes& attributes)
-      : middle_(attributes.get<int64_t>("middle")) {}
+  explicit QuantizeRows(const Node& node) : middle_(node.attribute<int64_t>("middle")) {}
   void compute(Context& context) const;
 
  private:
@@ -115,13 +124,17 @@ class QuantizeRows {
 };
 
 // sums (rows, width), scales (width) and of rows (rows, 1) → sums · scales (rows, width).
-struct ScaleSums {
+class ScaleSums {
+ public:
   static constexpr const char* kName = "ScaleSums";
   static constexpr ort::ElementType kInputs[] = {ort::kInt32, ort::kFloat, ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 3;
-  explicit ScaleSums(const Attributes&) {}
+  explicit ScaleSums(const Node& node) : scales_(node.constant<float>(1, "scales")) {}
   void compute(Context& context) const;
+
+ private:
+  Constant<float> scales_;
 };
 
 }  // namespace keras_transformer

@@ -22,7 +22,7 @@ KT_CLONES void quantize(const float* values, int64_t rows, int64_t width, float 
 }  // namespace
 
 void QuantizeRows::compute(Context& context) const {
-  const Context::Shape shape = context.shape(0);
+  const Shape shape = context.shape(0);
   const int64_t rows = shape[0], width = shape[1];
   const float* values = context.input<float>(0);
   uint8_t* bytes = context.output<uint8_t>(0, {rows, width});

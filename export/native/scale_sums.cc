@@ -8,8 +8,9 @@ namespace {
 KT_CLONES void scale(const int32_t* sums, const float* scales, const float* of_rows, int64_t rows,
                      int64_t width, float* output) {
   for (int64_t row = 0; row < rows; ++row) {
+    const int64_t start = row * width;
     for (int64_t i = 0; i < width; ++i) {
-      output[row * width + i] = static_cast<float>(sums[row * width + i]) * scales[i] * of_rows[row];
+      output[start + i] = static_cast<float>(sums[start + i]) * scales[i] * of_rows[row];
     }
   }
 }
@@ -17,15 +18,15 @@ KT_CLONES void scale(const int32_t* sums, const float* scales, const float* of_r
 }  // namespace
 
 void ScaleSums::compute(Context& context) const {
-  const Context::Shape shape = context.shape(0);
-  const int64_t rows = shape[0], width = shape[1];
+  const Shape shape = context.shape(0);
+  const int64_t rows = shape[0], width = scales_.shape[0];
+  check_shape("sums", shape, {rows, width});
   const int32_t* sums = context.input<int32_t>(0);
-  const float* scales = context.input<float>(1, "scales", {width});
   const float* of_rows = context.input<float>(2, "row scales", {rows, 1});
   float* output = context.output<float>(0, {rows, width});
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
     const int64_t start = first * width;
-    scale(sums + start, scales, of_rows + first, last - first, width, output + start);
+    scale(sums + start, scales_.data, of_rows + first, last - first, width, output + start);
   });
 }
 

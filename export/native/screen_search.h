@@ -1,4 +1,4 @@
-// The search of `screen.h` within the namespace KT_INSTRUCTIONS: who includes this defines that name
+// The search of `screen.h` in the namespace KT_INSTRUCTIONS: who includes this defines that name
 // first, and there `multiply_add` and `any`.
 #include <limits>
 

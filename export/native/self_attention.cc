@@ -41,7 +41,7 @@ KT_CLONES void attend_rows(const Step& s, int64_t first, int64_t last) {
 }
 
 // Returns an output in which the input's cache is: the same memory where the caller bound it so.
-float* cache_of(Context& context, size_t input, size_t output, const Context::Shape& shape) {
+float* cache_of(Context& context, size_t input, size_t output, const Shape& shape) {
   const float* old = context.input<float>(input);
   float* cache = context.output<float>(output, {shape[0], shape[1], shape[2], shape[3]});
   if (cache != old) {
@@ -53,7 +53,7 @@ float* cache_of(Context& context, size_t input, size_t output, const Context::Sh
 }  // namespace
 
 void SelfAttention::compute(Context& context) const {
-  const Context::Shape shape = context.shape(1);
+  const Shape shape = context.shape(1);
   const auto [rows, heads, capacity, width] = shape;
   Step step{};
   step.packed = context.input<float>(0, "packed", {rows, 3 * heads * width});

@@ -8,6 +8,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper
+from onnx.numpy_helper import from_array
 
 from keras_transformer.export.onnx.operators import NATIVE
 from keras_transformer.export.runtime.operators import operators_library
@@ -15,8 +16,14 @@ from keras_transformer.export.runtime.operators import operators_library
 Run = Callable[..., list[np.ndarray]]
 
 
-def session(name: str, inputs: Sequence[np.ndarray], outputs: int, **attributes: Any) -> Any:
-    """A session of one node; inputs keep their number of axes and their types."""
+def session(
+    name: str,
+    inputs: Sequence[np.ndarray],
+    outputs: int,
+    stored: Sequence[int],
+    **attributes: Any,
+) -> Any:
+    """A session of one node; inputs keep their number of axes and their types, or are stored."""
     names = [f"input_{place}" for place in range(len(inputs))]
     results = [f"output_{place}" for place in range(outputs)]
     node = helper.make_node(name, names, results, domain=NATIVE, **attributes)
@@ -24,10 +31,15 @@ def session(name: str, inputs: Sequence[np.ndarray], outputs: int, **attributes:
         helper.make_tensor_value_info(
             name, helper.np_dtype_to_tensor_dtype(value.dtype), [None] * value.ndim
         )
-        for name, value in zip(names, inputs, strict=True)
+        for place, (name, value) in enumerate(zip(names, inputs, strict=True))
+        if place not in stored
     ]
     graph = helper.make_graph(
-        [node], "one", values, [onnx.ValueInfoProto(name=result) for result in results]
+        [node],
+        "one",
+        values,
+        [onnx.ValueInfoProto(name=result) for result in results],
+        [from_array(inputs[place], names[place]) for place in stored],
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(NATIVE, 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
@@ -40,16 +52,28 @@ def session(name: str, inputs: Sequence[np.ndarray], outputs: int, **attributes:
 
 @pytest.fixture(scope="session")
 def run() -> Run:
-    """`run(operator, inputs, outputs=1, **attributes)` gives the outputs; sessions are kept."""
+    """`run(operator, inputs, outputs=1, stored=(), **attributes)` gives the outputs.
+
+    `stored` are the places of the inputs that the graph holds; sessions without any are kept.
+    """
     sessions: dict[Any, Any] = {}
 
     def call(
-        name: str, inputs: Sequence[np.ndarray], outputs: int = 1, **attributes: Any
+        name: str,
+        inputs: Sequence[np.ndarray],
+        outputs: int = 1,
+        stored: Sequence[int] = (),
+        **attributes: Any,
     ) -> list[np.ndarray]:
         key = (name, tuple((i.dtype, i.ndim) for i in inputs), tuple(sorted(attributes.items())))
-        if key not in sessions:
-            sessions[key] = session(name, inputs, outputs, **attributes)
-        feeds = {f"input_{place}": value for place, value in enumerate(inputs)}
-        return sessions[key].run(None, feeds)
+        opened = sessions.get(key)
+        if stored or opened is None:
+            opened = session(name, inputs, outputs, stored, **attributes)
+        if not stored:
+            sessions[key] = opened
+        feeds = {
+            f"input_{place}": value for place, value in enumerate(inputs) if place not in stored
+        }
+        return opened.run(None, feeds)
 
     return call

@@ -18,7 +18,7 @@ WIDTH, VOCABULARY = 42, 701
 
 def best_token(run: Run, states: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     inputs = [states, *Screen.of(matrix), matrix]
-    [ids] = run("BestToken", inputs, vocabulary=len(matrix))
+    [ids] = run("BestToken", inputs, stored=(1, 2, 3, 4), vocabulary=len(matrix))
     return ids
 
 
@@ -48,7 +48,12 @@ def test_a_large_matrix_is_searched_by_several_threads(run: Run) -> None:
     matrix = random.normal(0, 1, (30_001, 130)).astype(np.float32)
     states = random.normal(0, 1, (9, 130)).astype(np.float32)
     states[0] = 3 * matrix[30_000]
-    [ids] = run("BestToken", [states, *Screen.of(matrix), matrix], vocabulary=len(matrix))
+    [ids] = run(
+        "BestToken",
+        [states, *Screen.of(matrix), matrix],
+        stored=(1, 2, 3, 4),
+        vocabulary=len(matrix),
+    )
     np.testing.assert_array_equal(ids, (states @ matrix.T).argmax(axis=1))
 
 
@@ -60,7 +65,7 @@ def test_without_the_matrix_the_products_of_bytes_decide(
     values, scales = quantize_lines(matrix, axis=0, summed=True)
     states = vocabularies.states(seed, rows, 1.0, matrix)
     inputs = [states, *Screen.packed(values, scales)]
-    [ids] = run("BestToken", inputs, vocabulary=len(matrix))
+    [ids] = run("BestToken", inputs, stored=(1, 2, 3), vocabulary=len(matrix))
     found, _ = run("QuantizeRows", [states], outputs=2, middle=128)
     sums = (found.astype(np.int32) - 128) @ values.T.astype(np.int32)
     logits = sums.astype(np.float32) * scales
@@ -138,3 +143,14 @@ def test_inputs_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(Exception, match=message):
         run("BestContinuations", [np.zeros((2, 9), np.float32), totals, np.array([count])], 3)
+
+
+def test_a_matrix_of_another_size_is_refused(run: Run) -> None:
+    matrix = np.ones((20, 8), np.float32)
+    inputs: list[Any] = [np.ones((1, 12), np.float32), *Screen.of(matrix), matrix]
+    with pytest.raises(Exception, match=r"bytes must have the shape \(3, 3, 8, 4, \)"):
+        run("BestToken", inputs, stored=(1, 2, 3, 4), vocabulary=20)
+    with pytest.raises(Exception, match=r"bytes must have the shape \(4, 2, 8, 4, \)"):
+        run("BestToken", inputs, stored=(1, 2, 3, 4), vocabulary=25)
+    with pytest.raises(Exception, match="bytes must be stored in the graph"):
+        run("BestToken", inputs, vocabulary=20)

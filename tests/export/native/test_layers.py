@@ -26,7 +26,7 @@ def test_add_norm_is_a_sum_and_keras_s_layer_normalization(
     x, y, gamma, beta = (
         draw(seed + n, *shape) for n, shape in enumerate([(rows, width)] * 2 + [(width,)] * 2)
     )
-    sums, norms = run("AddNorm", [x, y, gamma, beta], outputs=2, epsilon=1e-3)
+    sums, norms = run("AddNorm", [x, y, gamma, beta], outputs=2, stored=(2, 3), epsilon=1e-3)
     np.testing.assert_array_equal(sums, x + y)
     layer = keras.layers.LayerNormalization(epsilon=1e-3)
     layer.build((rows, width))
@@ -36,9 +36,11 @@ def test_add_norm_is_a_sum_and_keras_s_layer_normalization(
 
 def test_many_rows_are_the_same_as_each_by_itself(run: Run) -> None:
     x, y, gamma, beta = draw(0, 3000, 72), draw(1, 3000, 72), draw(2, 72), draw(3, 72)
-    together = run("AddNorm", [x, y, gamma, beta], outputs=2, epsilon=1e-6)
+    together = run("AddNorm", [x, y, gamma, beta], outputs=2, stored=(2, 3), epsilon=1e-6)
     for row in (0, 1234, 2999):
-        apart = run("AddNorm", [x[[row]], y[[row]], gamma, beta], outputs=2, epsilon=1e-6)
+        apart = run(
+            "AddNorm", [x[[row]], y[[row]], gamma, beta], outputs=2, stored=(2, 3), epsilon=1e-6
+        )
         for one, other in zip(together, apart, strict=True):
             np.testing.assert_array_equal(one[[row]], other)
 
@@ -46,7 +48,7 @@ def test_many_rows_are_the_same_as_each_by_itself(run: Run) -> None:
 def test_a_smaller_second_summand_is_refused(run: Run) -> None:
     x, y, of_row = np.zeros((3, 8), np.float32), np.zeros((1, 8), np.float32), draw(0, 8)
     with pytest.raises(Exception, match=r"y must have the shape \(3, 8, \), got \(1, 8, \)"):
-        run("AddNorm", [x, y, of_row, of_row], outputs=2, epsilon=1e-6)
+        run("AddNorm", [x, y, of_row, of_row], outputs=2, stored=(2, 3), epsilon=1e-6)
 
 
 @given(step=st.integers(0, 2000), width=WIDTHS, rows=st.integers(1, 4))
@@ -55,7 +57,7 @@ def test_add_sinusoid_is_the_position_of_the_keras_layer(
 ) -> None:
     layer, found = SinusoidalPositions(width), draw(step, rows, width)
     place = np.array([step], np.int32)
-    [states] = run("AddSinusoid", [found, place, layer.rates()], scale=3.0)
+    [states] = run("AddSinusoid", [found, place, layer.rates()], stored=[2], scale=3.0)
     expected = 3.0 * found + np.asarray(layer.encode(place))
     np.testing.assert_allclose(states, expected, rtol=1e-5, atol=2e-6)
 
@@ -64,7 +66,7 @@ def test_a_position_is_not_taken_for_another_of_the_same_slot(run: Run) -> None:
     layer, found = SinusoidalPositions(6), np.zeros((1, 6), np.float32)
     for step in (3, 3 + 256, 3):
         place = np.array([step], np.int32)
-        [states] = run("AddSinusoid", [found, place, layer.rates()], scale=1.0)
+        [states] = run("AddSinusoid", [found, place, layer.rates()], stored=[2], scale=1.0)
         np.testing.assert_allclose(states[0], np.asarray(layer.encode(place))[0], atol=2e-6)
 
 
@@ -92,7 +94,7 @@ def test_rows_in_bytes_are_within_half_a_step(
 def test_sums_are_scaled_by_column_and_by_row(run: Run, seed: int, rows: int, width: int) -> None:
     sums = np.random.default_rng(seed).integers(-(2**23), 2**23, (rows, width), np.int32)
     scales, of_rows = draw(seed, width), draw(seed + 1, rows, 1)
-    [found] = run("ScaleSums", [sums, scales, of_rows])
+    [found] = run("ScaleSums", [sums, scales, of_rows], stored=[1])
     np.testing.assert_allclose(found, sums.astype(np.float64) * scales * of_rows, rtol=1e-6)
 
 
