@@ -49,5 +49,5 @@ lock: $(INSTALLED)
 		--output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info runs exported
+	rm -rf $(VENV) build dist *.egg-info runs exported export/runtime/_operators.*
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
