@@ -37,9 +37,7 @@ KT_CLONES void insert_best(const float* logits, int64_t vocabulary, int64_t coun
     const float* block = logits + id;
     const Floats top = larger(larger(load(block), load(block + kLanes)),
                               larger(load(block + 2 * kLanes), load(block + 3 * kLanes)));
-    const Ints above = top > all(least);
-    const Ints none{};
-    if (std::memcmp(&above, &none, sizeof none) == 0) continue;
+    if (!any(top > all(least))) continue;
     for (int64_t i = id; i < id + 4 * kLanes; ++i) insert(i);
   }
   for (; id < vocabulary; ++id) insert(id);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "operators.h"
+#include "quantize.h"
 #include "screen.h"
-#include "vectors.h"
 
 namespace keras_transformer {
 namespace {
@@ -25,29 +25,26 @@ struct Quantized {
 
 KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
                         Quantized& result) {
-  const float most = kMiddle - 1, half = kMiddle + 0.5f;
   result.bytes.assign(rows * stride, kMiddle);
   result.steps.resize(rows), result.norms.resize(rows), result.errors.resize(rows);
   for (int64_t row = 0; row < rows; ++row) {
     const float* x = states + row * width;
     uint8_t* bytes = result.bytes.data() + row * stride;
-    const float top = largest_size(x, width), step = top / most;
-    const float factor = top > 0 ? most / top : 0.0f;
+    const float step = quantize_row(x, width, kMiddle, bytes);
     Floats norm{}, error{};
     int64_t i = 0;
     for (; i + kLanes <= width; i += kLanes) {
+      Bytes held;
+      std::memcpy(&held, bytes + i, sizeof held);
       const Floats values = load(x + i);
-      const Ints whole = __builtin_convertvector(values * all(factor) + all(half), Ints);
-      for (int lane = 0; lane < kLanes; ++lane) bytes[i + lane] = static_cast<uint8_t>(whole[lane]);
-      const Floats left = values - all(step) * __builtin_convertvector(whole - kMiddle, Floats);
+      const Floats left =
+          values - all(step) * (__builtin_convertvector(held, Floats) - all(kMiddle));
       norm += values * values;
       error += left * left;
     }
     float norms = sum(norm), errors = sum(error);
     for (; i < width; ++i) {
-      const int32_t whole = static_cast<int32_t>(x[i] * factor + half);
-      bytes[i] = static_cast<uint8_t>(whole);
-      const float left = x[i] - step * static_cast<float>(whole - kMiddle);
+      const float left = x[i] - step * static_cast<float>(bytes[i] - kMiddle);
       norms += x[i] * x[i];
       errors += left * left;
     }

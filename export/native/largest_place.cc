@@ -15,8 +15,7 @@ KT_CLONES int32_t place_of_largest(const float* values, int64_t width) {
     const Ints found = (load(values + i) == all(top)) | (load(values + i + kLanes) == all(top)) |
                        (load(values + i + 2 * kLanes) == all(top)) |
                        (load(values + i + 3 * kLanes) == all(top));
-    const Ints none{};
-    if (std::memcmp(&found, &none, sizeof none) != 0) break;
+    if (any(found)) break;
   }
   for (; i < width; ++i) {
     if (values[i] == top) return static_cast<int32_t>(i);

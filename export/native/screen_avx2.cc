@@ -11,6 +11,7 @@
 
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
+#define KT_AVX
 #include "vectors.h"
 
 #define KT_INSTRUCTIONS avx2
@@ -25,8 +26,6 @@ KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weig
   const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi32(four), bytes);
   return sums + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
-
-KT_INLINE bool any(Ints mask) { return !_mm256_testz_si256((__m256i)mask, (__m256i)mask); }
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "screen_search.h"

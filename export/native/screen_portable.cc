@@ -15,10 +15,5 @@ KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weig
   return sums;
 }
 
-KT_INLINE bool any(Ints mask) {
-  const Ints none{};
-  return std::memcmp(&mask, &none, sizeof mask) != 0;
-}
-
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "screen_search.h"

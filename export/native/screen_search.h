@@ -1,5 +1,5 @@
 // The search of `screen.h` in the namespace KT_INSTRUCTIONS: who includes this defines that name
-// first, and there `multiply_add` and `any`.
+// first, and `multiply_add` there.
 #include <limits>
 
 #include "screen.h"

@@ -11,6 +11,7 @@
 
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512vl,avx512vnni")
+#define KT_AVX
 #include "vectors.h"
 
 #define KT_INSTRUCTIONS vnni
@@ -23,8 +24,6 @@ KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weig
   const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
   return (Ints)_mm256_dpbusd_epi32((__m256i)sums, _mm256_set1_epi32(four), bytes);
 }
-
-KT_INLINE bool any(Ints mask) { return !_mm256_testz_si256((__m256i)mask, (__m256i)mask); }
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "screen_search.h"

@@ -19,6 +19,7 @@ constexpr int kLanes = 8;
 typedef float Floats __attribute__((vector_size(32)));
 typedef float Halves __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(32)));
+typedef uint8_t Bytes __attribute__((vector_size(8)));
 
 KT_INLINE Floats load(const float* from) {
   Floats values;
@@ -34,6 +35,16 @@ KT_INLINE float sum(Floats v) {
   Halves h = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
   h += __builtin_shufflevector(h, h, 2, 3, 0, 1);
   return h[0] + h[1];
+}
+
+// Whether a comparison holds in any lane.
+KT_INLINE bool any(Ints mask) {
+#ifdef KT_AVX  // Defined by files that choose such instructions: GCC does not tell in C++.
+  return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
+#else
+  const Ints none{};
+  return std::memcmp(&mask, &none, sizeof mask) != 0;
+#endif
 }
 
 KT_INLINE Floats larger(Floats a, Floats b) { return a > b ? a : b; }

@@ -98,14 +98,9 @@ class Int8Kernels:
             self._store(f"{name}/screen_{field}", array)
             for field, array in screen._asdict().items()
         ]
-        node = onnx.helper.make_node(
-            "BestToken",
-            [layer.inputs, *packed],
-            [output],
-            domain=NATIVE,
-            vocabulary=lines.shape[0 if transposed else 1],
-        )
-        self.nodes.append(node)
+        vocabulary = lines.shape[0 if transposed else 1]
+        inputs = [layer.inputs, *packed]
+        self._add("BestToken", inputs, output=output, domain=NATIVE, vocabulary=vocabulary)
 
     def _integer_product(self, inputs: str, kernel: str, scales: str, zero_point: str) -> str:
         """Multiplies uint8 rows by an int8 kernel and each output by its scale."""
