@@ -20,7 +20,7 @@ struct SessionOptions;
 constexpr uint32_t kVersion = 17;
 
 enum ElementType { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7 };
-enum Presence { kRequired = 0, kOptional = 1 };
+enum Presence { kRequired = 0, kOptional = 1, kMany = 2 };
 constexpr int kDefaultMemory = 0;
 constexpr int kFailure = 1;
 

@@ -1,6 +1,7 @@
-// A residual sum and the layer normalisation that reads it: x + y, and LayerNorm(x + y).
+// A residual sum and the layer normalisation that reads it.
 #include <cmath>
 
+#include "norm.h"
 #include "operators.h"
 #include "vectors.h"
 
@@ -39,9 +40,13 @@ KT_CLONES void add_norm(const float* x, const float* y, const float* gamma, cons
 
 }  // namespace
 
+void Norm::run(const float* x, const float* y, int64_t rows, float* sums, float* norms) const {
+  add_norm(x, y, gamma_.data, beta_, epsilon_, rows, width(), sums, norms);
+}
+
 void AddNorm::compute(Context& context) const {
   const Shape shape = context.shape(0);
-  const int64_t rows = shape[0], width = gamma_.shape[0];
+  const int64_t rows = shape[0], width = norm_.width();
   check_shape("x", shape, {rows, width});
   const float* x = context.input<float>(0);
   const float* y = context.input<float>(1, "y", {rows, width});
@@ -49,8 +54,7 @@ void AddNorm::compute(Context& context) const {
   float *norms = context.output<float>(1, {rows, width});
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
     const int64_t start = first * width;
-    add_norm(x + start, y + start, gamma_.data, beta_, epsilon_, last - first, width,
-             sums + start, norms + start);
+    norm_.run(x + start, y + start, last - first, sums + start, norms + start);
   });
 }
 

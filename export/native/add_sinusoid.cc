@@ -1,4 +1,4 @@
-// The decoder's input: scaled embeddings plus the sinusoidal vector of their position, section 3.5.
+// The input of encoder and decoder: scaled embeddings plus sinusoids of their positions, section 3.5.
 #include <cmath>
 #include <vector>
 
@@ -34,13 +34,9 @@ const float* waves_of(const float* rates, int64_t width, int32_t step) {
   return position.waves.data();
 }
 
-KT_CLONES void scale_and_add(const float* found, const float* waves, float scale, int64_t rows,
-                             int64_t width, float* output) {
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t i = 0; i < width; ++i) {
-      output[row * width + i] = found[row * width + i] * scale + waves[i];
-    }
-  }
+KT_CLONES void scale_and_add(const float* found, const float* waves, float scale, int64_t width,
+                             float* output) {
+  for (int64_t i = 0; i < width; ++i) output[i] = found[i] * scale + waves[i];
 }
 
 }  // namespace
@@ -50,8 +46,14 @@ void AddSinusoid::compute(Context& context) const {
   const int64_t rows = shape[0], width = rates_.shape[0];
   check_shape("found", shape, {rows, width});
   const float* found = context.input<float>(0);
-  const float* waves = waves_of(rates_.data, width, *context.input<int32_t>(1));
-  scale_and_add(found, waves, scale_, rows, width, context.output<float>(0, {rows, width}));
+  const int32_t* positions = context.input<int32_t>(1);
+  const bool all_one = context.shape(1)[0] == 1;
+  if (!all_one) context.input<int32_t>(1, "positions", {rows});
+  float* output = context.output<float>(0, {rows, width});
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* waves = waves_of(rates_.data, width, positions[all_one ? 0 : row]);
+    scale_and_add(found + row * width, waves, scale_, width, output + row * width);
+  }
 }
 
 }  // namespace keras_transformer

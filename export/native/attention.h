@@ -8,6 +8,9 @@
 
 namespace keras_transformer {
 
+// What is added to the scores of padding: far below any score, far above float32's limit.
+constexpr float kMasked = -1e9f;
+
 // Room for the scores of a query, one for each thread.
 inline float* room_for_scores(int64_t count) {
   static thread_local std::vector<float> room;
@@ -17,12 +20,13 @@ inline float* room_for_scores(int64_t count) {
 
 // Turns scores into weights that sum to 1; `scores` has room for a whole number of lanes.
 KT_INLINE void softmax(float* scores, int64_t count) {
-  float top = scores[0];
-  for (int64_t t = 1; t < count; ++t) top = scores[t] > top ? scores[t] : top;
   for (int64_t t = count; t % kLanes; ++t) scores[t] = -1e30f;
+  Floats tops = load(scores);
+  for (int64_t t = kLanes; t < count; t += kLanes) tops = larger(tops, load(scores + t));
+  const Floats top = all(largest(tops));
   Floats total{};
   for (int64_t t = 0; t < count; t += kLanes) {
-    const Floats weights = exp_of_negative(load(scores + t) - all(top));
+    const Floats weights = exp_of_negative(load(scores + t) - top);
     store(scores + t, weights);
     total += weights;
   }
@@ -37,7 +41,7 @@ KT_INLINE void mix(const float* weights, const Value& value, int64_t count, floa
   for (int64_t t = 0; t < count; ++t) {
     const float* row = value(t);
     for (int part = 0; part < kParts; ++part) {
-      total[part] += all(weights[t]) * load(row + part * kLanes);
+      total[part] += weights[t] * load(row + part * kLanes);
     }
   }
   for (int part = 0; part < kParts; ++part) store(output + part * kLanes, total[part]);
@@ -55,11 +59,11 @@ KT_INLINE void attend(const float* query, const Key& key, const Value& value, co
   for (; done + 8 * kLanes <= width; done += 8 * kLanes) mix<8>(scores, from, count, output + done);
   for (; done + 4 * kLanes <= width; done += 4 * kLanes) mix<4>(scores, from, count, output + done);
   for (; done + kLanes <= width; done += kLanes) mix<1>(scores, from, count, output + done);
-  for (; done < width; ++done) {
-    float total = 0;
-    for (int64_t t = 0; t < count; ++t) total += scores[t] * value(t)[done];
-    output[done] = total;
-  }
+  if (done == width) return;
+  // Not number by number: the compiler would sum in an order that depends on the count.
+  Floats total{};
+  for (int64_t t = 0; t < count; ++t) total += scores[t] * load_some(from(t), width - done);
+  store_some(output + done, total, width - done);
 }
 
 }  // namespace keras_transformer

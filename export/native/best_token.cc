@@ -75,16 +75,6 @@ KT_CLONES int32_t decide(const Screen& s, int64_t row, const Candidates* found, 
   return static_cast<int32_t>(best);
 }
 
-Search fastest_search() {
-#ifdef KT_X86
-  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
-    return vnni::search;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::search;
-#endif
-  return portable::search;
-}
-
 }  // namespace
 
 BestToken::BestToken(const Node& node)
@@ -98,7 +88,7 @@ BestToken::BestToken(const Node& node)
 }
 
 void BestToken::compute(Context& context) const {
-  static const Search search = fastest_search();
+  static const Search search = KT_FASTEST(search);
   const Shape states = context.shape(0);
   const int64_t rows = states[0], width = states[1];
   const int64_t blocks = bytes_.shape[0], quads = (width + kBytes - 1) / kBytes;

@@ -173,6 +173,10 @@ class Context {
   ort::KernelContext* context_;
 };
 
+// Whether what `kOutputs` has once stands for any number of outputs.
+template <typename Kernel>
+inline constexpr bool kManyOutputs = false;
+
 template <typename Kernel>
 class Operator {
  public:
@@ -191,7 +195,9 @@ class Operator {
         [](const ort::CustomOp*, size_t place) {
           return place < Kernel::kRequiredInputs ? ort::kRequired : ort::kOptional;
         },
-        [](const ort::CustomOp*, size_t) { return ort::kRequired; },
+        [](const ort::CustomOp*, size_t) {
+          return kManyOutputs<Kernel> ? ort::kMany : ort::kRequired;
+        },
         [](const ort::CustomOp*, size_t) { return ort::kDefaultMemory; },
         [](const ort::CustomOp*) { return 1; },
         [](const ort::CustomOp*) { return 1; },

@@ -1,7 +1,10 @@
 // The operators of the domain keras_transformer: what each takes and gives. Values are row-major.
 #pragma once
 
+#include "bytes_layer.h"
+#include "norm.h"
 #include "operator.h"
+#include "sub_layer.h"
 
 namespace keras_transformer {
 
@@ -30,7 +33,56 @@ struct CrossAttention {
   void compute(Context& context) const;
 };
 
-// found (rows, width), step (1), each feature's rate (width) → scale · found + PE(step).
+// packed (batch·length, 3·heads·width), mask (batch, length) → (batch·length, heads·width).
+class SequenceAttention {
+ public:
+  static constexpr const char* kName = "SequenceAttention";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit SequenceAttention(const Node& node) : heads_(node.attribute<int64_t>("heads")) {}
+  void compute(Context& context) const;
+
+ private:
+  int64_t heads_;
+};
+
+// projected (batch·length, parts·heads·width), mask (batch, length) → of each part (batch, heads,
+// length, width).
+class SplitHeads {
+ public:
+  static constexpr const char* kName = "SplitHeads";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit SplitHeads(const Node& node)
+      : parts_(node.attribute<int64_t>("parts")), heads_(node.attribute<int64_t>("heads")) {}
+  void compute(Context& context) const;
+
+ private:
+  int64_t parts_, heads_;
+};
+template <>
+inline constexpr bool kManyOutputs<SplitHeads> = true;
+
+// ids (batch, length) → mask (batch, length), 1 where there is no padding, and each token's position
+// (batch·length).
+class TokenPositions {
+ public:
+  static constexpr const char* kName = "TokenPositions";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kInt32};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit TokenPositions(const Node& node)
+      : pad_(static_cast<int32_t>(node.attribute<int64_t>("pad"))) {}
+  void compute(Context& context) const;
+
+ private:
+  int32_t pad_;
+};
+
+// found (rows, width), the position of each or of all (rows or 1), each feature's rate (width) →
+// scale · found + PE(position).
 class AddSinusoid {
  public:
   static constexpr const char* kName = "AddSinusoid";
@@ -54,16 +106,11 @@ class AddNorm {
                                                  ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
-  explicit AddNorm(const Node& node)
-      : gamma_(node.constant<float>(2, "gamma")),
-        beta_(node.constant<float>(3, "beta", {gamma_.shape[0]})),
-        epsilon_(node.attribute<float>("epsilon")) {}
+  explicit AddNorm(const Node& node) : norm_(node, 2) {}
   void compute(Context& context) const;
 
  private:
-  Constant<float> gamma_;
-  const float* beta_;
-  float epsilon_;
+  Norm norm_;
 };
 
 // states (rows, width), the matrix in bytes (blocks, quads, 8, 4), its starts (blocks, 8), bounds
@@ -106,6 +153,77 @@ struct LargestPlace {
   static constexpr size_t kRequiredInputs = 1;
   explicit LargestPlace(const Node&) {}
   void compute(Context& context) const;
+};
+
+// values (rows, width), weights in bytes (blocks, pairs, 8, 2) and what ends each output's sum
+// (blocks, 2, 8); see `linear.h` → values · weights + bias (rows, outputs), through ReLU if asked.
+class BytesLinear {
+ public:
+  static constexpr const char* kName = "BytesLinear";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt8, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit BytesLinear(const Node& node)
+      : layer_(node, 1),
+        units_(node.attribute<int64_t>("units")),
+        floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {}
+  void compute(Context& context) const;
+
+ private:
+  BytesLayer layer_;
+  int64_t units_;
+  float floor_;
+};
+
+// x and residual (rows, width), two linear layers as those of `BytesLinear`, gamma and beta (width),
+// then caches, step and beams as in `SelfAttention` → residual + the sub-layer's output, LayerNorm of
+// that, and the caches.
+class SelfAttentionSubLayer {
+ public:
+  static constexpr const char* kName = "SelfAttentionSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 11;
+  explicit SelfAttentionSubLayer(const Node& node) : layer_(node) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+};
+
+// The same with keys, values and mask as in `CrossAttention` → sums and norms.
+class CrossAttentionSubLayer {
+ public:
+  static constexpr const char* kName = "CrossAttentionSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 11;
+  explicit CrossAttentionSubLayer(const Node& node) : layer_(node) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+};
+
+// The same with nothing but ReLU between the linear layers → sums and norms.
+class FeedForwardSubLayer {
+ public:
+  static constexpr const char* kName = "FeedForwardSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 8;
+  explicit FeedForwardSubLayer(const Node& node) : layer_(node), units_(node.attribute<int64_t>("units")) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+  int64_t units_;
 };
 
 // values (rows, width) → bytes (rows, width) and scales (rows, 1): value = (byte - middle) · scale;

@@ -1,18 +1,32 @@
-// A row in bytes: what `QuantizeRows` gives and `BestToken` multiplies, the same to the last bit.
+// Rows rounded to integers: as bytes they are what `QuantizeRows` gives and `BestToken` multiplies,
+// as words what `BytesLinear` does, the same to the last bit.
 #pragma once
 
 #include "vectors.h"
 
 namespace keras_transformer {
 
+// What takes a row's largest absolute value to `most`; next to nothing counts as zero.
+KT_INLINE float rounding_factor(float top, float most) { return top > 1e-30f ? most / top : 0.0f; }
+
 // Rounds value / step + middle, where the middle is 128, or 0 for values of which none is negative;
 // returns the step.
 KT_INLINE float quantize_row(const float* values, int64_t width, float middle, uint8_t* bytes) {
   const float most = middle > 0 ? 127.0f : 255.0f;
-  const float top = largest_size(values, width);
-  const float factor = top > 0 ? most / top : 0.0f;
+  const float top = largest_size(values, width), factor = rounding_factor(top, most);
   for (int64_t i = 0; i < width; ++i) {
     bytes[i] = static_cast<uint8_t>(static_cast<int32_t>(values[i] * factor + (middle + 0.5f)));
+  }
+  return top / most;
+}
+
+// Rounds value / step to at most `most`; returns the step.
+KT_INLINE float quantize_row(const float* values, int64_t width, float most, int16_t* words) {
+  constexpr int32_t kMiddle = 1 << 15;
+  const float top = largest_size(values, width), factor = rounding_factor(top, most);
+  for (int64_t i = 0; i < width; ++i) {
+    const int32_t shifted = static_cast<int32_t>(values[i] * factor + (kMiddle + 0.5f));
+    words[i] = static_cast<int16_t>(shifted - kMiddle);
   }
   return top / most;
 }

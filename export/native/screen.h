@@ -12,10 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-// The sets of instructions are chosen by GCC's own pragmas.
-#if defined(__x86_64__) && !defined(__clang__)
-#define KT_X86
-#endif
+#include "instructions.h"
 
 namespace keras_transformer {
 

@@ -7,19 +7,22 @@ namespace keras_transformer {
 namespace {
 
 struct Step {
-  const float* packed;  // (rows, 3 · heads · width): query, key and value of the new tokens
-  float* keys;          // (rows, heads, capacity, width)
+  float* keys;  // (rows, heads, capacity, width)
   float* values;
   const int32_t* beams;  // (rows, capacity): which beam's row holds each token; or null
-  int64_t beam_size, heads, capacity, width, step;
-  float* output;  // (rows, heads · width)
+  int64_t rows, beam_size, heads, capacity, width, step;
+
+  int64_t model_width() const { return heads * width; }
+  double cost() const { return heads * (step + 1) * (4 + width * 0.1); }
 };
 
-KT_CLONES void attend_rows(const Step& s, int64_t first, int64_t last) {
+// packed (count, 3 · heads · width): query, key and value of the new tokens of some rows → output
+// (count, heads · width).
+KT_CLONES void attend_rows(const Step& s, int64_t first, int64_t count, const float* packed,
+                           float* output) {
   const int64_t model = s.heads * s.width, of_head = s.capacity * s.width;
   const int64_t of_row = s.heads * of_head;
-  for (int64_t row = first; row < last; ++row) {
-    const float* packed = s.packed + row * 3 * model;
+  for (int64_t row = first; row < first + count; ++row, packed += 3 * model, output += model) {
     const int32_t* beams = s.beams == nullptr ? nullptr : s.beams + row * s.capacity;
     const int64_t sentence = row - row % s.beam_size;
     for (int64_t head = 0; head < s.heads; ++head) {
@@ -34,8 +37,7 @@ KT_CLONES void attend_rows(const Step& s, int64_t first, int64_t last) {
       attend(
           packed + there, [&](int64_t t) KT_INLINE_LAMBDA { return s.keys + place(t); },
           [&](int64_t t) KT_INLINE_LAMBDA { return s.values + place(t); },
-          [](int64_t) KT_INLINE_LAMBDA { return 0.0f; }, s.step + 1, s.width,
-          s.output + row * model + there);
+          [](int64_t) KT_INLINE_LAMBDA { return 0.0f; }, s.step + 1, s.width, output + there);
     }
   }
 }
@@ -50,33 +52,51 @@ float* cache_of(Context& context, size_t input, size_t output, const Shape& shap
   return cache;
 }
 
+// Reads caches, step and beams, which follow each other, and makes the caches' outputs.
+Step read_step(Context& context, size_t place, size_t output) {
+  const Shape shape = context.shape(place);
+  Step step{};
+  step.rows = shape[0], step.heads = shape[1], step.capacity = shape[2], step.width = shape[3];
+  context.input<float>(place + 1, "cached values", {shape[0], shape[1], shape[2], shape[3]});
+  step.keys = cache_of(context, place, output, shape);
+  step.values = cache_of(context, place + 1, output + 1, shape);
+  step.step = *context.input<int32_t>(place + 2);
+  step.beams = context.input<int32_t>(place + 3);
+  step.beam_size = 1;
+  if (step.beams != nullptr) {
+    const int64_t size = std::max<int64_t>(1, context.shape(place + 3)[1]);
+    context.input<int32_t>(place + 3, "beams", {step.rows / size, size, step.capacity});
+    step.beam_size = size;
+  }
+  if (step.step < 0 || step.step >= step.capacity) {
+    throw std::out_of_range("step " + std::to_string(step.step) + " is outside a cache of " +
+                            std::to_string(step.capacity) + " tokens");
+  }
+  return step;
+}
+
 }  // namespace
 
 void SelfAttention::compute(Context& context) const {
-  const Shape shape = context.shape(1);
-  const auto [rows, heads, capacity, width] = shape;
-  Step step{};
-  step.packed = context.input<float>(0, "packed", {rows, 3 * heads * width});
-  context.input<float>(2, "cached values", {rows, heads, capacity, width});
-  step.keys = cache_of(context, 1, 1, shape);
-  step.values = cache_of(context, 2, 2, shape);
-  step.step = *context.input<int32_t>(3);
-  step.beams = context.input<int32_t>(4);
-  step.beam_size = 1;
-  if (step.beams != nullptr) {
-    step.beam_size = std::max<int64_t>(1, context.shape(4)[1]);
-    context.input<int32_t>(4, "beams", {rows / step.beam_size, step.beam_size, capacity});
-  }
-  step.heads = heads, step.capacity = capacity, step.width = width;
-  step.output = context.output<float>(0, {rows, heads * width});
-  if (step.step < 0 || step.step >= capacity) {
-    throw std::out_of_range("step " + std::to_string(step.step) + " is outside a cache of " +
-                            std::to_string(capacity) + " tokens");
-  }
-  const double each = heads * (step.step + 1) * (4 + width * 0.1);
-  context.parallel_for(rows, each, [&](int64_t first, int64_t last) {
-    attend_rows(step, first, last);
+  const Step step = read_step(context, 1, 1);
+  const int64_t model = step.model_width();
+  const float* packed = context.input<float>(0, "packed", {step.rows, 3 * model});
+  float* output = context.output<float>(0, {step.rows, model});
+  context.parallel_for(step.rows, step.cost(), [&](int64_t first, int64_t last) {
+    attend_rows(step, first, last - first, packed + first * 3 * model, output + first * model);
   });
+}
+
+void SelfAttentionSubLayer::compute(Context& context) const {
+  const Step step = read_step(context, SubLayer::kOwnInputs, 2);
+  const int64_t model = step.model_width();
+  const auto attend = [&](int64_t row, int64_t count, const float* packed) {
+    static thread_local std::vector<float> attended;
+    SubLayer::reserve(attended, count * model);
+    attend_rows(step, row, count, packed, attended.data());
+    return attended.data();
+  };
+  layer_.run(context, step.rows, 3 * model, kLinear, model, step.cost(), attend);
 }
 
 }  // namespace keras_transformer

@@ -20,6 +20,7 @@ typedef float Floats __attribute__((vector_size(32)));
 typedef float Halves __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(32)));
 typedef uint8_t Bytes __attribute__((vector_size(8)));
+typedef int16_t Words __attribute__((vector_size(32)));
 
 KT_INLINE Floats load(const float* from) {
   Floats values;
@@ -29,6 +30,18 @@ KT_INLINE Floats load(const float* from) {
 
 KT_INLINE void store(float* to, Floats values) { std::memcpy(to, &values, sizeof values); }
 
+// The first `count` of eight; the others are 0, or are not stored.
+KT_INLINE Floats load_some(const float* from, int64_t count) {
+  Floats values{};
+  std::memcpy(&values, from, count * sizeof(float));
+  return values;
+}
+
+KT_INLINE void store_some(float* to, Floats values, int64_t count) {
+  std::memcpy(to, &values, count * sizeof(float));
+}
+
+// Not for loops: multiplying by the number itself is faster than by this, which GCC builds of parts.
 KT_INLINE Floats all(float value) { return value - Floats{}; }
 
 KT_INLINE float sum(Floats v) {

@@ -37,6 +37,7 @@ __all__ = [
     "align",
     "best_continuations",
     "best_token",
+    "cross_projection",
     "decode_step",
     "encode",
     "feed_forward",
@@ -107,17 +108,21 @@ def feed_forward(block: Any) -> SubLayer:
 
 def _project_for_decoder(states: tf.Tensor, shape: tf.Tensor, blocks: Any) -> list[KeysValues]:
     """Projects encoder states for all blocks at once: `(batch, heads, source_length, width)`."""
-    attentions = [block.cross_attention for block in blocks]
-    first, *others = (
-        Linear.of(linear)
-        for attention in attentions
-        for linear in (attention.key_linear, attention.value_linear)
-    )
-    heads, width = attentions[0].num_heads, attentions[0].key_dim
-    projected = apply_linear(states, first.beside(*others))
-    projected = tf.reshape(projected, (shape[0], shape[1], 2 * len(attentions), heads, width))
+    heads, width = blocks[0].cross_attention.num_heads, blocks[0].cross_attention.key_dim
+    projected = apply_linear(states, cross_projection(blocks))
+    projected = tf.reshape(projected, (shape[0], shape[1], 2 * len(blocks), heads, width))
     parts = tf.unstack(tf.transpose(projected, (2, 0, 3, 1, 4)))
     return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def cross_projection(blocks: Any) -> Linear:
+    """Returns one layer for all decoder blocks' keys and values of the source, block by block."""
+    first, *others = (
+        Linear.of(linear)
+        for block in blocks
+        for linear in (block.cross_attention.key_linear, block.cross_attention.value_linear)
+    )
+    return first.beside(*others)
 
 
 def vocabulary_matrix(model: Transformer) -> np.ndarray:

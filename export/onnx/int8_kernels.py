@@ -11,6 +11,7 @@ from onnx.numpy_helper import from_array, to_array
 from .int8_matrices import LARGEST, quantize_lines
 from .linear_nodes import GraphIndex, LinearNode, StoredMatrix
 from .native_heads import Screen
+from .native_linear import PackedLinear
 from .operators import MICROSOFT, NATIVE
 
 _ZERO_POINT = 128
@@ -33,12 +34,14 @@ class Int8Kernels:
         stored: Initializers by name.
         unscaled: For the outputs of some layers a value that is the same but for a positive factor
             of each row.
+        merged: What kernels compute along with their layers: its nodes are not needed any more.
     """
 
     def __init__(self, index: GraphIndex, *, native: bool) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.stored: dict[str, onnx.TensorProto] = {}
         self.unscaled: dict[str, str] = {}
+        self.merged: set[str] = set()
         self._index, self._native = index, native
         self._transposed: dict[str, str] = {}
         self._multiplied: dict[str, str] = {}
@@ -61,6 +64,26 @@ class Int8Kernels:
         kept.CopyFrom(node)
         kept.input[1] = kernel if node.input[1] == name else self._transpose(kernel)
         self.nodes.append(kept)
+
+    def words(self, layer: LinearNode) -> None:
+        """Quantises each row of the inputs to words with its own scale: to 16 bits, not to 8."""
+        name, transposed = layer.matrix
+        values, scales = self._lines(name, axis=0 if transposed else 1, summed=False)
+        lines, steps = to_array(self.stored[values]), to_array(self.stored[scales])
+        bias = self._index.array(layer.bias) if layer.bias else np.zeros_like(steps)
+        packed = PackedLinear.of(lines if transposed else lines.T, steps, bias)
+        inputs = [
+            layer.inputs,
+            self._store(f"{values}/packed", packed.values),
+            self._store(f"{values}/ends{layer.bias}", packed.ends),
+        ]
+        relu = "" if layer.residual else layer.relu
+        self.merged.add(relu)
+        output = "" if layer.residual else relu or layer.output
+        flags = {"units": len(steps), "relu": int(bool(relu))}
+        product = self._add("BytesLinear", inputs, output=output, domain=NATIVE, **flags)
+        if layer.residual:
+            self._add("Add", [product, layer.residual], output=layer.output)
 
     def tensor(self, layer: LinearNode) -> None:
         """Quantises inputs with one scale for all rows together."""

@@ -3,6 +3,7 @@ its kernel lies and what is added to it, which is what quantisation works on.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ class LinearNode(NamedTuple):
         residual: Value `(rows, outputs)` that is added, or an empty name.
         output: Value `(rows, outputs)`.
         nonnegative: Whether the inputs are known to be so, as they come from Relu.
+        relu: Value that Relu makes of the output, where nothing else reads it, or an empty name.
     """
 
     inputs: str
@@ -43,6 +45,7 @@ class LinearNode(NamedTuple):
     residual: str
     output: str
     nonnegative: bool
+    relu: str
 
 
 class GraphIndex:
@@ -51,6 +54,10 @@ class GraphIndex:
     def __init__(self, graph: onnx.GraphProto) -> None:
         self._initializers = {tensor.name: tensor for tensor in graph.initializer}
         self._producers = {name: node for node in graph.node for name in node.output}
+        self._times_read = Counter(names_read(graph))
+        self._relus = {
+            node.input[0]: node.output[0] for node in graph.node if node.op_type == "Relu"
+        }
 
     def array(self, name: str) -> np.ndarray:
         """Returns an initializer's values."""
@@ -91,6 +98,7 @@ class GraphIndex:
             residual="" if stored else added,
             output=node.output[0],
             nonnegative=self._comes_from_relu(node.input[0]),
+            relu=self._only_relu(node.output[0]),
         )
 
     def _matrix(self, name: str, transposed: bool) -> StoredMatrix | None:
@@ -101,6 +109,9 @@ class GraphIndex:
             if self.is_float_matrix(producer.input[0]):
                 return StoredMatrix(producer.input[0], not transposed)
         return None
+
+    def _only_relu(self, name: str) -> str:
+        return self._relus.get(name, "") if self._times_read[name] == 1 else ""
 
     def _comes_from_relu(self, name: str) -> bool:
         producer = self._producers.get(name)

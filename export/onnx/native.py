@@ -1,5 +1,5 @@
-"""The decode step with this package's own onnxruntime operators (`export/native`): fewer and larger
-ones than onnxruntime has. The encoder and the scorer are those with its fused operators.
+"""Encoder and decode step with this package's own onnxruntime operators (`export/native`): fewer
+and larger ones than onnxruntime has. The scorer is that with its fused operators.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.special_ids import PAD_ID
 
-from .fused import align, encode, feed_forward, to_logits
+from .fused import align, cross_projection, feed_forward, to_logits
 from .fused_layers import (
     KeysValues,
     Linear,
@@ -41,6 +42,58 @@ __all__ = [
 DOMAINS: tuple[str, ...] = (MICROSOFT, NATIVE)
 
 
+def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
+    """Returns the encoder's states and every decoder block's cross-attention keys and values."""
+    parts = model._parts
+    places = [(tf.int32, (None, None)), (tf.int32, (None,))]
+    mask, positions = onnx_operator(
+        "TokenPositions", [source_ids], places, domain=NATIVE, pad=PAD_ID
+    )
+    ids = tf.reshape(source_ids, (-1,))
+    states = _embed(parts["source_tokens"], parts["source_positions"], ids, positions)
+    sub_layers: list[SubLayer] = []
+    for block in parts["encoder"].blocks:
+        sub_layers += [_sequence_attention(block, mask), feed_forward(block)]
+    states = _run_sub_layers(states, sub_layers, parts["encoder"].final_norm)
+    blocks = parts["decoder"].blocks
+    keys_values = _split_heads(apply_linear(states, cross_projection(blocks)), mask, blocks)
+    [shape] = onnx_operator("Shape", [source_ids], [(tf.int64, (2,))])
+    width = tf.constant([model.config.model_dim], tf.int64)
+    return tf.reshape(states, tf.concat([shape, width], axis=0)), keys_values
+
+
+def _sequence_attention(block: Any, mask: tf.Tensor) -> SubLayer:
+    attention = block.attention
+    packed = self_attention_projection(attention)
+
+    def run(project: Project) -> tf.Tensor:
+        outputs = [(tf.float32, (None, packed.bias.size // 3))]
+        [attended] = onnx_operator(
+            "SequenceAttention",
+            [project(packed), mask],
+            outputs,
+            domain=NATIVE,
+            heads=attention.num_heads,
+        )
+        return attended
+
+    return SubLayer(block.attention_residual, run, Linear.of(attention.output_linear))
+
+
+def _split_heads(projected: tf.Tensor, mask: tf.Tensor, blocks: Any) -> list[KeysValues]:
+    heads, parts = blocks[0].cross_attention.num_heads, 2 * len(blocks)
+    shape = (None, heads, None, blocks[0].cross_attention.key_dim)
+    found = onnx_operator(
+        "SplitHeads",
+        [projected, mask],
+        [(tf.float32, shape)] * parts,
+        domain=NATIVE,
+        parts=parts,
+        heads=heads,
+    )
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
 def decode_step(
     model: Transformer,
     target_ids: tf.Tensor,
@@ -67,13 +120,14 @@ def decode_step(
     return head(model, states), new_caches
 
 
-def _embed(tokens: Any, positions: Any, ids: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+def _embed(tokens: Any, positions: Any, ids: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+    """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
     if not isinstance(positions, SinusoidalPositions):
-        return embed(tokens, ids) + positions.encode(step)
+        return embed(tokens, ids) + positions.encode(places)
     found = tf.gather(weight(weight_array(tokens.matrix)), ids)
     [states] = onnx_operator(
         "AddSinusoid",
-        [found, step, tf.constant(positions.rates())],
+        [found, places, tf.constant(positions.rates())],
         [(tf.float32, found.shape)],
         domain=NATIVE,
         scale=float(tokens.model_dim) ** 0.5,

@@ -62,6 +62,7 @@ import onnx
 
 from .int8_kernels import Int8Kernels
 from .linear_nodes import GraphIndex, remove_unread
+from .native_sub_layers import merge_sub_layers
 from .operators import MICROSOFT, NATIVE
 
 # From here on the operators that `rows` adds cost less than its product saves.
@@ -106,13 +107,15 @@ def quantize_int8(
             if batch_dependent:
                 kernels.tensor(layer)
             elif index.size(layer.matrix.name) < _FEW_WEIGHTS:
-                kernels.weights_only(layer, node)
+                kernels.words(layer) if native else kernels.weights_only(layer, node)
             elif native and layer.output == ranked:
                 head = layer
             else:
                 kernels.rows(layer)
         elif head is not None and ranked in node.input:
             kernels.best_token(head, node.output[0])
+        elif node.output[0] in kernels.merged:
+            continue
         elif index.is_lookup(node) and index.size(node.input[0]) >= _FEW_WEIGHTS:
             kernels.lookup(node)
         else:
@@ -123,6 +126,8 @@ def quantize_int8(
             "was not quantised before."
         )
     _replace_nodes(quantized, kernels)
+    if native:
+        merge_sub_layers(graph)
     for node in quantized.graph.node:
         if ranked in node.input and ranked in kernels.unscaled:
             node.input[list(node.input).index(ranked)] = kernels.unscaled[ranked]

@@ -65,7 +65,8 @@ def run() -> Run:
         stored: Sequence[int] = (),
         **attributes: Any,
     ) -> list[np.ndarray]:
-        key = (name, tuple((i.dtype, i.ndim) for i in inputs), tuple(sorted(attributes.items())))
+        types = tuple((i.dtype, i.ndim) for i in inputs)
+        key = (name, types, outputs, tuple(sorted(attributes.items())))
         opened = sessions.get(key)
         if stored or opened is None:
             opened = session(name, inputs, outputs, stored, **attributes)

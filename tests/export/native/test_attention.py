@@ -108,6 +108,41 @@ def test_cross_attention_sees_what_the_mask_keeps(
         np.testing.assert_allclose(found[row, there], expected, rtol=1e-4, atol=1e-5)
 
 
+@given(
+    seed=st.integers(0, 2**31),
+    batch=st.integers(1, 3),
+    heads=st.integers(1, 5),
+    width=WIDTHS,
+    length=st.integers(1, 40),
+)
+@example(seed=0, batch=6, heads=4, width=64, length=70)  # More than one thread's work.
+def test_sequence_attention_sees_what_the_mask_keeps(
+    run: Run, seed: int, batch: int, heads: int, width: int, length: int
+) -> None:
+    packed = draw(seed, batch * length, 3 * heads * width)
+    mask = np.random.default_rng(seed).integers(0, 2, (batch, length)).astype(np.int32)
+    mask[:, 0] = 1
+    [found] = run("SequenceAttention", [packed, mask], heads=heads)
+    split = packed.reshape(batch, length, 3, heads, width)
+    for sentence, place, head in np.ndindex(batch, length, heads):
+        keys, values = split[sentence, mask[sentence] == 1, 1:, head].transpose(1, 0, 2)
+        expected = attend(split[sentence, place, 0, head], keys, values)
+        there = slice(head * width, (head + 1) * width)
+        row = found[sentence * length + place, there]
+        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
+
+
+@given(seed=st.integers(0, 2**31), width=WIDTHS, length=st.integers(1, 30), more=st.integers(1, 20))
+def test_padding_changes_no_bit_of_sequence_attention(
+    run: Run, seed: int, width: int, length: int, more: int
+) -> None:
+    packed = draw(seed, length + more, 3 * 2 * width)
+    mask = (np.arange(length + more) < length).astype(np.int32)
+    [apart] = run("SequenceAttention", [packed[:length], mask[None, :length]], heads=2)
+    [padded] = run("SequenceAttention", [packed, mask[None]], heads=2)
+    np.testing.assert_array_equal(padded[:length], apart)
+
+
 def test_masked_scores_are_as_low_as_those_of_onnxruntime_s_operators(run: Run) -> None:
     queries, keys, values = draw(0, 1, 8), draw(1, 1, 1, 3, 8), draw(2, 1, 1, 3, 8)
     # Where nothing may be seen both give what the masked scores themselves say: the mean.

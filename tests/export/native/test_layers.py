@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.layers.positions import SinusoidalPositions
+from keras_transformer.layers.positions import SinusoidalPositions, token_positions
+from keras_transformer.special_ids import PAD_ID
 
 Run = Callable[..., list[np.ndarray]]
 WIDTHS = st.integers(1, 80)
@@ -60,6 +61,44 @@ def test_add_sinusoid_is_the_position_of_the_keras_layer(
     [states] = run("AddSinusoid", [found, place, layer.rates()], stored=[2], scale=3.0)
     expected = 3.0 * found + np.asarray(layer.encode(place))
     np.testing.assert_allclose(states, expected, rtol=1e-5, atol=2e-6)
+
+
+@given(seed=st.integers(0, 2**31), width=WIDTHS, rows=st.integers(2, 6))
+def test_add_sinusoid_takes_a_position_for_each_row(
+    run: Run, seed: int, width: int, rows: int
+) -> None:
+    layer, found = SinusoidalPositions(width), draw(seed, rows, width)
+    places = np.random.default_rng(seed).integers(0, 600, rows).astype(np.int32)
+    [states] = run("AddSinusoid", [found, places, layer.rates()], stored=[2], scale=3.0)
+    expected = 3.0 * found + np.asarray(layer.encode(places))
+    np.testing.assert_allclose(states, expected, rtol=1e-5, atol=2e-6)
+
+
+@given(seed=st.integers(0, 2**31), batch=st.integers(1, 4), length=st.integers(1, 12))
+def test_token_positions_are_those_of_the_keras_layer(
+    run: Run, seed: int, batch: int, length: int
+) -> None:
+    ids = np.random.default_rng(seed).integers(0, 3, (batch, length)).astype(np.int32)
+    mask, positions = run("TokenPositions", [ids], outputs=2, pad=PAD_ID)
+    np.testing.assert_array_equal(mask, ids != PAD_ID)
+    np.testing.assert_array_equal(positions, np.ravel(token_positions(ids != PAD_ID)))
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    parts=st.integers(1, 5),
+    heads=st.integers(1, 4),
+    width=st.integers(1, 9),
+    length=st.integers(1, 7),
+)
+def test_split_heads_is_a_reshape_and_a_transposition(
+    run: Run, seed: int, parts: int, heads: int, width: int, length: int
+) -> None:
+    projected = draw(seed, 2 * length, parts * heads * width)
+    mask = np.ones((2, length), np.int32)
+    found = run("SplitHeads", [projected, mask], outputs=parts, parts=parts, heads=heads)
+    expected = projected.reshape(2, length, parts, heads, width).transpose(2, 0, 3, 1, 4)
+    np.testing.assert_array_equal(np.stack(found), expected)
 
 
 def test_a_position_is_not_taken_for_another_of_the_same_slot(run: Run) -> None:

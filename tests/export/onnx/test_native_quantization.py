@@ -88,11 +88,84 @@ def test_the_best_token_is_that_of_all_logits(
     np.testing.assert_array_equal(run(chosen, x), run(all_logits, x))
 
 
-def test_a_small_head_stays_a_product_in_float32(x: np.ndarray) -> None:
+def test_a_small_head_is_a_product_with_bytes(x: np.ndarray) -> None:
     nodes = [
         helper.make_node("Gemm", ["x", "w"], ["logits"]),
         helper.make_node("LargestPlace", ["logits"], ["y"], domain=NATIVE),
     ]
     quantized = quantize_int8(graph(nodes, 90), ranked="logits")
-    assert operators(quantized) == {"LargestPlace"}
+    assert operators(quantized) == {"BytesLinear", "LargestPlace"}
     assert run(quantized, x).shape == (70,)
+
+
+def small(nodes: list[onnx.NodeProto], width: int = INPUTS) -> onnx.ModelProto:
+    """A graph with square matrices `w` and `v`."""
+    model = graph(nodes, width)
+    values = np.random.default_rng(7).standard_normal((width, width)).astype(np.float32)
+    model.graph.initializer.extend([from_array(values, "v"), from_array(values[0], "c")])
+    return model
+
+
+@pytest.mark.parametrize("bias", [[], ["b"]])
+@pytest.mark.parametrize("flag", [0, 1])
+def test_small_layers_are_near_float32_and_exact_by_row(
+    x: np.ndarray, bias: list[str], flag: int
+) -> None:
+    model = small([helper.make_node("Gemm", ["x", "w", *bias], ["y"], transB=flag)])
+    quantized = quantize_int8(model)
+    assert operators(quantized) == {"BytesLinear"}
+    found, expected = run(quantized, x), run(model, x)
+    assert np.linalg.norm(found - expected) < 0.01 * np.linalg.norm(expected)
+    for size in (1, 2, 33):
+        np.testing.assert_array_equal(run(quantized, x[:size]), found[:size])
+
+
+def test_a_residual_is_added_to_a_small_layer(x: np.ndarray) -> None:
+    model = small(
+        [
+            helper.make_node("Neg", ["x"], ["r"]),
+            helper.make_node("Gemm", ["x", "w", "r"], ["y"]),
+        ]
+    )
+    found, expected = run(quantize_int8(model), x), run(model, x)
+    assert np.linalg.norm(found - expected) < 0.01 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("read_again", [False, True])
+def test_relu_is_part_of_the_layer_where_nothing_else_reads_it(
+    x: np.ndarray, read_again: bool
+) -> None:
+    more = "h" if read_again else "z"
+    model = small(
+        [
+            helper.make_node("Gemm", ["x", "w", "b"], ["h"]),
+            helper.make_node("Relu", ["h"], ["z"]),
+            helper.make_node("Add", ["z", more], ["y"]),
+        ]
+    )
+    quantized = quantize_int8(model)
+    assert any(node.op_type == "Relu" for node in quantized.graph.node) == read_again
+    found, expected = run(quantized, x), run(model, x)
+    assert np.linalg.norm(found - expected) < 0.01 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("read_again", ["", "h", "z", "s"])
+def test_a_sub_layer_is_one_operator_where_nothing_else_reads_its_parts(
+    x: np.ndarray, read_again: str
+) -> None:
+    model = small(
+        [
+            helper.make_node("Gemm", ["x", "w", "b"], ["h"]),
+            helper.make_node("Relu", ["h"], ["z"]),
+            helper.make_node("Gemm", ["z", "v", "c"], ["s"]),
+            helper.make_node(
+                "AddNorm", ["x", "s", "b", "c"], ["t", "n"], domain=NATIVE, epsilon=1e-6
+            ),
+            helper.make_node("Add", ["n", read_again or "t"], ["y"]),
+        ]
+    )
+    quantized = quantize_int8(model)
+    merged = {"FeedForwardSubLayer"} if not read_again else {"BytesLinear", "AddNorm"}
+    assert operators(quantized) == merged
+    found, expected = run(quantized, x), run(model, x)
+    assert np.linalg.norm(found - expected) < 0.02 * np.linalg.norm(expected)

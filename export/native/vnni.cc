@@ -1,5 +1,5 @@
-// The search of `screen.h` with AVX-512's VNNI.
-#include "screen.h"
+// The loops of `screen.h` and `linear.h` with AVX-512's VNNI.
+#include "instructions.h"
 #ifdef KT_X86
 #include <immintrin.h>
 
@@ -25,7 +25,19 @@ KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weig
   return (Ints)_mm256_dpbusd_epi32((__m256i)sums, _mm256_set1_epi32(four), bytes);
 }
 
+KT_INLINE Words widen(const int8_t* weights) {
+  return (Words)_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights)));
+}
+
+// Adds to each output's sum the products of its two weights with two of a row.
+KT_INLINE Ints multiply_add(Ints sums, const int16_t* two, Words weights) {
+  int32_t both;
+  std::memcpy(&both, two, sizeof both);
+  return (Ints)_mm256_dpwssd_epi32((__m256i)sums, _mm256_set1_epi32(both), (__m256i)weights);
+}
+
 }  // namespace keras_transformer::KT_INSTRUCTIONS
+#include "linear_tiles.h"
 #include "screen_search.h"
 // What templates are made into at the end of the file is for every processor.
 #pragma GCC pop_options

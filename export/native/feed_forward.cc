@@ -1,0 +1,12 @@
+// The position-wise feed-forward sub-layer, section 3.3 of "Attention Is All You Need".
+#include "operators.h"
+
+namespace keras_transformer {
+
+void FeedForwardSubLayer::compute(Context& context) const {
+  const int64_t rows = context.shape(0)[0];
+  const auto hidden = [](int64_t, int64_t, const float* projected) { return projected; };
+  layer_.run(context, rows, units_, kRelu, units_, 0, hidden);
+}
+
+}  // namespace keras_transformer

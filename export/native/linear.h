@@ -1,0 +1,41 @@
+// A linear layer with weights in bytes: what `BytesLinear` computes, compiled for several sets of
+// instructions.
+//
+// Inputs are words, whose products with bytes are integers that no order of summing changes: a row
+// is the same to the last bit among any others. Words are as near to float32 inputs as need be,
+// where bytes would be another rounding as coarse as that of the weights.
+#pragma once
+
+#include <cstdint>
+
+#include "instructions.h"
+
+namespace keras_transformer {
+
+// Outputs in a block, and weights of each that lie side by side.
+constexpr int kBlock = 8, kPair = 2;
+
+struct Linear {
+  int64_t pairs, outputs;
+  const int8_t* bytes;  // (blocks, pairs, 8, 2): the weights
+  const float* ends;    // (blocks, 2, 8): what an output's sum is multiplied by, and its bias
+  float floor;          // what outputs are raised to: 0 is ReLU
+};
+
+// words (rows, 2 · pairs) and what each row's are multiplied by (rows) → output (rows, outputs).
+using Multiply = void (*)(const Linear&, const int16_t* words, const float* steps, int64_t rows,
+                          float* output);
+
+namespace portable {
+void multiply(const Linear&, const int16_t* words, const float* steps, int64_t rows, float* output);
+}
+#ifdef KT_X86
+namespace avx2 {
+void multiply(const Linear&, const int16_t* words, const float* steps, int64_t rows, float* output);
+}
+namespace vnni {
+void multiply(const Linear&, const int16_t* words, const float* steps, int64_t rows, float* output);
+}
+#endif
+
+}  // namespace keras_transformer

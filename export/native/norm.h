@@ -1,0 +1,27 @@
+// A residual sum and the layer normalisation that reads it: x + y, and LayerNorm(x + y).
+#pragma once
+
+#include "operator.h"
+
+namespace keras_transformer {
+
+class Norm {
+ public:
+  // Reads gamma and beta (width), which follow each other, and the attribute epsilon.
+  Norm(const Node& node, size_t place)
+      : gamma_(node.constant<float>(place, "gamma")),
+        beta_(node.constant<float>(place + 1, "beta", {gamma_.shape[0]})),
+        epsilon_(node.attribute<float>("epsilon")) {}
+
+  int64_t width() const { return gamma_.shape[0]; }
+
+  // x, y (rows, width) → sums and norms (rows, width).
+  void run(const float* x, const float* y, int64_t rows, float* sums, float* norms) const;
+
+ private:
+  Constant<float> gamma_;
+  const float* beta_;
+  float epsilon_;
+};
+
+}  // namespace keras_transformer

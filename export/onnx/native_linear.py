@@ -1,0 +1,32 @@
+"""Linear layers as the operator `BytesLinear` reads them: int8 weights and each output's end."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# As in `export/native/linear.h`: outputs in a block, and weights of each that lie side by side.
+_BLOCK, _PAIR = 8, 2
+
+
+class PackedLinear(NamedTuple):
+    """A linear layer in bytes.
+
+    Attributes:
+        values: int8 `(blocks, pairs, 8, 2)`: eight outputs side by side, two weights of each.
+        ends: float32 `(blocks, 2, 8)`: what each output's sum is multiplied by, and its bias.
+    """
+
+    values: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, lines: np.ndarray, scales: np.ndarray, bias: np.ndarray) -> "PackedLinear":
+        """Packs int8 lines `(outputs, inputs)`, their scales and biases `(outputs,)`."""
+        more = -len(lines) % _BLOCK
+        lines = np.pad(lines, ((0, more), (0, -lines.shape[1] % _PAIR)))
+        blocks = lines.reshape(-1, _BLOCK, lines.shape[1] // _PAIR, _PAIR)
+        ends = np.pad(np.stack([scales, bias]), ((0, 0), (0, more))).reshape(2, -1, _BLOCK)
+        return cls(
+            np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)),
+            np.ascontiguousarray(ends.transpose(1, 0, 2)),
+        )

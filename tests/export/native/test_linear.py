@@ -1,0 +1,186 @@
+"""Linear layers in bytes are what their rounded weights give in float64, whatever rows are beside a
+row, and the sub-layers made of them are the single operators one after another."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from keras_transformer.export.onnx.int8_matrices import quantize_lines
+from keras_transformer.export.onnx.native_linear import PackedLinear
+
+Run = Callable[..., list[np.ndarray]]
+WIDTHS = st.integers(1, 90)
+SEEDS = st.integers(0, 2**31)
+
+
+def draw(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+class Layer(NamedTuple):
+    """A random layer, as it is stored and as it is meant."""
+
+    packed: PackedLinear
+    kernel: np.ndarray
+    bias: np.ndarray
+
+    @classmethod
+    def random(cls, seed: int, inputs: int, outputs: int) -> "Layer":
+        values, scales = quantize_lines(draw(seed, outputs, inputs), axis=0)
+        bias = draw(seed + 1, outputs)
+        kernel = values.T.astype(np.float64) * scales
+        return cls(PackedLinear.of(values, scales, bias), kernel, bias)
+
+    def apply(self, run: Run, rows: np.ndarray, relu: int = 0) -> np.ndarray:
+        inputs = [rows, *self.packed]
+        [found] = run("BytesLinear", inputs, stored=(1, 2), units=len(self.bias), relu=relu)
+        return found
+
+
+@given(seed=SEEDS, rows=st.integers(1, 70), inputs=WIDTHS, outputs=WIDTHS, relu=st.booleans())
+@example(seed=0, rows=1, inputs=2048, outputs=33, relu=False)
+@example(seed=0, rows=400, inputs=80, outputs=96, relu=True)  # More than one thread's work.
+def test_outputs_are_the_float64_product_with_the_rounded_weights(
+    run: Run, seed: int, rows: int, inputs: int, outputs: int, relu: bool
+) -> None:
+    layer, x = Layer.random(seed, inputs, outputs), draw(seed + 2, rows, inputs)
+    x[rows // 2] *= 1e-3
+    found = layer.apply(run, x, int(relu))
+    expected = x.astype(np.float64) @ layer.kernel + layer.bias
+    expected = np.maximum(expected, 0) if relu else expected
+    # Half a step of a word for each input, and float32's rounding.
+    words = min(2**15 - 1, (2**31 - 1) // (127 * inputs))
+    error = np.abs(x).max(axis=1, keepdims=True) / words * np.abs(layer.kernel).sum(axis=0)
+    assert (np.abs(found - expected) <= 0.51 * error + 1e-6 * (1 + np.abs(expected))).all()
+
+
+@given(seed=SEEDS, rows=st.integers(2, 70), inputs=WIDTHS, outputs=WIDTHS)
+def test_a_row_is_the_same_to_the_last_bit_among_any_others(
+    run: Run, seed: int, rows: int, inputs: int, outputs: int
+) -> None:
+    layer, x = Layer.random(seed, inputs, outputs), draw(seed + 2, rows, inputs)
+    together = layer.apply(run, x)
+    row = seed % rows
+    np.testing.assert_array_equal(layer.apply(run, x[[row]])[0], together[row])
+
+
+def test_the_largest_sums_do_not_overflow(run: Run) -> None:
+    inputs = 4000
+    values = np.full((8, inputs), 127, np.int8)
+    packed = PackedLinear.of(values, np.ones(8, np.float32), np.zeros(8, np.float32))
+    x = np.full((1, inputs), -3.0, np.float32)
+    [found] = run("BytesLinear", [x, *packed], stored=(1, 2), units=8, relu=0)
+    np.testing.assert_allclose(found, np.full((1, 8), -3.0 * 127 * inputs), rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-38, 1e-44])
+def test_rows_of_next_to_nothing_give_the_bias(run: Run, size: float) -> None:
+    layer = Layer.random(0, 16, 24)
+    found = layer.apply(run, np.full((2, 16), size, np.float32))
+    np.testing.assert_allclose(found, np.stack([layer.bias] * 2), rtol=1e-6)
+
+
+def test_rows_of_another_width_are_refused(run: Run) -> None:
+    layer = Layer.random(0, 16, 24)
+    with pytest.raises(Exception, match=r"bytes must have the shape \(3, 9, 8, 2, \)"):
+        layer.apply(run, draw(0, 2, 18))
+
+
+class SubLayer(NamedTuple):
+    """The weights of a random sub-layer over states of some width."""
+
+    first: Layer
+    last: Layer
+    norm: list[np.ndarray]
+
+    @classmethod
+    def random(cls, seed: int, width: int, projected: int, given: int) -> "SubLayer":
+        norm = [draw(seed + 6, width), draw(seed + 7, width)]
+        first = Layer.random(seed, width, projected)
+        return cls(first, Layer.random(seed + 3, given, width), norm)
+
+    def merged(
+        self,
+        run: Run,
+        name: str,
+        states: Sequence[np.ndarray],
+        more: Sequence[np.ndarray],
+        outputs: int = 2,
+        **flags: int,
+    ) -> list[np.ndarray]:
+        inputs = [*states, *self.first.packed, *self.last.packed, *self.norm, *more]
+        return run(name, inputs, outputs=outputs, stored=range(2, 8), epsilon=1e-6, **flags)
+
+    def finish(self, run: Run, hidden: np.ndarray, residual: np.ndarray) -> list[np.ndarray]:
+        inputs = [residual, self.last.apply(run, hidden), *self.norm]
+        return run("AddNorm", inputs, outputs=2, stored=(2, 3), epsilon=1e-6)
+
+
+def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@given(seed=SEEDS, rows=st.integers(1, 70), width=WIDTHS, hidden=WIDTHS)
+@example(seed=0, rows=500, width=64, hidden=128)
+def test_a_feed_forward_sub_layer_is_its_operators(
+    run: Run, seed: int, rows: int, width: int, hidden: int
+) -> None:
+    layer = SubLayer.random(seed, width, hidden, hidden)
+    x, residual = draw(seed + 8, rows, width), draw(seed + 9, rows, width)
+    found = layer.merged(run, "FeedForwardSubLayer", [x, residual], [], units=hidden)
+    assert_same(found, layer.finish(run, layer.first.apply(run, x, relu=1), residual))
+
+
+@given(
+    seed=SEEDS,
+    batch=st.integers(1, 20),
+    beams=st.integers(1, 4),
+    heads=st.integers(1, 3),
+    width=st.sampled_from([3, 8, 20]),
+    step=st.integers(0, 9),
+)
+def test_a_self_attention_sub_layer_is_its_operators(
+    run: Run, seed: int, batch: int, beams: int, heads: int, width: int, step: int
+) -> None:
+    rows, model = batch * beams, heads * width
+    layer = SubLayer.random(seed, model + 1, 3 * model, model)
+    x, residual = draw(seed + 8, rows, model + 1), draw(seed + 9, rows, model + 1)
+    caches = [draw(seed + n, rows, heads, 10, width) for n in (10, 11)]
+    table = np.random.default_rng(seed).integers(0, beams, (batch, beams, 10)).astype(np.int32)
+    more = [*caches, np.array([step], np.int32), table]
+    found = layer.merged(run, "SelfAttentionSubLayer", [x, residual], more, outputs=4)
+    attended, *written = run("SelfAttention", [layer.first.apply(run, x), *more], outputs=3)
+    assert_same(found, [*layer.finish(run, attended, residual), *written])
+
+
+@given(
+    seed=SEEDS,
+    batch=st.integers(1, 20),
+    beams=st.integers(1, 4),
+    heads=st.integers(1, 3),
+    width=st.sampled_from([3, 8, 20]),
+    length=st.integers(1, 9),
+)
+def test_a_cross_attention_sub_layer_is_its_operators(
+    run: Run, seed: int, batch: int, beams: int, heads: int, width: int, length: int
+) -> None:
+    rows, model = batch * beams, heads * width
+    layer = SubLayer.random(seed, model + 1, model, model)
+    x, residual = draw(seed + 8, rows, model + 1), draw(seed + 9, rows, model + 1)
+    keys, values = (draw(seed + n, batch, heads, length, width) for n in (10, 11))
+    mask = np.random.default_rng(seed).integers(0, 2, (batch, length)).astype(np.int32)
+    more = [keys, values, mask]
+    found = layer.merged(run, "CrossAttentionSubLayer", [x, residual], more)
+    [attended] = run("CrossAttention", [layer.first.apply(run, x), *more])
+    assert_same(found, layer.finish(run, attended, residual))
+
+
+def test_a_residual_of_another_shape_is_refused(run: Run) -> None:
+    layer, x = SubLayer.random(0, 16, 24, 24), draw(0, 3, 16)
+    with pytest.raises(Exception, match=r"residual must have the shape \(3, 16, \), got \(1, 16"):
+        layer.merged(run, "FeedForwardSubLayer", [x, x[:1]], [], units=24)
