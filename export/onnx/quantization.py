@@ -7,19 +7,22 @@ Every kernel stores int8 weights with a scale for each output:
 kernel        operator that multiplies             scales of the inputs
 ============  ===================================  ===================
 weights_only  float32's own                        none
+words         our BytesLinear                      row, 16 bits
 rows          MatMulIntegerToFloat, or             row
               MatMulInteger and a product
 tensor        DynamicQuantizeMatMul                whole batch
 ============  ===================================  ===================
 
-`weights_only` is multiplied out when onnxruntime loads the graph, `rows` and `tensor` quantise
-their inputs, too. With the first two a row's result does not depend on the other rows, to the last
-bit. With `tensor` it does, so it is never chosen unasked. What each matrix gets:
+`weights_only` is multiplied out when onnxruntime loads the graph, the others quantise their inputs,
+too. With the first three a row's result does not depend on the other rows, to the last bit. With
+`tensor` it does, so it is never chosen unasked. What each matrix gets; `words` in graphs with this
+package's own operators, where whole sub-layers of it become one (`native_sub_layers`):
 
 ============================  ==================  ===================
 matrix                        unless asked        batch_dependent
 ============================  ==================  ===================
-fewer than 131,072 weights    weights_only        tensor
+fewer than 131,072 weights    weights_only, or    tensor
+                              words
 others, such as the head's    rows                tensor
 ============================  ==================  ===================
 
