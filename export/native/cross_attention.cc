@@ -63,11 +63,9 @@ void CrossAttention::compute(Context& context) const {
 void CrossAttentionSubLayer::compute(Context& context) const {
   const Source source = read_source(context, SubLayer::kOwnInputs);
   const int64_t model = source.model_width();
-  const auto attend = [&](int64_t row, int64_t count, const float* queries) {
-    static thread_local std::vector<float> attended;
-    SubLayer::reserve(attended, count * model);
-    attend_rows(source, row, count, queries, attended.data());
-    return attended.data();
+  const auto attend = [&](int64_t row, int64_t count, const float* queries, float* output) {
+    attend_rows(source, row, count, queries, output);
+    return output;
   };
   layer_.run(context, source.rows, model, kLinear, model, source.cost(), attend);
 }

@@ -5,7 +5,7 @@ namespace keras_transformer {
 
 void FeedForwardSubLayer::compute(Context& context) const {
   const int64_t rows = context.shape(0)[0];
-  const auto hidden = [](int64_t, int64_t, const float* projected) { return projected; };
+  const auto hidden = [](int64_t, int64_t, const float* projected, float*) { return projected; };
   layer_.run(context, rows, units_, kRelu, units_, 0, hidden);
 }
 

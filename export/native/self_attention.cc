@@ -90,11 +90,9 @@ void SelfAttention::compute(Context& context) const {
 void SelfAttentionSubLayer::compute(Context& context) const {
   const Step step = read_step(context, SubLayer::kOwnInputs, 2);
   const int64_t model = step.model_width();
-  const auto attend = [&](int64_t row, int64_t count, const float* packed) {
-    static thread_local std::vector<float> attended;
-    SubLayer::reserve(attended, count * model);
-    attend_rows(step, row, count, packed, attended.data());
-    return attended.data();
+  const auto attend = [&](int64_t row, int64_t count, const float* packed, float* output) {
+    attend_rows(step, row, count, packed, output);
+    return output;
   };
   layer_.run(context, step.rows, 3 * model, kLinear, model, step.cost(), attend);
 }
