@@ -2,116 +2,150 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <memory>
 #include <vector>
 
 #include "operators.h"
-#include "vectors.h"
+#include "ranking.h"
 
 namespace keras_transformer {
 namespace {
 
-struct Token {
-  float logit;
-  int32_t id;
-};
-
-// From here on sorting is faster than inserting.
-constexpr int64_t kManyTokens = 64;
-
-// The largest logits of a row, of equal ones the lowest id first, by insertion into a short list.
-KT_CLONES void insert_best(const float* logits, int64_t vocabulary, int64_t count, Token* best) {
-  int64_t held = 0;
-  float least = -std::numeric_limits<float>::infinity();
-  const auto insert = [&](int64_t id) KT_INLINE_LAMBDA {
-    const float logit = logits[id];
-    if (held == count && !(logit > least)) return;
-    int64_t place = held < count ? held++ : count - 1;
-    for (; place > 0 && logit > best[place - 1].logit; --place) best[place] = best[place - 1];
-    best[place] = {logit, static_cast<int32_t>(id)};
-    if (held == count) least = best[count - 1].logit;
-  };
-  int64_t id = 0;
-  for (; id < std::min(count, vocabulary); ++id) insert(id);
-  for (; id + 4 * kLanes <= vocabulary; id += 4 * kLanes) {
-    const float* block = logits + id;
-    const Floats top = larger(larger(load(block), load(block + kLanes)),
-                              larger(load(block + 2 * kLanes), load(block + 3 * kLanes)));
-    if (!any(top > all(least))) continue;
-    for (int64_t i = id; i < id + 4 * kLanes; ++i) insert(i);
-  }
-  for (; id < vocabulary; ++id) insert(id);
-}
-
-void sort_best(const float* logits, int64_t vocabulary, int64_t count, Token* best) {
-  std::vector<int32_t> ids(vocabulary);
-  std::iota(ids.begin(), ids.end(), 0);
-  std::partial_sort(ids.begin(), ids.begin() + count, ids.end(), [&](int32_t a, int32_t b) {
-    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
-  });
-  for (int64_t i = 0; i < count; ++i) best[i] = {logits[ids[i]], ids[i]};
-}
-
-// log Σ exp(logits), given the largest of them.
-KT_CLONES float log_sum(const float* logits, int64_t vocabulary, float top) {
-  Floats even{}, odd{};
-  int64_t i = 0;
-  for (; i + 2 * kLanes <= vocabulary; i += 2 * kLanes) {
-    even += exp_of_negative(load(logits + i) - all(top));
-    odd += exp_of_negative(load(logits + i + kLanes) - all(top));
-  }
-  float total = sum(even + odd);
-  for (; i < vocabulary; ++i) total += exp_of_negative(all(logits[i] - top))[0];
+// log Σ exp(logits).
+float log_sum(const Normaliser* chunks, int64_t count) {
+  float top = chunks[0].top, total = 0;
+  for (int64_t c = 1; c < count; ++c) top = std::max(top, chunks[c].top);
+  for (int64_t c = 0; c < count; ++c) total += chunks[c].total * std::exp(chunks[c].top - top);
   return top + std::log(total);
 }
 
-// Merges the sorted lists of a sentence's beams; of equal ones the lowest beam's comes first.
-void merge(const Token* tokens, int64_t beams, int64_t held, int64_t count, int32_t* ids,
-           float* values, int32_t* parents) {
-  std::vector<int64_t> next(beams, 0);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t chosen = -1;
-    for (int64_t beam = 0; beam < beams; ++beam) {
-      if (next[beam] == held) continue;
-      const auto value = [&](int64_t b) { return tokens[b * held + next[b]].logit; };
-      if (chosen < 0 || value(beam) > value(chosen)) chosen = beam;
+// The logits of some rows, read chunk by chunk in any order by so many readers.
+class Reading {
+ public:
+  Reading(Context& context, size_t totals, size_t asked, int64_t rows, int64_t vocabulary,
+          int64_t readers)
+      : rows_(rows), vocabulary_(vocabulary), readers_(readers),
+        chunks_((vocabulary + kSumsOfRow - 1) / kSumsOfRow) {
+    const Shape beamed = context.shape(totals);
+    batch_ = beamed[0], beams_ = beamed[1];
+    totals_ = context.input<float>(totals);
+    const int64_t count = *context.input<int64_t>(asked);
+    if (count < 1) throw std::invalid_argument("the count must be at least 1");
+    if (batch_ * beams_ != rows) {
+      throw std::invalid_argument("logits need a row for each total");
     }
-    const Token& token = tokens[chosen * held + next[chosen]++];
-    ids[i] = token.id, values[i] = token.logit, parents[i] = static_cast<int32_t>(chosen);
+    most_ = std::min(count, vocabulary), count_ = std::min(count, beams_ * vocabulary);
+    tokens_.reset(new Token[readers * rows * most_]), held_.assign(readers * rows, 0);
+    normalisers_.resize(rows * chunks_);
   }
-}
+
+  // How many logits a chunk has.
+  int64_t count_of(int64_t chunk) const {
+    return std::min(kSumsOfRow, vocabulary_ - chunk * kSumsOfRow);
+  }
+
+  // Reads a chunk's logits of a row, which lie in `kSumsOfRow` places that are overwritten behind
+  // them.
+  void read(int64_t reader, int64_t row, int64_t chunk, float* logits) {
+    static const RankLogits rank = KT_FASTEST(rank_logits);
+    const int64_t place = reader * rows_ + row, count = count_of(chunk);
+    const int64_t whole = (count + kTokens - 1) / kTokens * kTokens;
+    std::fill(logits + count, logits + whole, -std::numeric_limits<float>::infinity());
+    List list{&tokens_[place * most_], held_[place], most_};
+    normalisers_[row * chunks_ + chunk] = rank(logits, whole, chunk * kSumsOfRow, list);
+    held_[place] = list.held;
+  }
+
+  // Gives the outputs 0 to 2.
+  void finish(Context& context) {
+    context.parallel_for(rows_, 10.0 * (chunks_ + readers_ * most_), [&](int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row) finish_row(row);
+    });
+    int32_t* ids = context.output<int32_t>(0, {batch_, count_});
+    float* values = context.output<float>(1, {batch_, count_});
+    int32_t* parents = context.output<int32_t>(2, {batch_, count_});
+    for (int64_t sentence = 0; sentence < batch_; ++sentence) {
+      const int64_t place = sentence * count_;
+      merge(&tokens_[sentence * beams_ * most_], ids + place, values + place, parents + place);
+    }
+  }
+
+  int64_t chunks() const { return chunks_; }
+
+ private:
+  // Joins the lists that readers have of a row, and makes log-probabilities of logits.
+  void finish_row(int64_t row) {
+    List list{&tokens_[row * most_], held_[row], most_};
+    for (int64_t reader = 1; reader < readers_; ++reader) {
+      const int64_t place = reader * rows_ + row;
+      for (int64_t i = 0; i < held_[place]; ++i) {
+        list.insert(tokens_[place * most_ + i]);
+      }
+    }
+    const float normaliser = log_sum(&normalisers_[row * chunks_], chunks_);
+    for (int64_t i = 0; i < most_; ++i) {
+      list.tokens[i].logit = totals_[row] + (list.tokens[i].logit - normaliser);
+    }
+  }
+
+  // Merges the lists of a sentence's beams; of equal ones the lowest beam's comes first.
+  void merge(const Token* tokens, int32_t* ids, float* values, int32_t* parents) const {
+    std::vector<int64_t> next(beams_, 0);
+    for (int64_t i = 0; i < count_; ++i) {
+      int64_t chosen = -1;
+      for (int64_t beam = 0; beam < beams_; ++beam) {
+        if (next[beam] == most_) continue;
+        const auto value = [&](int64_t b) { return tokens[b * most_ + next[b]].logit; };
+        if (chosen < 0 || value(beam) > value(chosen)) chosen = beam;
+      }
+      const Token& token = tokens[chosen * most_ + next[chosen]++];
+      ids[i] = token.id, values[i] = token.logit, parents[i] = static_cast<int32_t>(chosen);
+    }
+  }
+
+  int64_t rows_, vocabulary_, readers_, chunks_, batch_, beams_, most_, count_;
+  const float* totals_;
+  std::unique_ptr<Token[]> tokens_;      // (readers, rows, most)
+  std::vector<int64_t> held_;            // (readers, rows)
+  std::vector<Normaliser> normalisers_;  // (rows, chunks)
+};
 
 }  // namespace
 
 void BestContinuations::compute(Context& context) const {
-  const Shape shape = context.shape(0), beamed = context.shape(1);
-  const int64_t rows = shape[0], vocabulary = shape[1], batch = beamed[0], beams = beamed[1];
-  const float *logits = context.input<float>(0), *totals = context.input<float>(1);
-  const int64_t asked = *context.input<int64_t>(2);
-  if (asked < 1) throw std::invalid_argument("the count must be at least 1");
-  if (batch * beams != rows) throw std::invalid_argument("logits need a row for each total");
-  const int64_t held = std::min(asked, vocabulary), count = std::min(asked, beams * vocabulary);
-  int32_t* ids = context.output<int32_t>(0, {batch, count});
-  float* values = context.output<float>(1, {batch, count});
-  int32_t* parents = context.output<int32_t>(2, {batch, count});
-
-  std::vector<Token> best(rows * held);
+  const Shape shape = context.shape(0);
+  const int64_t rows = shape[0], vocabulary = shape[1];
+  const float* logits = context.input<float>(0);
+  Reading reading(context, 1, 2, rows, vocabulary, 1);
   context.parallel_for(rows, 0.6 * vocabulary, [&](int64_t first, int64_t last) {
+    float chunk[kSumsOfRow];
     for (int64_t row = first; row < last; ++row) {
-      const float* of_row = logits + row * vocabulary;
-      Token* tokens = &best[row * held];
-      (held < kManyTokens ? insert_best : sort_best)(of_row, vocabulary, held, tokens);
-      const float normaliser = log_sum(of_row, vocabulary, tokens[0].logit);
-      for (int64_t i = 0; i < held; ++i) {
-        tokens[i].logit = totals[row] + (tokens[i].logit - normaliser);
+      for (int64_t c = 0; c < reading.chunks(); ++c) {
+        const float* found = logits + row * vocabulary + c * kSumsOfRow;
+        std::copy(found, found + reading.count_of(c), chunk);
+        reading.read(0, row, c, chunk);
       }
     }
   });
-  for (int64_t sentence = 0; sentence < batch; ++sentence) {
-    const int64_t place = sentence * count;
-    merge(&best[sentence * beams * held], beams, held, count, ids + place, values + place,
-          parents + place);
-  }
+  reading.finish(context);
+}
+
+void BestContinuationsOfStates::compute(Context& context) const {
+  const Shape shape = context.shape(0);
+  const int64_t rows = shape[0], vocabulary = head_.vocabulary();
+  const ByteRows& states = head_.round(context.input<float>(0), rows, shape[1]);
+  Reading reading(context, 1, 2, rows, vocabulary, head_.readers(rows));
+  float* logits = context.output<float>(3, {rows, vocabulary});
+  head_.multiply(context, states, rows,
+                 [&](int64_t reader, int64_t row, int64_t block, int64_t count, const int32_t* sums) {
+    static const ScaleBlocks scale = KT_FASTEST(scale_blocks);
+    const int64_t c = block / kChunk;
+    float chunk[kSumsOfRow];
+    scale(sums, head_.bounds(block), count * kTokens, states.steps[row], chunk);
+    std::copy(chunk, chunk + reading.count_of(c), logits + row * vocabulary + c * kSumsOfRow);
+    reading.read(reader, row, c, chunk);
+  });
+  reading.finish(context);
 }
 
 }  // namespace keras_transformer

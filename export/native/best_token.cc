@@ -1,75 +1,98 @@
-// Greedy search's next token; `screen.h` says how.
+// Greedy search's next token, from a matrix in bytes and a proof.
+//
+// With x the states of a row, w the weights of a token and x̂ and ŵ both in bytes,
+//
+//   |x·w - x̂·ŵ| = |x·(w - ŵ) + (x - x̂)·ŵ| ≤ ‖x‖ ‖w - ŵ‖ + ‖x - x̂‖ ‖ŵ‖       (Cauchy-Schwarz)
+//
+// so that a token whose upper bound is below another one's lower bound cannot be the best. The few
+// that are left are multiplied in float32. Without w, x̂·ŵ is the logit, and all bounds are 0.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
 #include "operators.h"
-#include "quantize.h"
-#include "screen.h"
+#include "vectors.h"
 
 namespace keras_transformer {
 namespace {
 
-// What is added to states in bytes.
-constexpr int32_t kMiddle = 128;
-// Products of four bytes with eight tokens, each about a nanosecond, that a thread is woken for.
-constexpr int64_t kPart = 1 << 16, kMostParts = 16;
 // Nanoseconds that a row's candidates take.
 constexpr double kDecision = 500;
 
-struct Quantized {
-  std::vector<uint8_t> bytes;
-  std::vector<float> steps, norms, errors;
+// A row's step, ‖x‖ and ‖x - x̂‖.
+struct Rounding {
+  float step, norm, error;
 };
 
-KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
-                        Quantized& result) {
-  result.bytes.assign(rows * stride, kMiddle);
-  result.steps.resize(rows), result.norms.resize(rows), result.errors.resize(rows);
-  for (int64_t row = 0; row < rows; ++row) {
-    const float* x = states + row * width;
-    uint8_t* bytes = result.bytes.data() + row * stride;
-    const float step = quantize_row(x, width, kMiddle, bytes);
-    Floats norm{}, error{};
-    int64_t i = 0;
-    for (; i + kLanes <= width; i += kLanes) {
-      Bytes held;
-      std::memcpy(&held, bytes + i, sizeof held);
-      const Floats values = load(x + i);
-      const Floats left =
-          values - all(step) * (__builtin_convertvector(held, Floats) - all(kMiddle));
-      norm += values * values;
-      error += left * left;
+// What is left of one row that one reader has seen: the largest lower bound, and the blocks that hold a token
+// whose upper bound was above it then, with the upper bounds of their tokens.
+struct Candidates {
+  float lower;
+  std::vector<int64_t> blocks;
+  std::vector<float> uppers;
+
+  void clear() {
+    lower = -std::numeric_limits<float>::infinity();
+    blocks.clear();
+    uppers.clear();
+  }
+};
+
+// The upper and the lower bounds of eight tokens' logits.
+struct Bounds {
+  Floats upper, lower;
+};
+
+KT_INLINE Bounds bounds_of(const int32_t* sums, const float* bounds, Rounding row) {
+  Ints products;
+  std::memcpy(&products, sums, sizeof products);
+  const Floats middle = __builtin_convertvector(products, Floats) * load(bounds) * row.step;
+  const Floats error = load(bounds + kTokens), norm = load(bounds + 2 * kTokens);
+  const Floats margin = error * row.norm + norm * row.error;
+  return {middle + margin, middle - margin};
+}
+
+// Adds the candidates of some blocks.
+KT_CLONES void find(const int32_t* sums, const float* bounds, int64_t block, int64_t count,
+                    Rounding row, Candidates& found) {
+  constexpr int64_t kOfBlock = 3 * kTokens;
+  Floats tops[kChunk];
+  Floats top = all(-std::numeric_limits<float>::infinity());
+  for (int64_t b = 0; b < count; ++b) {
+    const Bounds low = bounds_of(sums + b * kTokens, bounds + b * kOfBlock, row);
+    const Bounds high =
+        bounds_of(sums + b * kTokens + kLanes, bounds + b * kOfBlock + kLanes, row);
+    tops[b] = larger(low.upper, high.upper);
+    top = larger(top, tops[b]);
+  }
+  if (largest(top) < found.lower) return;
+  for (int64_t b = 0; b < count; ++b) {
+    if (largest(tops[b]) < found.lower) continue;
+    found.blocks.push_back(block + b);
+    for (int64_t i = 0; i < kTokens; i += kLanes) {
+      const Bounds eight = bounds_of(sums + b * kTokens + i, bounds + b * kOfBlock + i, row);
+      found.lower = std::max(found.lower, largest(eight.lower));
+      found.uppers.resize(found.uppers.size() + kLanes);
+      store(&found.uppers[found.uppers.size() - kLanes], eight.upper);
     }
-    float norms = sum(norm), errors = sum(error);
-    for (; i < width; ++i) {
-      const float left = x[i] - step * static_cast<float>(bytes[i] - kMiddle);
-      norms += x[i] * x[i];
-      errors += left * left;
-    }
-    result.steps[row] = step;
-    result.norms[row] = std::sqrt(norms);
-    result.errors[row] = std::sqrt(errors);
   }
 }
 
-// Decides between the candidates of a row in float32; of equal ones the lowest id is the best.
-KT_CLONES int32_t decide(const Screen& s, int64_t row, const Candidates* found, int64_t parts) {
+// Decides between the candidates that readers have of a row: in float32, if states and the matrix
+// (vocabulary, width) are given. Of equal ones the lowest id is the best.
+KT_CLONES int32_t decide(const Candidates* found, int64_t readers, int64_t stride, int64_t vocabulary,
+                         const float* states, const float* matrix, int64_t width) {
   float lower = -std::numeric_limits<float>::infinity(), largest = lower;
-  for (int64_t part = 0; part < parts; ++part) {
-    lower = std::max(lower, found[part * s.rows + row].lower);
-  }
+  for (int64_t reader = 0; reader < readers; ++reader) lower = std::max(lower, found[reader * stride].lower);
   int64_t best = 0;
-  for (int64_t part = 0; part < parts; ++part) {
-    const Candidates& candidates = found[part * s.rows + row];
+  for (int64_t reader = 0; reader < readers; ++reader) {
+    const Candidates& candidates = found[reader * stride];
     for (size_t i = 0; i < candidates.uppers.size(); ++i) {
       const int64_t token = candidates.blocks[i / kTokens] * kTokens + i % kTokens;
-      if (token >= s.vocabulary || candidates.uppers[i] < lower) continue;
-      const float logit = s.matrix == nullptr ? candidates.uppers[i]
-                                              : dot(s.states + row * s.width,
-                                                    s.matrix + token * s.width, s.width);
-      if (logit > largest) largest = logit, best = token;
+      if (token >= vocabulary || candidates.uppers[i] < lower) continue;
+      const float logit = matrix == nullptr ? candidates.uppers[i]
+                                            : dot(states, matrix + token * width, width);
+      if (logit > largest || (logit == largest && token < best)) largest = logit, best = token;
     }
   }
   return static_cast<int32_t>(best);
@@ -77,58 +100,37 @@ KT_CLONES int32_t decide(const Screen& s, int64_t row, const Candidates* found, 
 
 }  // namespace
 
-BestToken::BestToken(const Node& node)
-    : vocabulary_(node.attribute<int64_t>("vocabulary")),
-      bytes_(node.constant<int8_t>(1, "bytes")),
-      starts_(node.constant<int32_t>(2, "starts", {bytes_.shape[0], kTokens})),
-      bounds_(node.constant<float>(3, "bounds", {bytes_.shape[0], 3, kTokens})),
-      matrix_(node.constant<float>(4)) {
-  const int64_t blocks = (vocabulary_ + kTokens - 1) / kTokens;
-  check_shape("bytes", bytes_.shape, {blocks, bytes_.shape[1], kTokens, kBytes});
-}
+BestToken::BestToken(const Node& node) : head_(node, 1), matrix_(node.constant<float>(4)) {}
 
 void BestToken::compute(Context& context) const {
-  static const Search search = KT_FASTEST(search);
-  const Shape states = context.shape(0);
-  const int64_t rows = states[0], width = states[1];
-  const int64_t blocks = bytes_.shape[0], quads = (width + kBytes - 1) / kBytes;
-  check_shape("bytes", bytes_.shape, {blocks, quads, kTokens, kBytes});
-  static thread_local Quantized quantized;
-  Screen screen{};
-  screen.rows = rows, screen.width = width, screen.quads = quads;
-  screen.vocabulary = vocabulary_;
-  screen.states = context.input<float>(0);
-  screen.bytes = bytes_.data;
-  screen.starts = starts_;
-  screen.bounds = bounds_;
-  screen.matrix = matrix_.data;
+  const Shape shape = context.shape(0);
+  const int64_t rows = shape[0], width = shape[1];
+  const float* states = context.input<float>(0);
   if (matrix_.data != nullptr) {
-    check_shape("matrix", matrix_.shape, {vocabulary_, width});
+    check_shape("matrix", matrix_.shape, {head_.vocabulary(), width});
   } else if (context.input<float>(4) != nullptr) {
     throw std::invalid_argument("matrix must be stored in the graph");
   }
-  quantize(screen.states, rows, width, kBytes * quads, quantized);
-  if (screen.matrix == nullptr) {
-    // The rows' steps change no order, but may round two logits to the same.
-    std::fill(quantized.steps.begin(), quantized.steps.end(), 1.0f);
-  }
-  screen.quantized = quantized.bytes.data();
-  screen.steps = quantized.steps.data();
-  screen.norms = quantized.norms.data();
-  screen.errors = quantized.errors.data();
-
-  int32_t* best = context.output<int32_t>(0, {rows});
+  const ByteRows& rounded = head_.round(states, rows, width);
+  const int64_t readers = head_.readers(rows);
   static thread_local std::vector<Candidates> candidates;
-  const int64_t parts = std::min(kMostParts, 1 + blocks * quads * rows / kPart);
-  if (candidates.size() < static_cast<size_t>(parts * rows)) candidates.resize(parts * rows);
+  if (candidates.size() < static_cast<size_t>(readers * rows)) candidates.resize(readers * rows);
   Candidates* found = candidates.data();
-  context.parallel_for(parts, kPart, [&](int64_t first, int64_t last) {
-    for (int64_t part = first; part < last; ++part) {
-      search(screen, blocks * part / parts, blocks * (part + 1) / parts, found + part * rows);
-    }
+  for (int64_t i = 0; i < readers * rows; ++i) found[i].clear();
+
+  head_.multiply(context, rounded, rows,
+                 [&](int64_t reader, int64_t row, int64_t block, int64_t count, const int32_t* sums) {
+    // Without bounds the rows' steps change no order, but may round two logits to the same.
+    const float step = matrix_.data == nullptr ? 1.0f : rounded.steps[row];
+    find(sums, head_.bounds(block), block, count, {step, rounded.norms[row], rounded.errors[row]},
+         found[reader * rows + row]);
   });
+  int32_t* best = context.output<int32_t>(0, {rows});
   context.parallel_for(rows, kDecision, [&](int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; ++row) best[row] = decide(screen, row, found, parts);
+    for (int64_t row = first; row < last; ++row) {
+      best[row] = decide(found + row, readers, rows, head_.vocabulary(), states + row * width,
+                         matrix_.data, width);
+    }
   });
 }
 

@@ -16,7 +16,7 @@ class BytesLayer {
   // Rows that are multiplied by some of the weights before the next: they stay in the first cache.
   static constexpr int64_t kMostRows = 32;
 
-  // Reads the weights (blocks, pairs, 8, 2) and what ends their sums (blocks, 2, 8).
+  // Reads the weights (blocks, pairs, 16, 2) and what ends their sums (blocks, 2, 16).
   BytesLayer(const Node& node, size_t place)
       : bytes_(node.constant<int8_t>(place, "bytes")),
         ends_(node.constant<float>(place + 1, "ends", {bytes_.shape[0], 2, kBlock})) {}

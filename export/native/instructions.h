@@ -11,7 +11,7 @@ namespace keras_transformer {
 // Chooses the fastest of a function's versions that this processor runs.
 #ifdef KT_X86
 #define KT_FASTEST(function)                                                                   \
-  (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl") ? vnni::function \
+  (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") ? vnni::function \
    : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")          ? avx2::function \
                                                                               : portable::function)
 #else

@@ -13,12 +13,12 @@
 namespace keras_transformer {
 
 // Outputs in a block, and weights of each that lie side by side.
-constexpr int kBlock = 8, kPair = 2;
+constexpr int kBlock = 16, kPair = 2;
 
 struct Linear {
   int64_t pairs, outputs;
-  const int8_t* bytes;  // (blocks, pairs, 8, 2): the weights
-  const float* ends;    // (blocks, 2, 8): what an output's sum is multiplied by, and its bias
+  const int8_t* bytes;  // (blocks, pairs, 16, 2): the weights
+  const float* ends;    // (blocks, 2, 16): what an output's sum is multiplied by, and its bias
   float floor;          // what outputs are raised to: 0 is ReLU
 };
 

@@ -1,6 +1,7 @@
 // The operators of the domain keras_transformer: what each takes and gives. Values are row-major.
 #pragma once
 
+#include "byte_head.h"
 #include "bytes_layer.h"
 #include "norm.h"
 #include "operator.h"
@@ -113,9 +114,9 @@ class AddNorm {
   Norm norm_;
 };
 
-// states (rows, width), the matrix in bytes (blocks, quads, 8, 4), its starts (blocks, 8), bounds
-// (blocks, 3, 8) and itself (vocabulary, width); see `screen.h` → the id of each row's largest
-// logit (rows). Where the matrix is left out, logits are the products of bytes.
+// states (rows, width), a matrix in bytes as `ByteHead` reads it, and itself (vocabulary, width) →
+// the id of each row's largest logit (rows). Where the matrix is left out, logits are the products of
+// bytes.
 class BestToken {
  public:
   static constexpr const char* kName = "BestToken";
@@ -127,10 +128,7 @@ class BestToken {
   void compute(Context& context) const;
 
  private:
-  int64_t vocabulary_;
-  Constant<int8_t> bytes_;
-  const int32_t* starts_;
-  const float* bounds_;
+  ByteHead head_;
   Constant<float> matrix_;
 };
 
@@ -145,6 +143,23 @@ struct BestContinuations {
   void compute(Context& context) const;
 };
 
+// The same of states (batch·beams, width), whose products with a matrix in bytes, as `ByteHead` reads
+// it, are the logits → the same and the logits.
+class BestContinuationsOfStates {
+ public:
+  static constexpr const char* kName = "BestContinuationsOfStates";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kInt64,
+                                                 ort::kInt8,  ort::kInt32, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kFloat, ort::kInt32,
+                                                  ort::kFloat};
+  static constexpr size_t kRequiredInputs = 6;
+  explicit BestContinuationsOfStates(const Node& node) : head_(node, 3) {}
+  void compute(Context& context) const;
+
+ private:
+  ByteHead head_;
+};
+
 // values (rows, width) → the place of each row's largest value (rows).
 struct LargestPlace {
   static constexpr const char* kName = "LargestPlace";
@@ -155,8 +170,8 @@ struct LargestPlace {
   void compute(Context& context) const;
 };
 
-// values (rows, width), weights in bytes (blocks, pairs, 8, 2) and what ends each output's sum
-// (blocks, 2, 8); see `linear.h` → values · weights + bias (rows, outputs), through ReLU if asked.
+// values (rows, width), weights in bytes (blocks, pairs, 16, 2) and what ends each output's sum
+// (blocks, 2, 16); see `linear.h` → values · weights + bias (rows, outputs), through ReLU if asked.
 class BytesLinear {
  public:
   static constexpr const char* kName = "BytesLinear";

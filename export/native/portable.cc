@@ -1,34 +1,60 @@
-// The loops of `screen.h` and `linear.h` for any processor.
+// The loops of `byte_products.h` and `linear.h` for any processor.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "vectors.h"
 
 #define KT_INSTRUCTIONS portable
 namespace keras_transformer::KT_INSTRUCTIONS {
 
-// Adds to each token's sum the products of its four bytes with four of a row.
-KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weights) {
-  for (int token = 0; token < kLanes; ++token) {
-    for (int i = 0; i < 4; ++i) sums[token] += states[i] * weights[4 * token + i];
+constexpr int kTall = 1, kBroad = 1, kParts = 1;
+struct Sums {
+  int32_t of[16];
+};
+
+KT_INLINE Sums load_sums(const int32_t* from) {
+  Sums sums;
+  std::memcpy(&sums, from, sizeof sums);
+  return sums;
+}
+
+KT_INLINE void store_sums(int32_t* to, const Sums& sums) { std::memcpy(to, &sums, sizeof sums); }
+
+KT_INLINE Sums multiply_add(Sums sums, const uint8_t* row, const int8_t* weights) {
+  for (int token = 0; token < 16; ++token) {
+    for (int i = 0; i < 4; ++i) sums.of[token] += row[i] * weights[4 * token + i];
   }
   return sums;
 }
 
-KT_INLINE Words widen(const int8_t* weights) {
-  Words words;
-  for (int i = 0; i < 2 * kLanes; ++i) words[i] = weights[i];
+KT_INLINE Sums join(Sums a, const Sums& b) {
+  for (int token = 0; token < 16; ++token) a.of[token] += b.of[token];
+  return a;
+}
+
+using Wide = Floats;
+KT_INLINE bool any_lane(Ints mask) { return any(mask); }
+
+constexpr int kLinearTall = 1, kLinearBroad = 1, kLinearLone = 1;
+struct Weights {
+  int16_t of_outputs[32];
+};
+
+KT_INLINE Weights widen(const int8_t* weights) {
+  Weights words;
+  for (int i = 0; i < 32; ++i) words.of_outputs[i] = weights[i];
   return words;
 }
 
-// Adds to each output's sum the products of its two weights with two of a row.
-KT_INLINE Ints multiply_add(Ints sums, const int16_t* two, Words weights) {
-  for (int output = 0; output < kLanes; ++output) {
-    for (int i = 0; i < 2; ++i) sums[output] += two[i] * weights[2 * output + i];
+KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, const Weights& weights) {
+  for (int output = 0; output < 16; ++output) {
+    for (int i = 0; i < 2; ++i) sums.of[output] += two[i] * weights.of_outputs[2 * output + i];
   }
   return sums;
 }
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
+#include "byte_tiles.h"
 #include "linear_tiles.h"
-#include "screen_search.h"
+#include "ranking_loops.h"

@@ -1,4 +1,4 @@
-// Rows rounded to integers: as bytes they are what `QuantizeRows` gives and `BestToken` multiplies,
+// Rows rounded to integers: as bytes they are what `QuantizeRows` gives and `ByteHead` multiplies,
 // as words what `BytesLinear` does, the same to the last bit.
 #pragma once
 

@@ -20,7 +20,6 @@ typedef float Floats __attribute__((vector_size(32)));
 typedef float Halves __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(32)));
 typedef uint8_t Bytes __attribute__((vector_size(8)));
-typedef int16_t Words __attribute__((vector_size(32)));
 
 KT_INLINE Floats load(const float* from) {
   Floats values;
@@ -84,24 +83,27 @@ KT_INLINE float largest_size(const float* values, int64_t width) {
   return top;
 }
 
-// e to the power of values of at most 0, to two units in the last place; 0 below -87.
-KT_INLINE Floats exp_of_negative(Floats x) {
-  const Floats lowest = all(-87.0f);
-  const Ints is_zero = x < lowest;
-  x = larger(x, lowest);
+// e to the power of values of at most 0, to two units in the last place; 0 below -87. Of vectors of
+// any length.
+template <typename Vector>
+KT_INLINE Vector exp_of_negative(Vector x) {
+  using Integers = decltype(x < x);
+  constexpr float kLowest = -87.0f;
+  const Integers is_zero = x < kLowest;
+  x = x > kLowest ? x : Vector{} + kLowest;
   // x = n ln 2 + r with |r| ≤ ln 2 / 2: eˣ = 2ⁿ eʳ. Adding 1.5 · 2²³ rounds to the nearest integer.
-  const Floats shift = all(12582912.0f);
-  const Floats shifted = x * 1.44269504f + shift;
-  const Floats n = shifted - shift;
-  const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  Floats p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  const Vector shift = Vector{} + 12582912.0f;
+  const Vector shifted = x * 1.44269504f + shift;
+  const Vector n = shifted - shift;
+  const Vector r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  Vector p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  const Ints exponent = ((Ints)shifted - (Ints)shift + 127) << 23;
-  return is_zero ? Floats{} : p * (Floats)exponent;
+  const Integers exponent = ((Integers)shifted - (Integers)shift + 127) << 23;
+  return is_zero ? Vector{} : p * (Vector)exponent;
 }
 
 // The inner product of two rows; the order of its additions depends on their width alone.

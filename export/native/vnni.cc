@@ -1,4 +1,4 @@
-// The loops of `screen.h` and `linear.h` with AVX-512's VNNI.
+// The loops of `byte_products.h` and `linear.h` with AVX-512's VNNI.
 #include "instructions.h"
 #ifdef KT_X86
 #include <immintrin.h>
@@ -10,35 +10,48 @@
 #include <vector>
 
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512vnni")
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512vnni")
 #define KT_AVX
 #include "vectors.h"
 
 #define KT_INSTRUCTIONS vnni
 namespace keras_transformer::KT_INSTRUCTIONS {
 
-// Adds to each token's sum the products of its four bytes with four of a row.
-KT_INLINE Ints multiply_add(Ints sums, const uint8_t* states, const int8_t* weights) {
+constexpr int kTall = 4, kBroad = 4, kParts = 8;
+using Sums = __m512i;
+
+KT_INLINE Sums load_sums(const int32_t* from) { return _mm512_loadu_si512(from); }
+
+KT_INLINE void store_sums(int32_t* to, Sums sums) { _mm512_storeu_si512(to, sums); }
+
+KT_INLINE Sums multiply_add(Sums sums, const uint8_t* row, const int8_t* weights) {
   int32_t four;
-  std::memcpy(&four, states, sizeof four);
-  const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
-  return (Ints)_mm256_dpbusd_epi32((__m256i)sums, _mm256_set1_epi32(four), bytes);
+  std::memcpy(&four, row, sizeof four);
+  return _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(four), _mm512_loadu_si512(weights));
 }
 
-KT_INLINE Words widen(const int8_t* weights) {
-  return (Words)_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights)));
+KT_INLINE Sums join(Sums a, Sums b) { return _mm512_add_epi32(a, b); }
+
+typedef float Wide __attribute__((vector_size(64)));
+KT_INLINE bool any_lane(__m512i mask) { return _mm512_test_epi32_mask(mask, mask) != 0; }
+
+constexpr int kLinearTall = 4, kLinearBroad = 4, kLinearLone = 8;
+using Weights = __m512i;
+
+KT_INLINE Weights widen(const int8_t* weights) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights)));
 }
 
-// Adds to each output's sum the products of its two weights with two of a row.
-KT_INLINE Ints multiply_add(Ints sums, const int16_t* two, Words weights) {
+KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
   int32_t both;
   std::memcpy(&both, two, sizeof both);
-  return (Ints)_mm256_dpwssd_epi32((__m256i)sums, _mm256_set1_epi32(both), (__m256i)weights);
+  return _mm512_dpwssd_epi32(sums, _mm512_set1_epi32(both), weights);
 }
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
+#include "byte_tiles.h"
 #include "linear_tiles.h"
-#include "screen_search.h"
+#include "ranking_loops.h"
 // What templates are made into at the end of the file is for every processor.
 #pragma GCC pop_options
 #endif

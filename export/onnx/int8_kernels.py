@@ -111,19 +111,35 @@ class Int8Kernels:
         if added:
             self._add("Add", [scaled, added], output=layer.output)
 
-    def best_token(self, layer: LinearNode, output: str) -> None:
-        """Selects the place of each row's largest output, as `rows` computes them, at once."""
+    def head(self, layer: LinearNode, node: onnx.NodeProto) -> None:
+        """Computes what an operator of ours ranks, as `rows` would, where it is ranked."""
+        vocabulary, *packed = self._screen(layer)
+        operator, more = "BestToken", []
+        if node.op_type == "BestContinuations":
+            operator, more = "BestContinuationsOfStates", [layer.output]
+        self.nodes.append(
+            onnx.helper.make_node(
+                operator,
+                [layer.inputs, *node.input[1:], *packed],
+                [*node.output, *more],
+                name=node.name,
+                domain=NATIVE,
+                vocabulary=vocabulary,
+            )
+        )
+
+    def _screen(self, layer: LinearNode) -> tuple[int, str, str, str]:
+        """Returns the number of outputs, and the names of what a `Screen` of the matrix holds."""
         name, transposed = layer.matrix
         values, scales = self._lines(name, axis=0 if transposed else 1)
         lines = to_array(self.stored[values])
-        screen = Screen.packed(lines if transposed else lines.T, to_array(self.stored[scales]))
-        packed = [
+        lines = lines if transposed else lines.T
+        screen = Screen.packed(lines, to_array(self.stored[scales]))
+        stored = (
             self._store(f"{name}/screen_{field}", array)
             for field, array in screen._asdict().items()
-        ]
-        vocabulary = lines.shape[0 if transposed else 1]
-        inputs = [layer.inputs, *packed]
-        self._add("BestToken", inputs, output=output, domain=NATIVE, vocabulary=vocabulary)
+        )
+        return (len(lines), *stored)
 
     def _integer_product(self, inputs: str, kernel: str, scales: str, zero_point: str) -> str:
         """Multiplies uint8 rows by an int8 kernel and each output by its scale."""

@@ -10,19 +10,20 @@ import tensorflow as tf
 from .int8_matrices import quantize_lines
 from .operators import NATIVE, onnx_operator, weight
 
-# As in `export/native/screen.h`: tokens in a block, and bytes of each that lie side by side.
-_TOKENS, _BYTES = 8, 4
-# As in `export/native/best_token.cc`: what is added to states in bytes.
+# As in `export/native/byte_products.h`: tokens in a block, bytes of each that lie side by side, and
+# what the number of such quads is a multiple of.
+_TOKENS, _BYTES, _QUADS = 16, 4, 16
+# As in `export/native/byte_head.cc`: what is added to states in bytes.
 _MIDDLE = 128
 
 
 class Screen(NamedTuple):
-    """A vocabulary's matrix in bytes; `export/native/screen.h` says what for.
+    """A vocabulary's matrix in bytes; `export/native/best_token.cc` says what for.
 
     Attributes:
-        values: int8 `(blocks, quads, 8, 4)`: eight tokens side by side, four bytes of each.
-        starts: int32 `(blocks, 8)`: what takes the states' middle out of each token's products.
-        bounds: float32 `(blocks, 3, 8)`: for each token the bytes' step, ‖w - ŵ‖ and ‖ŵ‖.
+        values: int8 `(blocks, quads, 16, 4)`: sixteen tokens side by side, four bytes of each.
+        starts: int32 `(blocks, 16)`: what takes the states' middle out of each token's products.
+        bounds: float32 `(blocks, 3, 16)`: for each token the bytes' step, ‖w - ŵ‖ and ‖ŵ‖.
     """
 
     values: np.ndarray
@@ -53,7 +54,7 @@ class Screen(NamedTuple):
         # The last token fills the last block: its bounds must be some token's.
         more = (0, -len(values) % _TOKENS), (0, 0)
         values, bounds = np.pad(values, more, "edge"), np.pad(bounds, more, "edge")
-        values = np.pad(values, ((0, 0), (0, -values.shape[1] % _BYTES)))
+        values = np.pad(values, ((0, 0), (0, -values.shape[1] % (_QUADS * _BYTES))))
         blocks = values.reshape(-1, _TOKENS, values.shape[1] // _BYTES, _BYTES)
         return cls(
             np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)),

@@ -5,15 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 # As in `export/native/linear.h`: outputs in a block, and weights of each that lie side by side.
-_BLOCK, _PAIR = 8, 2
+_BLOCK, _PAIR = 16, 2
 
 
 class PackedLinear(NamedTuple):
     """A linear layer in bytes.
 
     Attributes:
-        values: int8 `(blocks, pairs, 8, 2)`: eight outputs side by side, two weights of each.
-        ends: float32 `(blocks, 2, 8)`: what each output's sum is multiplied by, and its bias.
+        values: int8 `(blocks, pairs, 16, 2)`: sixteen outputs side by side, two weights of each.
+        ends: float32 `(blocks, 2, 16)`: what each output's sum is multiplied by, and its bias.
     """
 
     values: np.ndarray

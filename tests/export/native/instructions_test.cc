@@ -1,12 +1,14 @@
-// Searches and multiplies random matrices with every set of instructions that this processor has: all
-// of them must find the same, without bounds, to the last bit.
+// Multiplies random matrices, and ranks random logits, with every set of instructions that this
+// processor has: all of them must find what plain code does.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "linear.h"
-#include "screen.h"
+#include "ranking.h"
 
 using namespace keras_transformer;
 
@@ -23,50 +25,83 @@ std::vector<int8_t> random_bytes(std::mt19937& random, size_t count) {
   return bytes;
 }
 
-int differences(int64_t rows, int64_t quads, int64_t blocks, unsigned seed) {
+struct Named {
+  const char* name;
+  bool is_usable;
+  SumBytes sum_bytes;
+  Multiply multiply;
+  RankLogits rank;
+};
+
+// Every set but plain code; AMX has the first of the three only.
+std::vector<Named> sets() {
+#ifdef KT_X86
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool has_vnni =
+      __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
+  return {{"avx2", has_avx2, avx2::sum_bytes, avx2::multiply, avx2::rank_logits},
+          {"vnni", has_vnni, vnni::sum_bytes, vnni::multiply, vnni::rank_logits},
+          {"amx", amx::is_usable(), amx::sum_bytes, nullptr, nullptr}};
+#else
+  return {};
+#endif
+}
+
+int sums_that_differ(int64_t rows, int64_t quads, int64_t blocks, unsigned seed) {
   std::mt19937 random(seed);
   const auto bytes = random_bytes(random, blocks * quads * kTokens * kBytes);
   std::vector<uint8_t> states(rows * quads * kBytes);
-  for (auto& byte : states) byte = static_cast<uint8_t>(1 + random() % 255);
-  std::vector<int32_t> starts(blocks * kTokens, 0);
+  for (auto& byte : states) byte = static_cast<uint8_t>(random());
+  std::vector<int32_t> starts(blocks * kTokens);
   for (auto& start : starts) start = static_cast<int32_t>(random() % 10000) - 5000;
-  std::vector<float> bounds(blocks * 3 * kTokens, 0.0f), ones(rows, 1.0f), zeros(rows, 0.0f);
-  for (int64_t block = 0; block < blocks; ++block) {
-    for (int token = 0; token < kTokens; ++token) {
-      bounds[block * 3 * kTokens + token] = 0.5f + static_cast<float>(random() % 100);
-    }
-  }
-  Screen screen{};
-  screen.rows = rows, screen.quads = quads, screen.vocabulary = blocks * kTokens;
-  screen.quantized = states.data(), screen.steps = ones.data(), screen.norms = zeros.data();
-  screen.errors = zeros.data(), screen.bytes = bytes.data(), screen.starts = starts.data();
-  screen.bounds = bounds.data();
+  const ByteMatrix matrix{blocks, quads, bytes.data(), starts.data()};
+  const int64_t first = seed % blocks, count = blocks - first;
 
-  std::vector<Candidates> expected(rows);
-  portable::search(screen, 0, blocks, expected.data());
+  std::vector<int32_t> expected(rows * kSumsOfRow), found(rows * kSumsOfRow);
+  portable::sum_bytes(matrix, first, count, states.data(), rows, expected.data());
   int different = 0;
-  const auto compare = [&](const char* name, Search search) {
-    std::vector<Candidates> found(rows);
-    search(screen, 0, blocks, found.data());
-    for (int64_t row = 0; row < rows; ++row) {
-      const Candidates &ours = found[row], &theirs = expected[row];
-      if (ours.lower == theirs.lower && ours.blocks == theirs.blocks &&
-          ours.uppers == theirs.uppers) {
-        continue;
-      }
-      std::printf("%s differs in row %ld of %ld, %ld quads, %ld blocks\n", name, row, rows, quads,
-                  blocks);
-      ++different;
+  for (const Named& set : sets()) {
+    if (!set.is_usable) continue;
+    std::fill(found.begin(), found.end(), 0);
+    set.sum_bytes(matrix, first, count, states.data(), rows, found.data());
+    if (found == expected) continue;
+    std::printf("%s differs: %ld rows, %ld quads, %ld blocks\n", set.name, rows, quads, blocks);
+    ++different;
+  }
+  return different;
+}
+
+int rankings_that_differ(int64_t count, int64_t most, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> logits(3 * count);
+  // Few values, so that some are equal.
+  for (auto& logit : logits) logit = static_cast<float>(random() % 50) / 3.0f;
+  const auto rank = [&](RankLogits rank, std::vector<Token>& best) {
+    List list{best.data(), 0, most};
+    float total = 0;
+    for (const int64_t chunk : {2, 0, 1}) {
+      const Normaliser found = rank(logits.data() + chunk * count, count, chunk * count, list);
+      total += found.total * std::exp(found.top);
     }
+    best.resize(list.held);
+    return total;
   };
-#ifdef KT_X86
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    compare("avx2", avx2::search);
+  std::vector<Token> expected(most);
+  const float total = rank(portable::rank_logits, expected);
+  int different = 0;
+  for (const Named& set : sets()) {
+    if (!set.is_usable || set.rank == nullptr) continue;
+    std::vector<Token> found(most);
+    const bool near = std::abs(rank(set.rank, found) - total) <= 1e-5f * total;
+    const auto same = [](const Token& a, const Token& b) {
+      return a.id == b.id && a.logit == b.logit;
+    };
+    if (near && std::equal(found.begin(), found.end(), expected.begin(), expected.end(), same)) {
+      continue;
+    }
+    std::printf("%s ranks %ld of %ld logits otherwise\n", set.name, most, count);
+    ++different;
   }
-  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
-    compare("vnni", vnni::search);
-  }
-#endif
   return different;
 }
 
@@ -86,25 +121,18 @@ int products_that_differ(int64_t rows, int64_t pairs, int64_t outputs, unsigned 
   std::vector<float> expected(rows * outputs);
   portable::multiply(layer, words.data(), steps.data(), rows, expected.data());
   int different = 0;
-  const auto compare = [&](const char* name, Multiply multiply) {
+  for (const Named& set : sets()) {
+    if (!set.is_usable || set.multiply == nullptr) continue;
     std::vector<float> found(rows * outputs);
-    multiply(layer, words.data(), steps.data(), rows, found.data());
+    set.multiply(layer, words.data(), steps.data(), rows, found.data());
     for (int64_t i = 0; i < rows * outputs; ++i) {
       // Some multiply and add in one rounding.
       if (std::abs(found[i] - expected[i]) <= 1e-6f * (1 + std::abs(expected[i]))) continue;
-      std::printf("%s differs in output %ld of %ld rows, %ld pairs, %ld outputs\n", name, i, rows,
-                  pairs, outputs);
+      std::printf("%s differs in output %ld of %ld rows, %ld pairs, %ld outputs\n", set.name, i,
+                  rows, pairs, outputs);
       ++different;
     }
-  };
-#ifdef KT_X86
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    compare("avx2", avx2::multiply);
   }
-  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
-    compare("vnni", vnni::multiply);
-  }
-#endif
   return different;
 }
 
@@ -116,7 +144,10 @@ int main() {
     different += products_that_differ(1 + seed % 9, 1 + seed % 37, 1 + seed % 83, seed);
   }
   for (unsigned seed = 0; seed < 200; ++seed) {
-    different += differences(1 + seed % 9, 1 + seed % 37, 1 + seed % 23, seed);
+    different += sums_that_differ(1 + seed % 32, kQuads * (1 + seed % 5), 1 + seed % 16, seed);
+  }
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    different += rankings_that_differ(kTokens * (1 + seed % 16), 1 + seed % 23, seed);
   }
   return different != 0;
 }

@@ -131,6 +131,41 @@ def test_of_equal_continuations_the_lowest_id_and_beam_come_first(run: Run, coun
     ]
 
 
+@given(
+    seed=st.integers(0, 2**31),
+    batch=st.integers(1, 3),
+    beams=st.integers(1, 4),
+    vocabulary=st.integers(1, 900),
+    count=st.sampled_from([1, 9, 70]),
+)
+@example(seed=0, batch=9, beams=4, vocabulary=30_001, count=9)  # More than one thread's work.
+def test_continuations_of_states_are_those_of_their_products_with_bytes(
+    run: Run, seed: int, batch: int, beams: int, vocabulary: int, count: int
+) -> None:
+    random = np.random.default_rng(seed)
+    values, scales = quantize_lines(
+        random.normal(0, 1, (vocabulary, WIDTH)).astype(np.float32), axis=0, summed=True
+    )
+    states = random.normal(0, 1, (batch * beams, WIDTH)).astype(np.float32)
+    totals = random.normal(-5, 3, (batch, beams)).astype(np.float32)
+    screen = Screen.packed(values, scales)
+
+    def ranked(states: np.ndarray, totals: np.ndarray) -> list[np.ndarray]:
+        inputs = [states, totals, np.array([count]), *screen]
+        name = "BestContinuationsOfStates"
+        return run(name, inputs, 4, stored=(3, 4, 5), vocabulary=vocabulary)
+
+    *found, logits = ranked(states, totals)
+    rounded, steps = run("QuantizeRows", [states], outputs=2, middle=128)
+    sums = (rounded.astype(np.int64) - 128) @ values.T.astype(np.int64)
+    np.testing.assert_allclose(logits, sums * scales.astype(np.float64) * steps, rtol=1e-6)
+    expected = run("BestContinuations", [logits, totals, np.array([count])], outputs=3)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for ours, alone in zip(found, ranked(states[-beams:], totals[-1:]), strict=False):
+        np.testing.assert_array_equal(ours[-1], alone[0])
+
+
 @pytest.mark.parametrize(
     ("totals", "count", "message"),
     [
@@ -147,10 +182,13 @@ def test_inputs_that_do_not_fit_are_refused(
 
 def test_a_matrix_of_another_size_is_refused(run: Run) -> None:
     matrix = np.ones((20, 8), np.float32)
-    inputs: list[Any] = [np.ones((1, 12), np.float32), *Screen.of(matrix), matrix]
-    with pytest.raises(Exception, match=r"bytes must have the shape \(3, 3, 8, 4, \)"):
-        run("BestToken", inputs, stored=(1, 2, 3, 4), vocabulary=20)
-    with pytest.raises(Exception, match=r"bytes must have the shape \(4, 2, 8, 4, \)"):
-        run("BestToken", inputs, stored=(1, 2, 3, 4), vocabulary=25)
+    screen = list(Screen.of(matrix))
+    states: list[Any] = [np.ones((1, 65), np.float32)]
+    with pytest.raises(Exception, match=r"bytes must have the shape \(2, 32, 16, 4, \)"):
+        run("BestToken", states + screen, stored=(1, 2, 3), vocabulary=20)
+    with pytest.raises(Exception, match=r"matrix must have the shape \(20, 65, \)"):
+        run("BestToken", [*states, *screen, matrix], stored=(1, 2, 3, 4), vocabulary=20)
+    with pytest.raises(Exception, match=r"bytes must have the shape \(3, 16, 16, 4, \)"):
+        run("BestToken", states + screen, stored=(1, 2, 3), vocabulary=35)
     with pytest.raises(Exception, match="bytes must be stored in the graph"):
-        run("BestToken", inputs, vocabulary=20)
+        run("BestToken", states + screen, vocabulary=20)

@@ -1,4 +1,4 @@
-"""Every set of instructions that this processor has makes the same of a matrix of bytes."""
+"""Every set of instructions that this processor has makes the same of matrices and logits."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ SOURCES = Path(__file__).resolve().parents[3] / "export" / "native"
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
 def test_all_instructions_find_what_plain_code_finds(tmp_path: Path) -> None:
-    versions = [SOURCES / f"{name}.cc" for name in ("portable", "avx2", "vnni")]
+    versions = [SOURCES / f"{name}.cc" for name in ("portable", "avx2", "vnni", "amx")]
     sources = [Path(__file__).with_name("instructions_test.cc"), *versions]
     command = ["g++", "-std=c++17", "-O2", "-Wno-psabi", "-I", str(SOURCES)]
     command += ["-fsanitize=address,undefined", "-fno-sanitize-recover"]

@@ -86,7 +86,7 @@ def test_rows_of_next_to_nothing_give_the_bias(run: Run, size: float) -> None:
 
 def test_rows_of_another_width_are_refused(run: Run) -> None:
     layer = Layer.random(0, 16, 24)
-    with pytest.raises(Exception, match=r"bytes must have the shape \(3, 9, 8, 2, \)"):
+    with pytest.raises(Exception, match=r"bytes must have the shape \(2, 9, 16, 2, \)"):
         layer.apply(run, draw(0, 2, 18))
 
 

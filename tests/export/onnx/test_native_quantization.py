@@ -88,6 +88,34 @@ def test_the_best_token_is_that_of_all_logits(
     np.testing.assert_array_equal(run(chosen, x), run(all_logits, x))
 
 
+@pytest.mark.parametrize("outputs", [3300, 5003])
+@pytest.mark.parametrize("transposed", [True, False])
+def test_continuations_are_ranked_while_they_are_computed(
+    x: np.ndarray, outputs: int, transposed: bool
+) -> None:
+    nodes = [
+        helper.make_node("Gemm", ["x", "w"], ["logits"], transB=int(transposed)),
+        helper.make_node(
+            "BestContinuations",
+            ["logits", "totals", "count"],
+            ["ids", "values", "beams"],
+            domain=NATIVE,
+        ),
+        helper.make_node("Cast", ["ids"], ["y"], to=TensorProto.FLOAT),
+    ]
+    model = graph(nodes, outputs, transposed=transposed)
+    totals = from_array(np.zeros((35, 2), np.float32), "totals")
+    model.graph.initializer.extend([totals, from_array(np.array([8]), "count")])
+    again = onnx.ModelProto()
+    again.CopyFrom(model)
+    again.graph.node.append(helper.make_node("Neg", ["logits"], ["read"]))
+    again.graph.output.append(onnx.ValueInfoProto(name="read"))
+    ranked, all_logits = quantize_int8(model), quantize_int8(again)
+    assert operators(ranked) == {"BestContinuationsOfStates"}
+    assert "BestContinuations" in operators(all_logits)
+    np.testing.assert_array_equal(run(ranked, x), run(all_logits, x))
+
+
 def test_a_small_head_is_a_product_with_bytes(x: np.ndarray) -> None:
     nodes = [
         helper.make_node("Gemm", ["x", "w"], ["logits"]),

@@ -1,0 +1,66 @@
+#include "byte_head.h"
+
+#include <cmath>
+
+#include "quantize.h"
+
+namespace keras_transformer {
+namespace {
+
+// What is added to states in bytes.
+constexpr int32_t kMiddle = 128;
+
+KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
+                        ByteRows& result) {
+  result.bytes.assign(rows * stride, kMiddle);
+  result.steps.resize(rows), result.norms.resize(rows), result.errors.resize(rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* x = states + row * width;
+    uint8_t* bytes = result.bytes.data() + row * stride;
+    const float step = quantize_row(x, width, kMiddle, bytes);
+    Floats norm{}, error{};
+    int64_t i = 0;
+    for (; i + kLanes <= width; i += kLanes) {
+      Bytes held;
+      std::memcpy(&held, bytes + i, sizeof held);
+      const Floats values = load(x + i);
+      const Floats left =
+          values - all(step) * (__builtin_convertvector(held, Floats) - all(kMiddle));
+      norm += values * values;
+      error += left * left;
+    }
+    float norms = sum(norm), errors = sum(error);
+    for (; i < width; ++i) {
+      const float left = x[i] - step * static_cast<float>(bytes[i] - kMiddle);
+      norms += x[i] * x[i];
+      errors += left * left;
+    }
+    result.steps[row] = step;
+    result.norms[row] = std::sqrt(norms);
+    result.errors[row] = std::sqrt(errors);
+  }
+}
+
+}  // namespace
+
+ByteHead::ByteHead(const Node& node, size_t place)
+    : vocabulary_(node.attribute<int64_t>("vocabulary")) {
+  const Constant<int8_t> bytes = node.constant<int8_t>(place, "bytes");
+  const int64_t blocks = (vocabulary_ + kTokens - 1) / kTokens;
+  const int64_t quads = (bytes.shape[1] + kQuads - 1) / kQuads * kQuads;
+  check_shape("bytes", bytes.shape, {blocks, quads, kTokens, kBytes});
+  matrix_ = {blocks, quads, bytes.data, node.constant<int32_t>(place + 1, "starts", {blocks, kTokens})};
+  bounds_ = node.constant<float>(place + 2, "bounds", {blocks, 3, kTokens});
+}
+
+const ByteRows& ByteHead::round(const float* states, int64_t rows, int64_t width) const {
+  constexpr int64_t kStep = kQuads * kBytes;
+  const int64_t stride = (width + kStep - 1) / kStep * kStep;
+  check_shape("bytes", {matrix_.blocks, matrix_.quads, kTokens, kBytes},
+              {matrix_.blocks, stride / kBytes, kTokens, kBytes});
+  static thread_local ByteRows rounded;
+  quantize(states, rows, width, stride, rounded);
+  return rounded;
+}
+
+}  // namespace keras_transformer

@@ -1,0 +1,58 @@
+// Rows in bytes times a vocabulary's matrix in bytes, compiled for several sets of instructions.
+//
+// Sums are integers that no order of summing changes: a row's are the same among any others.
+#pragma once
+
+#include <cstdint>
+
+#include "instructions.h"
+
+namespace keras_transformer {
+
+// Tokens in a block, bytes of each that lie side by side, and what the number of such quads is a
+// multiple of: sixteen quads of a block are a tile of AMX.
+constexpr int kTokens = 16, kBytes = 4, kQuads = 16;
+// Blocks and rows that are multiplied at a time: their sums stay in the first cache.
+constexpr int64_t kChunk = 16, kGroup = 32;
+constexpr int64_t kSumsOfRow = kChunk * kTokens;
+
+struct ByteMatrix {
+  int64_t blocks, quads;
+  const int8_t* bytes;    // (blocks, quads, 16, 4)
+  const int32_t* starts;  // (blocks, 16): where sums start
+};
+
+// Multiplies rows (num_rows, 4 · quads) by blocks: sums (num_rows, kSumsOfRow), of which each row's
+// first 16 · count are written. At most kChunk blocks and kGroup rows.
+using SumBytes = void (*)(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
+                          int64_t num_rows, int32_t* sums);
+
+namespace portable {
+void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
+               int64_t num_rows, int32_t* sums);
+}
+#ifdef KT_X86
+namespace avx2 {
+void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
+               int64_t num_rows, int32_t* sums);
+}
+namespace vnni {
+void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
+               int64_t num_rows, int32_t* sums);
+}
+namespace amx {
+// Whether this processor has the instructions, and the system lets this process use them.
+bool is_usable();
+void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
+               int64_t num_rows, int32_t* sums);
+}
+#endif
+
+inline SumBytes fastest_sum_bytes() {
+#ifdef KT_X86
+  if (amx::is_usable()) return amx::sum_bytes;
+#endif
+  return KT_FASTEST(sum_bytes);
+}
+
+}  // namespace keras_transformer
