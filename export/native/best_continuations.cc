@@ -19,6 +19,12 @@ float log_sum(const Normaliser* chunks, int64_t count) {
   return top + std::log(total);
 }
 
+// Fills up a chunk that holds `count` logits.
+const float* fill_up(float* chunk, int64_t count) {
+  std::fill(chunk + count, chunk + kSumsOfRow, -std::numeric_limits<float>::infinity());
+  return chunk;
+}
+
 // The logits of some rows, read chunk by chunk in any order by so many readers.
 class Reading {
  public:
@@ -39,20 +45,17 @@ class Reading {
     normalisers_.resize(rows * chunks_);
   }
 
-  // How many logits a chunk has.
+  // How many logits a chunk has; to be read it is filled up with -∞.
   int64_t count_of(int64_t chunk) const {
     return std::min(kSumsOfRow, vocabulary_ - chunk * kSumsOfRow);
   }
 
-  // Reads a chunk's logits of a row, which lie in `kSumsOfRow` places that are overwritten behind
-  // them.
-  void read(int64_t reader, int64_t row, int64_t chunk, float* logits) {
+  // Reads a chunk of a row.
+  void read(int64_t reader, int64_t row, int64_t chunk, const float* logits) {
     static const RankLogits rank = KT_FASTEST(rank_logits);
-    const int64_t place = reader * rows_ + row, count = count_of(chunk);
-    const int64_t whole = (count + kTokens - 1) / kTokens * kTokens;
-    std::fill(logits + count, logits + whole, -std::numeric_limits<float>::infinity());
+    const int64_t place = reader * rows_ + row;
     List list{&tokens_[place * most_], held_[place], most_};
-    normalisers_[row * chunks_ + chunk] = rank(logits, whole, chunk * kSumsOfRow, list);
+    normalisers_[row * chunks_ + chunk] = rank(logits, kSumsOfRow, chunk * kSumsOfRow, list);
     held_[place] = list.held;
   }
 
@@ -118,12 +121,16 @@ void BestContinuations::compute(Context& context) const {
   const float* logits = context.input<float>(0);
   Reading reading(context, 1, 2, rows, vocabulary, 1);
   context.parallel_for(rows, 0.6 * vocabulary, [&](int64_t first, int64_t last) {
-    float chunk[kSumsOfRow];
+    float last_chunk[kSumsOfRow];
     for (int64_t row = first; row < last; ++row) {
-      for (int64_t c = 0; c < reading.chunks(); ++c) {
-        const float* found = logits + row * vocabulary + c * kSumsOfRow;
-        std::copy(found, found + reading.count_of(c), chunk);
-        reading.read(0, row, c, chunk);
+      for (int64_t chunk = 0; chunk < reading.chunks(); ++chunk) {
+        const float* found = logits + row * vocabulary + chunk * kSumsOfRow;
+        const int64_t count = reading.count_of(chunk);
+        if (count < kSumsOfRow) {
+          std::copy(found, found + count, last_chunk);
+          found = fill_up(last_chunk, count);
+        }
+        reading.read(0, row, chunk, found);
       }
     }
   });
@@ -139,11 +146,11 @@ void BestContinuationsOfStates::compute(Context& context) const {
   head_.multiply(context, states, rows,
                  [&](int64_t reader, int64_t row, int64_t block, int64_t count, const int32_t* sums) {
     static const ScaleBlocks scale = KT_FASTEST(scale_blocks);
-    const int64_t c = block / kChunk;
-    float chunk[kSumsOfRow];
-    scale(sums, head_.bounds(block), count * kTokens, states.steps[row], chunk);
-    std::copy(chunk, chunk + reading.count_of(c), logits + row * vocabulary + c * kSumsOfRow);
-    reading.read(reader, row, c, chunk);
+    const int64_t chunk = block / kChunk, first = block * kTokens;
+    float found[kSumsOfRow];
+    scale(sums, head_.bounds(block), count * kTokens, states.steps[row], found);
+    std::copy(found, found + reading.count_of(chunk), logits + row * vocabulary + first);
+    reading.read(reader, row, chunk, fill_up(found, reading.count_of(chunk)));
   });
   reading.finish(context);
 }
