@@ -1,6 +1,8 @@
 // The operators of the domain keras_transformer: what each takes and gives. Values are row-major.
 #pragma once
 
+#include <vector>
+
 #include "byte_head.h"
 #include "bytes_layer.h"
 #include "norm.h"
@@ -80,6 +82,24 @@ class TokenPositions {
 
  private:
   int32_t pad_;
+};
+
+// table in bytes (count, width) and the scale of each of its rows (count), ids (rows) → their rows
+// (rows, width).
+class LookUp {
+ public:
+  static constexpr const char* kName = "LookUp";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt8, ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit LookUp(const Node& node)
+      : table_(node.constant<int8_t>(0, "table")),
+        scales_(node.constant<float>(1, "scales", {table_.shape[0]})) {}
+  void compute(Context& context) const;
+
+ private:
+  Constant<int8_t> table_;
+  const float* scales_;
 };
 
 // found (rows, width), the position of each or of all (rows or 1), each feature's rate (width) →
@@ -256,18 +276,22 @@ class QuantizeRows {
   int64_t middle_;
 };
 
-// sums (rows, width), scales (width) and of rows (rows, 1) → sums · scales (rows, width).
+// sums (rows, width), scales (width) and of rows (rows, 1), and a bias (width) or none → sums · scales
+// + bias (rows, width), through ReLU if asked.
 class ScaleSums {
  public:
   static constexpr const char* kName = "ScaleSums";
-  static constexpr ort::ElementType kInputs[] = {ort::kInt32, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kInputs[] = {ort::kInt32, ort::kFloat, ort::kFloat,
+                                                 ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 3;
-  explicit ScaleSums(const Node& node) : scales_(node.constant<float>(1, "scales")) {}
+  explicit ScaleSums(const Node& node);
   void compute(Context& context) const;
 
  private:
   Constant<float> scales_;
+  std::vector<float> bias_;
+  float floor_;
 };
 
 }  // namespace keras_transformer

@@ -26,8 +26,8 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
-                    LargestPlace, BytesLinear, SelfAttentionSubLayer, CrossAttentionSubLayer,
-                    FeedForwardSubLayer, QuantizeRows, ScaleSums>(*api);
+                    LargestPlace, LookUp, BytesLinear, SelfAttentionSubLayer,
+                    CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums>(*api);
     return api->add_custom_op_domain(options, domain);
   } catch (const std::exception& error) {
     return api->create_status(ort::kFailure, error.what());

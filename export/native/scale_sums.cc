@@ -1,21 +1,32 @@
-// The outputs of an int8 product: its sums times the scale of each output and of each row.
+// The outputs of an int8 layer: a product's sums times the scale of each output and of each row, and
+// what follows in a layer.
+#include <vector>
+
 #include "operators.h"
 #include "vectors.h"
 
 namespace keras_transformer {
 namespace {
 
-KT_CLONES void scale(const int32_t* sums, const float* scales, const float* of_rows, int64_t rows,
-                     int64_t width, float* output) {
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t start = row * width;
-    for (int64_t i = 0; i < width; ++i) {
-      output[start + i] = static_cast<float>(sums[start + i]) * scales[i] * of_rows[row];
-    }
+KT_CLONES void scale(const int32_t* sums, const float* scales, const float* bias, float of_row,
+                     float floor, int64_t width, float* output) {
+  for (int64_t i = 0; i < width; ++i) {
+    const float value = static_cast<float>(sums[i]) * (scales[i] * of_row) + bias[i];
+    output[i] = value > floor ? value : floor;
   }
 }
 
 }  // namespace
+
+ScaleSums::ScaleSums(const Node& node)
+    : scales_(node.constant<float>(1, "scales")),
+      floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {
+  const Constant<float> bias = node.constant<float>(3);
+  bias_.assign(scales_.shape[0], 0.0f);
+  if (bias.data == nullptr) return;
+  check_shape("bias", bias.shape, {scales_.shape[0]});
+  bias_.assign(bias.data, bias.data + scales_.shape[0]);
+}
 
 void ScaleSums::compute(Context& context) const {
   const Shape shape = context.shape(0);
@@ -25,8 +36,10 @@ void ScaleSums::compute(Context& context) const {
   const float* of_rows = context.input<float>(2, "row scales", {rows, 1});
   float* output = context.output<float>(0, {rows, width});
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
-    const int64_t start = first * width;
-    scale(sums + start, scales_.data, of_rows + first, last - first, width, output + start);
+    for (int64_t row = first; row < last; ++row) {
+      scale(sums + row * width, scales_.data, bias_.data(), of_rows[row], floor_, width,
+            output + row * width);
+    }
   });
 }
 

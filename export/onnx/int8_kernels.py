@@ -77,13 +77,7 @@ class Int8Kernels:
             self._store(f"{values}/packed", packed.values),
             self._store(f"{values}/ends{layer.bias}", packed.ends),
         ]
-        relu = "" if layer.residual else layer.relu
-        self.merged.add(relu)
-        output = "" if layer.residual else relu or layer.output
-        flags = {"units": len(steps), "relu": int(bool(relu))}
-        product = self._add("BytesLinear", inputs, output=output, domain=NATIVE, **flags)
-        if layer.residual:
-            self._add("Add", [product, layer.residual], output=layer.output)
+        self._end(layer, "BytesLinear", inputs, units=len(steps))
 
     def tensor(self, layer: LinearNode) -> None:
         """Quantises inputs with one scale for all rows together."""
@@ -98,18 +92,28 @@ class Int8Kernels:
         """Quantises each row of the inputs with its own scale."""
         values, scales = self._columns(layer.matrix)
         quantized, row_scales, zero_point = self._quantize_rows(layer)
+        if self._native:
+            sums = self._integer_sums(quantized, values, zero_point)
+            operands = [sums, scales, row_scales, *([layer.bias] if layer.bias else [])]
+            self._end(layer, "ScaleSums", operands)
+            return
+        product = self._integer_product(quantized, values, scales, zero_point)
         added = layer.bias or layer.residual
         output = "" if added else layer.output
-        if self._native and self._is_wide(scales):
-            sums = self._integer_sums(quantized, values, zero_point)
-            operands = [sums, scales, row_scales]
-            scaled = self._add("ScaleSums", operands, output=output, domain=NATIVE)
-        else:
-            product = self._integer_product(quantized, values, scales, zero_point)
-            scaled = self._add("Mul", [product, row_scales], output=output)
-            self.unscaled[scaled] = product
+        scaled = self._add("Mul", [product, row_scales], output=output)
+        self.unscaled[scaled] = product
         if added:
             self._add("Add", [scaled, added], output=layer.output)
+
+    def _end(self, layer: LinearNode, operator: str, inputs: list[str], **flags: Any) -> None:
+        """Ends a layer with an operator of ours, which may be its ReLU too, and its residual."""
+        relu = "" if layer.residual else layer.relu
+        self.merged.add(relu)
+        output = "" if layer.residual else relu or layer.output
+        flags["relu"] = int(bool(relu))
+        found = self._add(operator, inputs, output=output, domain=NATIVE, **flags)
+        if layer.residual:
+            self._add("Add", [found, layer.residual], output=layer.output)
 
     def head(self, layer: LinearNode, node: onnx.NodeProto) -> None:
         """Computes what an operator of ours ranks, as `rows` would, where it is ranked."""
@@ -161,6 +165,9 @@ class Int8Kernels:
         """Looks int8 rows of a table up, each with its own scale."""
         table, ids = node.input
         values, scales = self._lines(table, axis=0)
+        if self._native:
+            self._add("LookUp", [values, scales, ids], output=node.output[0], domain=NATIVE)
+            return
         found = self._add("Cast", [self._add("Gather", [values, ids])], to=onnx.TensorProto.FLOAT)
         scale = self._add("Gather", [self._as_column(scales), ids])
         self._add("Mul", [found, scale], output=node.output[0])

@@ -133,8 +133,31 @@ def test_rows_in_bytes_are_within_half_a_step(
 def test_sums_are_scaled_by_column_and_by_row(run: Run, seed: int, rows: int, width: int) -> None:
     sums = np.random.default_rng(seed).integers(-(2**23), 2**23, (rows, width), np.int32)
     scales, of_rows = draw(seed, width), draw(seed + 1, rows, 1)
-    [found] = run("ScaleSums", [sums, scales, of_rows], stored=[1])
-    np.testing.assert_allclose(found, sums.astype(np.float64) * scales * of_rows, rtol=1e-6)
+    [found] = run("ScaleSums", [sums, scales, of_rows], stored=[1], relu=0)
+    expected = sums.astype(np.float64) * scales * of_rows
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    bias = draw(seed + 2, width)
+    [found] = run("ScaleSums", [sums, scales, of_rows, bias], stored=[1, 3], relu=1)
+    expected, size = np.maximum(expected + bias, 0), np.abs(expected) + 1
+    assert (np.abs(found - expected) <= 1e-6 * size).all()
+
+
+@given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
+def test_a_look_up_gives_scaled_rows_of_the_table(
+    run: Run, seed: int, rows: int, width: int
+) -> None:
+    random = np.random.default_rng(seed)
+    table = random.integers(-127, 128, (30, width), np.int8)
+    scales, ids = draw(seed, 30), random.integers(0, 30, rows, np.int32)
+    [found] = run("LookUp", [table, scales, ids], stored=[0, 1])
+    np.testing.assert_array_equal(found, table[ids].astype(np.float32) * scales[ids, None])
+
+
+@pytest.mark.parametrize("ids", [[30], [0, -1]])
+def test_ids_outside_the_table_are_refused(run: Run, ids: list[int]) -> None:
+    inputs = [np.ones((30, 4), np.int8), np.ones(30, np.float32), np.array(ids, np.int32)]
+    with pytest.raises(Exception, match=rf"ids must be from 0 to 29, got {ids[-1]}"):
+        run("LookUp", inputs, stored=[0, 1])
 
 
 @given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=st.integers(1, 700))
