@@ -1,8 +1,8 @@
 // The sets of instructions that the innermost loops are compiled for, each in its own namespace.
 #pragma once
 
-// They are chosen by GCC's own pragmas.
-#if defined(__x86_64__) && !defined(__clang__)
+// They are chosen by GCC's own pragmas, and AMX is asked for as Linux has it.
+#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
 #define KT_X86
 #endif
 

@@ -117,8 +117,9 @@ class Int8Kernels:
 
     def head(self, layer: LinearNode, node: onnx.NodeProto) -> None:
         """Computes what an operator of ours ranks, as `rows` would, where it is ranked."""
-        vocabulary, *packed = self._screen(layer)
-        operator, more = "BestToken", []
+        vocabulary, packed = self._screen(layer)
+        operator = "BestToken"
+        more: list[str] = []
         if node.op_type == "BestContinuations":
             operator, more = "BestContinuationsOfStates", [layer.output]
         self.nodes.append(
@@ -132,18 +133,18 @@ class Int8Kernels:
             )
         )
 
-    def _screen(self, layer: LinearNode) -> tuple[int, str, str, str]:
+    def _screen(self, layer: LinearNode) -> tuple[int, list[str]]:
         """Returns the number of outputs, and the names of what a `Screen` of the matrix holds."""
         name, transposed = layer.matrix
         values, scales = self._lines(name, axis=0 if transposed else 1)
         lines = to_array(self.stored[values])
         lines = lines if transposed else lines.T
         screen = Screen.packed(lines, to_array(self.stored[scales]))
-        stored = (
+        stored = [
             self._store(f"{name}/screen_{field}", array)
             for field, array in screen._asdict().items()
-        )
-        return (len(lines), *stored)
+        ]
+        return len(lines), stored
 
     def _integer_product(self, inputs: str, kernel: str, scales: str, zero_point: str) -> str:
         """Multiplies uint8 rows by an int8 kernel and each output by its scale."""

@@ -147,7 +147,7 @@ def quantize_int8(
 def _ranked_by_us(graph: onnx.GraphProto, ranked: str) -> set[str]:
     """Returns the values that only an operator of this package reads, which could compute them."""
     times_read = Counter(name for node in graph.node for name in node.input)
-    found = set()
+    found: set[str] = set()
     for node in graph.node:
         # The former gives what it has ranked, too.
         if node.domain == NATIVE and (
