@@ -61,7 +61,8 @@ class Reading {
 
   // Gives the outputs 0 to 2.
   void finish(Context& context) {
-    context.parallel_for(rows_, 10.0 * (chunks_ + readers_ * most_), [&](int64_t first, int64_t last) {
+    const double cost = 10.0 * (chunks_ + readers_ * most_);
+    context.parallel_for(rows_, cost, [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row) finish_row(row);
     });
     int32_t* ids = context.output<int32_t>(0, {batch_, count_});
@@ -143,14 +144,14 @@ void BestContinuationsOfStates::compute(Context& context) const {
   const ByteRows& states = head_.round(context.input<float>(0), rows, shape[1]);
   Reading reading(context, 1, 2, rows, vocabulary, head_.readers(rows));
   float* logits = context.output<float>(3, {rows, vocabulary});
-  head_.multiply(context, states, rows,
-                 [&](int64_t reader, int64_t row, int64_t block, int64_t count, const int32_t* sums) {
+  head_.multiply(context, states, rows, [&](const Chunk& chunk) {
     static const ScaleBlocks scale = KT_FASTEST(scale_blocks);
-    const int64_t chunk = block / kChunk, first = block * kTokens;
+    const int64_t place = chunk.block / kChunk, count = reading.count_of(place);
     float found[kSumsOfRow];
-    scale(sums, head_.bounds(block), count * kTokens, states.steps[row], found);
-    std::copy(found, found + reading.count_of(chunk), logits + row * vocabulary + first);
-    reading.read(reader, row, chunk, fill_up(found, reading.count_of(chunk)));
+    scale(chunk.sums, head_.bounds(chunk.block), chunk.count * kTokens, states.steps[chunk.row],
+          found);
+    std::copy(found, found + count, logits + chunk.row * vocabulary + place * kSumsOfRow);
+    reading.read(chunk.reader, chunk.row, place, fill_up(found, count));
   });
   reading.finish(context);
 }

@@ -24,8 +24,8 @@ struct Rounding {
   float step, norm, error;
 };
 
-// What is left of one row that one reader has seen: the largest lower bound, and the blocks that hold a token
-// whose upper bound was above it then, with the upper bounds of their tokens.
+// What is left of one row that one reader has seen: the largest lower bound, and the blocks that hold
+// a token whose upper bound was above it then, with the upper bounds of their tokens.
 struct Candidates {
   float lower;
   std::vector<int64_t> blocks;
@@ -80,10 +80,12 @@ KT_CLONES void find(const int32_t* sums, const float* bounds, int64_t block, int
 
 // Decides between the candidates that readers have of a row: in float32, if states and the matrix
 // (vocabulary, width) are given. Of equal ones the lowest id is the best.
-KT_CLONES int32_t decide(const Candidates* found, int64_t readers, int64_t stride, int64_t vocabulary,
-                         const float* states, const float* matrix, int64_t width) {
+KT_CLONES int32_t decide(const Candidates* found, int64_t readers, int64_t stride,
+                         int64_t vocabulary, const float* states, const float* matrix, int64_t width) {
   float lower = -std::numeric_limits<float>::infinity(), largest = lower;
-  for (int64_t reader = 0; reader < readers; ++reader) lower = std::max(lower, found[reader * stride].lower);
+  for (int64_t reader = 0; reader < readers; ++reader) {
+    lower = std::max(lower, found[reader * stride].lower);
+  }
   int64_t best = 0;
   for (int64_t reader = 0; reader < readers; ++reader) {
     const Candidates& candidates = found[reader * stride];
@@ -92,7 +94,9 @@ KT_CLONES int32_t decide(const Candidates* found, int64_t readers, int64_t strid
       if (token >= vocabulary || candidates.uppers[i] < lower) continue;
       const float logit = matrix == nullptr ? candidates.uppers[i]
                                             : dot(states, matrix + token * width, width);
-      if (logit > largest || (logit == largest && token < best)) largest = logit, best = token;
+      if (logit > largest || (logit == largest && token < best)) {
+        largest = logit, best = token;
+      }
     }
   }
   return static_cast<int32_t>(best);
@@ -118,12 +122,12 @@ void BestToken::compute(Context& context) const {
   Candidates* found = candidates.data();
   for (int64_t i = 0; i < readers * rows; ++i) found[i].clear();
 
-  head_.multiply(context, rounded, rows,
-                 [&](int64_t reader, int64_t row, int64_t block, int64_t count, const int32_t* sums) {
+  head_.multiply(context, rounded, rows, [&](const Chunk& chunk) {
+    const int64_t row = chunk.row;
     // Without bounds the rows' steps change no order, but may round two logits to the same.
     const float step = matrix_.data == nullptr ? 1.0f : rounded.steps[row];
-    find(sums, head_.bounds(block), block, count, {step, rounded.norms[row], rounded.errors[row]},
-         found[reader * rows + row]);
+    find(chunk.sums, head_.bounds(chunk.block), chunk.block, chunk.count,
+         {step, rounded.norms[row], rounded.errors[row]}, found[chunk.reader * rows + row]);
   });
   int32_t* best = context.output<int32_t>(0, {rows});
   context.parallel_for(rows, kDecision, [&](int64_t first, int64_t last) {

@@ -49,7 +49,8 @@ ByteHead::ByteHead(const Node& node, size_t place)
   const int64_t blocks = (vocabulary_ + kTokens - 1) / kTokens;
   const int64_t quads = (bytes.shape[1] + kQuads - 1) / kQuads * kQuads;
   check_shape("bytes", bytes.shape, {blocks, quads, kTokens, kBytes});
-  matrix_ = {blocks, quads, bytes.data, node.constant<int32_t>(place + 1, "starts", {blocks, kTokens})};
+  const int32_t* starts = node.constant<int32_t>(place + 1, "starts", {blocks, kTokens});
+  matrix_ = {blocks, quads, bytes.data, starts};
   bounds_ = node.constant<float>(place + 2, "bounds", {blocks, 3, kTokens});
 }
 

@@ -31,6 +31,12 @@ class Places {
   std::atomic<uint32_t> taken_{0};
 };
 
+// The sums of a row with some blocks, and which of the threads that read sums this one is.
+struct Chunk {
+  int64_t reader, row, block, count;
+  const int32_t* sums;
+};
+
 class ByteHead {
  public:
   // Reads the matrix (blocks, quads, 16, 4), where its sums start (blocks, 16), and of each token
@@ -50,8 +56,8 @@ class ByteHead {
     return std::min({kMostParts, chunks(), wanted});
   }
 
-  // Calls `use(reader, row, block, count, sums)` for every row and every kChunk blocks, never twice at
-  // the same time for a reader; there are as many readers as threads.
+  // Calls `use(chunk)` for every row and every kChunk blocks, never twice at the same time for a
+  // reader; there are as many readers as threads.
   template <typename Use>
   void multiply(Context& context, const ByteRows& states, int64_t rows, const Use& use) const {
     const int64_t parts = readers(rows);
@@ -80,7 +86,9 @@ class ByteHead {
       const int64_t group = std::min(kGroup, rows - row);
       const uint8_t* bytes = states.bytes.data() + row * matrix_.quads * kBytes;
       sum_bytes(matrix_, block, count, bytes, group, sums);
-      for (int64_t r = 0; r < group; ++r) use(reader, row + r, block, count, sums + r * kSumsOfRow);
+      for (int64_t r = 0; r < group; ++r) {
+        use(Chunk{reader, row + r, block, count, sums + r * kSumsOfRow});
+      }
     }
   }
 

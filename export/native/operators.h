@@ -253,7 +253,8 @@ class FeedForwardSubLayer {
       ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 8;
-  explicit FeedForwardSubLayer(const Node& node) : layer_(node), units_(node.attribute<int64_t>("units")) {}
+  explicit FeedForwardSubLayer(const Node& node)
+      : layer_(node), units_(node.attribute<int64_t>("units")) {}
   void compute(Context& context) const;
 
  private:

@@ -38,7 +38,9 @@ Normaliser rank_logits(const float* logits, int64_t count, int64_t first, List& 
   if (top < list.least()) return {top, total};
   for (int64_t i = 0; i < count; i += kWide) {
     if (!any_lane(load_wide(logits + i) >= list.least())) continue;
-    for (int64_t j = i; j < i + kWide; ++j) list.insert({logits[j], static_cast<int32_t>(first + j)});
+    for (int64_t j = i; j < i + kWide; ++j) {
+      list.insert({logits[j], static_cast<int32_t>(first + j)});
+    }
   }
   return {top, total};
 }
