@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
+CLIENTS := $(VENV)/.clients
 SOURCES := keras_transformer export
 # A worker a core; the tests of a file share what they export. In their own order: files of a single,
 # slow test would else come last, for one worker while the other waits.
@@ -14,18 +15,43 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
 
-.PHONY: demo test lock clean
+.PHONY: demo test sanitize lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
 	$(BIN)/keras-transformer export runs/demo --format onnx --output exported/demo --overwrite
 	$(BIN)/python examples/demo.py exported/demo
 
-test: $(INSTALLED) $(BROWSER)
+test: $(INSTALLED) $(BROWSER) $(CLIENTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
+	$(call sanitized,test_bad_inputs.py test_hostile_graphs.py)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# The tests of our operators with an operators' library that notices any read or write beyond a
+# tensor and any undefined behaviour; `make test` runs the hostile inputs so.
+sanitize: $(INSTALLED)
+	$(call sanitized,test_attention.py test_bad_inputs.py test_heads.py test_hostile_graphs.py \
+		test_layers.py test_linear.py)
+
+SANITIZED := build/sanitized_operators.so
+SANITIZERS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover
+
+# Python itself is built without sanitizers, so theirs are loaded first; what it keeps is no leak.
+define sanitized
+	if command -v c++ > /dev/null; then \
+		$(MAKE) --no-print-directory $(SANITIZED) && \
+		LD_PRELOAD="$$(c++ -print-file-name=libasan.so):$$(c++ -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 KERAS_TRANSFORMER_SANITIZED_OPERATORS=$(SANITIZED) \
+		$(BIN)/python -m pytest -q $(addprefix tests/export/native/,$(1)); \
+	else echo "no C++ compiler: the operators are not tested with sanitizers"; fi
+endef
+
+$(SANITIZED): $(wildcard export/native/*)
+	mkdir -p $(@D)
+	c++ -std=c++17 $(SANITIZERS) -fPIC -shared -fvisibility=hidden -Wno-psabi \
+		export/native/*.cc -o $@
 
 # Without build isolation the pinned setuptools builds our package: nothing unpinned is fetched.
 $(INSTALLED): requirements.lock setup.py pyproject.toml $(wildcard export/native/*)
@@ -43,6 +69,16 @@ $(BROWSER): $(INSTALLED)
 		|| echo "no chromium: the tests of the server's page will be skipped"
 	touch $@
 
+# What the clients in other languages are built and run with. Not every release of Debian has all of it.
+$(CLIENTS): $(INSTALLED) examples/package-lock.json
+	{ command -v npm > /dev/null && timeout 300 npm ci --silent --prefix examples; } \
+		|| echo "no npm, or no packages: the test of examples/client.mjs will be skipped"
+	for package in libsentencepiece-dev libonnxruntime-dev; do \
+		dpkg -s $$package > /dev/null 2>&1 || timeout 300 apt-get -qq install -y \
+			--no-install-recommends $$package > /dev/null 2>&1 \
+			|| echo "no $$package: the test of examples/client.cc will be skipped"; done
+	touch $@
+
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile setup.py --all-extras --generate-hashes --no-emit-index-url \
 		--python-version 3.11 --custom-compile-command "make lock" --upgrade \
@@ -50,4 +86,4 @@ lock: $(INSTALLED)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs exported export/runtime/_operators.*
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf examples/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

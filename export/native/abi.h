@@ -22,13 +22,17 @@ constexpr uint32_t kVersion = 17;
 enum ElementType { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7 };
 enum Presence { kRequired = 0, kOptional = 1, kMany = 2 };
 constexpr int kDefaultMemory = 0;
-constexpr int kFailure = 1;
+constexpr int kFailure = 1, kInvalidArgument = 2;
 
 // The table of functions, each called by its place in it.
 class Api {
  public:
   Status* create_status(int code, const char* message) const {
     return call<0, Status*>(code, message);
+  }
+  int get_error_code(const Status* status) const { return call<1, int>(status); }
+  const char* get_error_message(const Status* status) const {
+    return call<2, const char*>(status);
   }
   Status* create_custom_op_domain(const char* name, CustomOpDomain** domain) const {
     return call<26, Status*>(name, domain);
@@ -56,6 +60,9 @@ class Api {
   }
   Status* get_attribute(const KernelInfo* info, const char* name, int64_t* value) const {
     return call<86, Status*>(info, name, value);
+  }
+  Status* get_output_count(const KernelContext* context, size_t* count) const {
+    return call<89, Status*>(context, count);
   }
   Status* get_input(const KernelContext* context, size_t place, const Value** value) const {
     return call<90, Status*>(context, place, value);

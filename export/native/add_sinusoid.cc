@@ -47,7 +47,7 @@ void AddSinusoid::compute(Context& context) const {
   check_shape("found", shape, {rows, width});
   const float* found = context.input<float>(0);
   const int32_t* positions = context.input<int32_t>(1);
-  const bool all_one = context.shape(1)[0] == 1;
+  const bool all_one = context.shape(1).is({1});
   if (!all_one) context.input<int32_t>(1, "positions", {rows});
   float* output = context.output<float>(0, {rows, width});
   for (int64_t row = 0; row < rows; ++row) {

@@ -9,6 +9,10 @@
 #include <limits>
 #include <vector>
 
+// Before the pragma: their inline functions are linked with those of files for every processor.
+#include "linear.h"
+#include "ranking.h"
+
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #define KT_AVX

@@ -32,10 +32,11 @@ class Reading {
           int64_t readers)
       : rows_(rows), vocabulary_(vocabulary), readers_(readers),
         chunks_((vocabulary + kSumsOfRow - 1) / kSumsOfRow) {
-    const Shape beamed = context.shape(totals);
+    check_positive("the vocabulary", vocabulary);
+    const Shape beamed = context.shape(totals, "totals", 2);
     batch_ = beamed[0], beams_ = beamed[1];
     totals_ = context.input<float>(totals);
-    const int64_t count = *context.input<int64_t>(asked);
+    const int64_t count = *context.input<int64_t>(asked, "count", {1});
     if (count < 1) throw std::invalid_argument("the count must be at least 1");
     if (batch_ * beams_ != rows) {
       throw std::invalid_argument("logits need a row for each total");
@@ -87,6 +88,10 @@ class Reading {
       }
     }
     const float normaliser = log_sum(&normalisers_[row * chunks_], chunks_);
+    if (!std::isfinite(normaliser) || std::isnan(totals_[row])) {
+      throw std::invalid_argument("row " + std::to_string(row) +
+                                  " holds NaN or infinity, or no logit above -infinity");
+    }
     for (int64_t i = 0; i < most_; ++i) {
       list.tokens[i].logit = totals_[row] + (list.tokens[i].logit - normaliser);
     }
@@ -117,7 +122,7 @@ class Reading {
 }  // namespace
 
 void BestContinuations::compute(Context& context) const {
-  const Shape shape = context.shape(0);
+  const Shape shape = context.shape(0, "logits", 2);
   const int64_t rows = shape[0], vocabulary = shape[1];
   const float* logits = context.input<float>(0);
   Reading reading(context, 1, 2, rows, vocabulary, 1);
@@ -139,7 +144,7 @@ void BestContinuations::compute(Context& context) const {
 }
 
 void BestContinuationsOfStates::compute(Context& context) const {
-  const Shape shape = context.shape(0);
+  const Shape shape = context.shape(0, "states", 2);
   const int64_t rows = shape[0], vocabulary = head_.vocabulary();
   const ByteRows& states = head_.round(context.input<float>(0), rows, shape[1]);
   Reading reading(context, 1, 2, rows, vocabulary, head_.readers(rows));

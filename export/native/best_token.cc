@@ -7,6 +7,7 @@
 // so that a token whose upper bound is below another one's lower bound cannot be the best. The few
 // that are left are multiplied in float32. Without w, x̂·ŵ is the logit, and all bounds are 0.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -79,14 +80,14 @@ KT_CLONES void find(const int32_t* sums, const float* bounds, int64_t block, int
 }
 
 // Decides between the candidates that readers have of a row: in float32, if states and the matrix
-// (vocabulary, width) are given. Of equal ones the lowest id is the best.
+// (vocabulary, width) are given. Of equal ones the lowest id is the best; -1 where none is a number.
 KT_CLONES int32_t decide(const Candidates* found, int64_t readers, int64_t stride,
                          int64_t vocabulary, const float* states, const float* matrix, int64_t width) {
   float lower = -std::numeric_limits<float>::infinity(), largest = lower;
   for (int64_t reader = 0; reader < readers; ++reader) {
     lower = std::max(lower, found[reader * stride].lower);
   }
-  int64_t best = 0;
+  int64_t best = -1;
   for (int64_t reader = 0; reader < readers; ++reader) {
     const Candidates& candidates = found[reader * stride];
     for (size_t i = 0; i < candidates.uppers.size(); ++i) {
@@ -107,15 +108,19 @@ KT_CLONES int32_t decide(const Candidates* found, int64_t readers, int64_t strid
 BestToken::BestToken(const Node& node) : head_(node, 1), matrix_(node.constant<float>(4)) {}
 
 void BestToken::compute(Context& context) const {
-  const Shape shape = context.shape(0);
+  const Shape shape = context.shape(0, "states", 2);
   const int64_t rows = shape[0], width = shape[1];
   const float* states = context.input<float>(0);
   if (matrix_.data != nullptr) {
     check_shape("matrix", matrix_.shape, {head_.vocabulary(), width});
-  } else if (context.input<float>(4) != nullptr) {
+  } else if (context.has_input(4)) {
     throw std::invalid_argument("matrix must be stored in the graph");
   }
   const ByteRows& rounded = head_.round(states, rows, width);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (std::isfinite(rounded.norms[row])) continue;
+    throw std::invalid_argument("states must be finite, row " + std::to_string(row) + " is not");
+  }
   const int64_t readers = head_.readers(rows);
   static thread_local std::vector<Candidates> candidates;
   if (candidates.size() < static_cast<size_t>(readers * rows)) candidates.resize(readers * rows);
@@ -134,6 +139,8 @@ void BestToken::compute(Context& context) const {
     for (int64_t row = first; row < last; ++row) {
       best[row] = decide(found + row, readers, rows, head_.vocabulary(), states + row * width,
                          matrix_.data, width);
+      if (best[row] >= 0) continue;
+      throw std::invalid_argument("no logit of row " + std::to_string(row) + " is a number");
     }
   });
 }

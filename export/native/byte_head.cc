@@ -44,8 +44,8 @@ KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_
 }  // namespace
 
 ByteHead::ByteHead(const Node& node, size_t place)
-    : vocabulary_(node.attribute<int64_t>("vocabulary")) {
-  const Constant<int8_t> bytes = node.constant<int8_t>(place, "bytes");
+    : vocabulary_(node.count("vocabulary")) {
+  const Constant<int8_t> bytes = node.constant<int8_t>(place, "bytes", 4);
   const int64_t blocks = (vocabulary_ + kTokens - 1) / kTokens;
   const int64_t quads = (bytes.shape[1] + kQuads - 1) / kQuads * kQuads;
   check_shape("bytes", bytes.shape, {blocks, quads, kTokens, kBytes});
@@ -57,7 +57,7 @@ ByteHead::ByteHead(const Node& node, size_t place)
 const ByteRows& ByteHead::round(const float* states, int64_t rows, int64_t width) const {
   constexpr int64_t kStep = kQuads * kBytes;
   const int64_t stride = (width + kStep - 1) / kStep * kStep;
-  check_shape("bytes", {matrix_.blocks, matrix_.quads, kTokens, kBytes},
+  check_shape("bytes", {4, {matrix_.blocks, matrix_.quads, kTokens, kBytes}},
               {matrix_.blocks, stride / kBytes, kTokens, kBytes});
   static thread_local ByteRows rounded;
   quantize(states, rows, width, stride, rounded);

@@ -50,7 +50,7 @@ void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* r
 
 inline SumBytes fastest_sum_bytes() {
 #ifdef KT_X86
-  if (amx::is_usable()) return amx::sum_bytes;
+  if (most_allowed() >= Instructions::kAmx && amx::is_usable()) return amx::sum_bytes;
 #endif
   return KT_FASTEST(sum_bytes);
 }

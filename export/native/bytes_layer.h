@@ -18,11 +18,13 @@ class BytesLayer {
 
   // Reads the weights (blocks, pairs, 16, 2) and what ends their sums (blocks, 2, 16).
   BytesLayer(const Node& node, size_t place)
-      : bytes_(node.constant<int8_t>(place, "bytes")),
+      : bytes_(node.constant<int8_t>(place, "bytes", 4)),
         ends_(node.constant<float>(place + 1, "ends", {bytes_.shape[0], 2, kBlock})) {}
 
   // Throws where the weights are not those of so many inputs and outputs.
   void check_sizes(int64_t inputs, int64_t outputs) const {
+    check_positive("inputs", inputs);
+    check_positive("outputs", outputs);
     const int64_t blocks = (outputs + kBlock - 1) / kBlock, pairs = (inputs + kPair - 1) / kPair;
     check_shape("bytes", bytes_.shape, {blocks, pairs, kBlock, kPair});
   }

@@ -37,7 +37,7 @@ void BytesLayer::run(const float* values, int64_t rows, int64_t inputs, int64_t 
 }
 
 void BytesLinear::compute(Context& context) const {
-  const Shape shape = context.shape(0);
+  const Shape shape = context.shape(0, "values", 2);
   const int64_t rows = shape[0], width = shape[1];
   layer_.check_sizes(width, units_);
   const float* values = context.input<float>(0);

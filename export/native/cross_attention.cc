@@ -37,7 +37,7 @@ KT_CLONES void attend_rows(const Source& s, int64_t first, int64_t count, const 
 
 // Reads keys, values and mask, which follow each other, for all rows of the queries.
 Source read_source(Context& context, size_t place) {
-  const auto [batch, heads, length, width] = context.shape(place);
+  const auto [batch, heads, length, width] = context.shape(place, "keys", 4).sizes;
   Source source{};
   source.keys = context.input<float>(place);
   source.values = context.input<float>(place + 1, "values", {batch, heads, length, width});

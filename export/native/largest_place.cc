@@ -1,16 +1,28 @@
 // Where the largest value of each row is, the first of equal ones.
+#include <string>
+
 #include "operators.h"
 #include "vectors.h"
 
 namespace keras_transformer {
 namespace {
 
+// -1 where one is NaN.
 KT_CLONES int32_t place_of_largest(const float* values, int64_t width) {
   Floats tops = all(values[0]);
+  Ints is_nan{};
   int64_t i = 0;
-  for (; i + kLanes <= width; i += kLanes) tops = larger(load(values + i), tops);
+  for (; i + kLanes <= width; i += kLanes) {
+    const Floats found = load(values + i);
+    tops = larger(found, tops);
+    is_nan |= found != found;
+  }
+  if (any(is_nan)) return -1;
   float top = largest(tops);
-  for (; i < width; ++i) top = values[i] > top ? values[i] : top;
+  for (; i < width; ++i) {
+    if (values[i] != values[i]) return -1;
+    top = values[i] > top ? values[i] : top;
+  }
   for (i = 0; i + 4 * kLanes <= width; i += 4 * kLanes) {
     const Ints found = (load(values + i) == all(top)) | (load(values + i + kLanes) == all(top)) |
                        (load(values + i + 2 * kLanes) == all(top)) |
@@ -26,13 +38,17 @@ KT_CLONES int32_t place_of_largest(const float* values, int64_t width) {
 }  // namespace
 
 void LargestPlace::compute(Context& context) const {
-  const Shape shape = context.shape(0);
+  const Shape shape = context.shape(0, "values", 2);
   const int64_t rows = shape[0], width = shape[1];
+  check_positive("the width of values", width);
   const float* values = context.input<float>(0);
   int32_t* places = context.output<int32_t>(0, {rows});
   context.parallel_for(rows, 0.1 * width, [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
       places[row] = place_of_largest(values + row * width, width);
+      if (places[row] < 0) {
+        throw std::invalid_argument("row " + std::to_string(row) + " holds NaN");
+      }
     }
   });
 }

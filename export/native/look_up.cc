@@ -14,9 +14,8 @@ KT_CLONES void scale(const int8_t* bytes, int64_t width, float factor, float* ou
 }  // namespace
 
 void LookUp::compute(Context& context) const {
-  const Shape shape = context.shape(2);
+  const Shape shape = context.shape(2, "ids", 1);
   const int64_t rows = shape[0], count = table_.shape[0], width = table_.shape[1];
-  if (shape[1] != 0) throw std::invalid_argument("ids must have one axis");
   const int32_t* ids = context.input<int32_t>(2);
   float* output = context.output<float>(0, {rows, width});
   for (int64_t row = 0; row < rows; ++row) {

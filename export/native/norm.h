@@ -9,7 +9,7 @@ class Norm {
  public:
   // Reads gamma and beta (width), which follow each other, and the attribute epsilon.
   Norm(const Node& node, size_t place)
-      : gamma_(node.constant<float>(place, "gamma")),
+      : gamma_(node.constant<float>(place, "gamma", 1)),
         beta_(node.constant<float>(place + 1, "beta", {gamma_.shape[0]})),
         epsilon_(node.attribute<float>("epsilon")) {}
 

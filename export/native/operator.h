@@ -8,7 +8,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <exception>
 #include <initializer_list>
 #include <iterator>
@@ -16,30 +16,35 @@
 #include <string>
 
 #include "abi.h"
+#include "shape.h"
 
 namespace keras_transformer {
 
+// What onnxruntime said to a call of ours, with its code.
+class OrtError : public std::runtime_error {
+ public:
+  OrtError(int code, const char* message) : std::runtime_error(message), code(code) {}
+  const int code;
+};
+
 inline void check(const ort::Api& api, ort::Status* status) {
   if (status == nullptr) return;
+  const OrtError error(api.get_error_code(status), api.get_error_message(status));
   api.release_status(status);
-  throw std::runtime_error("onnxruntime refused a call of a keras_transformer operator");
+  throw error;
 }
-
-constexpr size_t kMostAxes = 4;
-using Shape = std::array<int64_t, kMostAxes>;
 
 inline Shape shape_of(const ort::Api& api, const ort::Value* value) {
   ort::TensorInfo* info = nullptr;
   check(api, api.get_tensor_info(value, &info));
-  size_t axes = 0;
-  Shape sizes{};
-  ort::Status* status = api.get_dimensions_count(info, &axes);
+  Shape shape;
+  ort::Status* status = api.get_dimensions_count(info, &shape.axes);
   if (status == nullptr) {
-    status = api.get_dimensions(info, sizes.data(), std::min(axes, kMostAxes));
+    status = api.get_dimensions(info, shape.sizes.data(), std::min(shape.axes, kMostAxes));
   }
   api.release_tensor_info(info);
   check(api, status);
-  return sizes;
+  return shape;
 }
 
 template <typename T>
@@ -47,16 +52,6 @@ T* data_of(const ort::Api& api, const ort::Value* value) {
   void* data = nullptr;
   check(api, api.get_tensor_data(const_cast<ort::Value*>(value), &data));
   return static_cast<T*>(data);
-}
-
-inline void check_shape(const char* name, const Shape& found,
-                        std::initializer_list<int64_t> sizes) {
-  if (std::equal(sizes.begin(), sizes.end(), found.begin())) return;
-  std::string message = std::string(name) + " must have the shape (";
-  for (const int64_t size : sizes) message += std::to_string(size) + ", ";
-  message += "), got (";
-  for (size_t axis = 0; axis < sizes.size(); ++axis) message += std::to_string(found[axis]) + ", ";
-  throw std::invalid_argument(message + ")");
 }
 
 // Weights, read once when the graph is loaded: asking for a shape at every run takes as long as a
@@ -79,6 +74,9 @@ class Node {
     return value;
   }
 
+  // An attribute that counts something.
+  int64_t count(const char* name) const { return check_positive(name, attribute<int64_t>(name)); }
+
   // An input that is stored in the graph; without data where it is left out.
   template <typename T>
   Constant<T> constant(size_t place) const {
@@ -90,17 +88,18 @@ class Node {
   }
 
   template <typename T>
-  Constant<T> constant(size_t place, const char* name) const {
+  Constant<T> constant(size_t place, const char* name, size_t axes) const {
     const Constant<T> found = constant<T>(place);
     if (found.data == nullptr) {
       throw std::invalid_argument(std::string(name) + " must be stored in the graph");
     }
+    check_axes(name, found.shape, axes);
     return found;
   }
 
   template <typename T>
   const T* constant(size_t place, const char* name, std::initializer_list<int64_t> sizes) const {
-    const Constant<T> found = constant<T>(place, name);
+    const Constant<T> found = constant<T>(place, name, sizes.size());
     check_shape(name, found.shape, sizes);
     return found.data;
   }
@@ -115,32 +114,45 @@ class Context {
  public:
   Context(const ort::Api& api, ort::KernelContext* context) : api_(api), context_(context) {}
 
-  // An input's values; null where it is left out.
+  bool has_input(size_t place) { return value_of(place) != nullptr; }
+
   template <typename T>
   const T* input(size_t place) {
-    const ort::Value* value = value_of(place);
-    return value == nullptr ? nullptr : data_of<T>(api_, value);
+    return data_of<T>(api_, required(place));
   }
 
   // An input of which each size is known.
   template <typename T>
   const T* input(size_t place, const char* name, std::initializer_list<int64_t> sizes) {
-    const ort::Value* value = value_of(place);
+    const ort::Value* value = required(place);
     check_shape(name, shape_of(api_, value), sizes);
     return data_of<T>(api_, value);
   }
 
-  Shape shape(size_t place) { return shape_of(api_, value_of(place)); }
+  Shape shape(size_t place) { return shape_of(api_, required(place)); }
+  Shape shape(size_t place, const char* name, size_t axes) {
+    return check_axes(name, shape(place), axes);
+  }
+
+  size_t output_count() {
+    size_t count = 0;
+    check(api_, api_.get_output_count(context_, &count));
+    return count;
+  }
 
   template <typename T>
   T* output(size_t place, std::initializer_list<int64_t> sizes) {
     ort::Value* value = nullptr;
     check(api_, api_.get_output(context_, place, sizes.begin(), sizes.size(), &value));
+    if (value == nullptr) {
+      throw std::invalid_argument("output " + std::to_string(place) + " must not be left out");
+    }
     return data_of<T>(api_, value);
   }
 
   // Calls `work(first, last)` for ranges that together are 0 to `total`, on all of onnxruntime's
   // threads where there is enough to do; `each` is about what one of `total` costs in nanoseconds.
+  // What `work` throws is thrown here, once all threads are done: theirs would end the process.
   template <typename Work>
   void parallel_for(int64_t total, double each, const Work& work) {
     const int64_t parts = std::min<int64_t>(total, static_cast<int64_t>(total * each / kLeastPart));
@@ -148,15 +160,23 @@ class Context {
     struct Job {
       const Work& work;
       int64_t total, parts;
+      std::atomic<bool> has_failed{false};
+      std::exception_ptr error{};
     } job{work, total, parts};
     check(api_, api_.parallel_for(
                     context_,
                     [](void* data, size_t part) {
-                      const Job& job = *static_cast<Job*>(data);
+                      Job& job = *static_cast<Job*>(data);
                       const int64_t place = static_cast<int64_t>(part);
-                      job.work(job.total * place / job.parts, job.total * (place + 1) / job.parts);
+                      try {
+                        job.work(job.total * place / job.parts,
+                                 job.total * (place + 1) / job.parts);
+                      } catch (...) {
+                        if (!job.has_failed.exchange(true)) job.error = std::current_exception();
+                      }
                     },
                     static_cast<size_t>(parts), 0, &job));
+    if (job.error) std::rethrow_exception(job.error);
   }
 
  private:
@@ -167,6 +187,12 @@ class Context {
     const ort::Value* value = nullptr;
     check(api_, api_.get_input(context_, place, &value));
     return value;
+  }
+
+  const ort::Value* required(size_t place) {
+    const ort::Value* value = value_of(place);
+    if (value != nullptr) return value;
+    throw std::invalid_argument("input " + std::to_string(place) + " must not be left out");
   }
 
   const ort::Api& api_;
@@ -226,6 +252,10 @@ class Operator {
     try {
       work();
       return nullptr;
+    } catch (const OrtError& error) {
+      return api.create_status(error.code, error.what());
+    } catch (const std::invalid_argument& error) {
+      return api.create_status(ort::kInvalidArgument, error.what());
     } catch (const std::exception& error) {
       return api.create_status(ort::kFailure, error.what());
     }

@@ -43,7 +43,7 @@ class SequenceAttention {
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 2;
-  explicit SequenceAttention(const Node& node) : heads_(node.attribute<int64_t>("heads")) {}
+  explicit SequenceAttention(const Node& node) : heads_(node.count("heads")) {}
   void compute(Context& context) const;
 
  private:
@@ -59,7 +59,7 @@ class SplitHeads {
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 2;
   explicit SplitHeads(const Node& node)
-      : parts_(node.attribute<int64_t>("parts")), heads_(node.attribute<int64_t>("heads")) {}
+      : parts_(node.count("parts")), heads_(node.count("heads")) {}
   void compute(Context& context) const;
 
  private:
@@ -93,7 +93,7 @@ class LookUp {
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 3;
   explicit LookUp(const Node& node)
-      : table_(node.constant<int8_t>(0, "table")),
+      : table_(node.constant<int8_t>(0, "table", 2)),
         scales_(node.constant<float>(1, "scales", {table_.shape[0]})) {}
   void compute(Context& context) const;
 
@@ -111,7 +111,7 @@ class AddSinusoid {
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 3;
   explicit AddSinusoid(const Node& node)
-      : rates_(node.constant<float>(2, "rates")), scale_(node.attribute<float>("scale")) {}
+      : rates_(node.constant<float>(2, "rates", 1)), scale_(node.attribute<float>("scale")) {}
   void compute(Context& context) const;
 
  private:
@@ -200,7 +200,7 @@ class BytesLinear {
   static constexpr size_t kRequiredInputs = 3;
   explicit BytesLinear(const Node& node)
       : layer_(node, 1),
-        units_(node.attribute<int64_t>("units")),
+        units_(node.count("units")),
         floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {}
   void compute(Context& context) const;
 
@@ -254,7 +254,7 @@ class FeedForwardSubLayer {
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 8;
   explicit FeedForwardSubLayer(const Node& node)
-      : layer_(node), units_(node.attribute<int64_t>("units")) {}
+      : layer_(node), units_(node.count("units")) {}
   void compute(Context& context) const;
 
  private:
@@ -270,7 +270,7 @@ class QuantizeRows {
   static constexpr ort::ElementType kInputs[] = {ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kUint8, ort::kFloat};
   static constexpr size_t kRequiredInputs = 1;
-  explicit QuantizeRows(const Node& node) : middle_(node.attribute<int64_t>("middle")) {}
+  explicit QuantizeRows(const Node& node);
   void compute(Context& context) const;
 
  private:
@@ -292,6 +292,7 @@ class ScaleSums {
  private:
   Constant<float> scales_;
   std::vector<float> bias_;
+  bool is_bias_stored_;
   float floor_;
 };
 

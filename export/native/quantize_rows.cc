@@ -15,8 +15,13 @@ KT_CLONES void quantize(const float* values, int64_t rows, int64_t width, float 
 
 }  // namespace
 
+QuantizeRows::QuantizeRows(const Node& node) : middle_(node.attribute<int64_t>("middle")) {
+  if (middle_ == 0 || middle_ == 128) return;
+  throw std::invalid_argument("middle must be 0 or 128, got " + std::to_string(middle_));
+}
+
 void QuantizeRows::compute(Context& context) const {
-  const Shape shape = context.shape(0);
+  const Shape shape = context.shape(0, "values", 2);
   const int64_t rows = shape[0], width = shape[1];
   const float* values = context.input<float>(0);
   uint8_t* bytes = context.output<uint8_t>(0, {rows, width});

@@ -29,9 +29,11 @@ Normaliser rank_logits(const float* logits, int64_t count, int64_t first, List& 
     tops = values > tops ? values : tops;
   }
   const float top = largest_of(tops);
+  // Of nothing but -∞ the total is 0, where -∞ - (-∞) would be NaN.
+  const float base = top == -std::numeric_limits<float>::infinity() ? 0.0f : top;
   Wide totals{};
   for (int64_t i = 0; i < count; i += kWide) {
-    totals += exp_of_negative(load_wide(logits + i) - top);
+    totals += exp_of_negative(load_wide(logits + i) - base);
   }
   float total = 0;
   for (int lane = 0; lane < kWide; ++lane) total += totals[lane];

@@ -23,6 +23,7 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
   // An older onnxruntime: it says so itself, and then knows none of the operators.
   if (api == nullptr) return nullptr;
   try {
+    most_allowed();  // What the environment asks for in vain is refused here, not within a thread.
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,

@@ -12,16 +12,17 @@ KT_CLONES void scale(const int32_t* sums, const float* scales, const float* bias
                      float floor, int64_t width, float* output) {
   for (int64_t i = 0; i < width; ++i) {
     const float value = static_cast<float>(sums[i]) * (scales[i] * of_row) + bias[i];
-    output[i] = value > floor ? value : floor;
+    output[i] = value < floor ? floor : value;  // NaN stays.
   }
 }
 
 }  // namespace
 
 ScaleSums::ScaleSums(const Node& node)
-    : scales_(node.constant<float>(1, "scales")),
+    : scales_(node.constant<float>(1, "scales", 1)),
       floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {
   const Constant<float> bias = node.constant<float>(3);
+  is_bias_stored_ = bias.data != nullptr;
   bias_.assign(scales_.shape[0], 0.0f);
   if (bias.data == nullptr) return;
   check_shape("bias", bias.shape, {scales_.shape[0]});
@@ -29,6 +30,9 @@ ScaleSums::ScaleSums(const Node& node)
 }
 
 void ScaleSums::compute(Context& context) const {
+  if (!is_bias_stored_ && context.has_input(3)) {
+    throw std::invalid_argument("bias must be stored in the graph");
+  }
   const Shape shape = context.shape(0);
   const int64_t rows = shape[0], width = scales_.shape[0];
   check_shape("sums", shape, {rows, width});

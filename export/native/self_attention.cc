@@ -1,5 +1,8 @@
 // Masked self-attention of one new token of each row to its predecessors, whose keys and values are
 // in caches; its own are written there.
+#include <algorithm>
+#include <string>
+
 #include "attention.h"
 #include "operators.h"
 
@@ -52,26 +55,55 @@ float* cache_of(Context& context, size_t input, size_t output, const Shape& shap
   return cache;
 }
 
+// Whether all are from 0 to `limit` - 1.
+KT_CLONES bool all_below(const int32_t* values, int64_t count, uint32_t limit) {
+  uint32_t top = 0;
+  for (int64_t i = 0; i < count; ++i) top = std::max(top, static_cast<uint32_t>(values[i]));
+  return top < limit;
+}
+
+// Throws where a row of an earlier token is none of its sentence.
+void check_beams(const Step& s) {
+  for (int64_t row = 0; row < s.rows; ++row) {
+    const int32_t* beams = s.beams + row * s.capacity;
+    if (s.step == 0 || all_below(beams, s.step, static_cast<uint32_t>(s.beam_size))) continue;
+    const auto is_outside = [&](int32_t beam) { return beam < 0 || beam >= s.beam_size; };
+    const int32_t* wrong = std::find_if(beams, beams + s.step, is_outside);
+    throw std::invalid_argument("beams must be from 0 to " + std::to_string(s.beam_size - 1) +
+                                ", got " + std::to_string(*wrong) + " for token " +
+                                std::to_string(wrong - beams) + " of row " + std::to_string(row));
+  }
+}
+
+// Reads the table of beams, if there is one.
+void read_beams(Context& context, size_t place, Step& step) {
+  step.beam_size = 1;
+  if (!context.has_input(place)) return;
+  const int64_t size = context.shape(place, "beams", 3)[1];
+  if (size < 1 || step.rows % size != 0) {
+    throw std::invalid_argument("cached keys must have a multiple of " + std::to_string(size) +
+                                " rows, the beams of a sentence, got " +
+                                std::to_string(step.rows));
+  }
+  step.beams = context.input<int32_t>(place, "beams", {step.rows / size, size, step.capacity});
+  step.beam_size = size;
+  check_beams(step);
+}
+
 // Reads caches, step and beams, which follow each other, and makes the caches' outputs.
 Step read_step(Context& context, size_t place, size_t output) {
-  const Shape shape = context.shape(place);
+  const Shape shape = context.shape(place, "cached keys", 4);
   Step step{};
   step.rows = shape[0], step.heads = shape[1], step.capacity = shape[2], step.width = shape[3];
   context.input<float>(place + 1, "cached values", {shape[0], shape[1], shape[2], shape[3]});
+  step.step = *context.input<int32_t>(place + 2, "step", {1});
+  if (step.step < 0 || step.step >= step.capacity) {
+    throw std::invalid_argument("step " + std::to_string(step.step) + " is outside a cache of " +
+                                std::to_string(step.capacity) + " tokens");
+  }
+  read_beams(context, place + 3, step);
   step.keys = cache_of(context, place, output, shape);
   step.values = cache_of(context, place + 1, output + 1, shape);
-  step.step = *context.input<int32_t>(place + 2);
-  step.beams = context.input<int32_t>(place + 3);
-  step.beam_size = 1;
-  if (step.beams != nullptr) {
-    const int64_t size = std::max<int64_t>(1, context.shape(place + 3)[1]);
-    context.input<int32_t>(place + 3, "beams", {step.rows / size, size, step.capacity});
-    step.beam_size = size;
-  }
-  if (step.step < 0 || step.step >= step.capacity) {
-    throw std::out_of_range("step " + std::to_string(step.step) + " is outside a cache of " +
-                            std::to_string(step.capacity) + " tokens");
-  }
   return step;
 }
 

@@ -116,7 +116,7 @@ KT_CLONES void attend_head(const Sequences& s, int64_t part, float* room) {
 }  // namespace
 
 void SequenceAttention::compute(Context& context) const {
-  const Shape shape = context.shape(0), batch_length = context.shape(1);
+  const Shape shape = context.shape(0, "packed", 2), batch_length = context.shape(1, "mask", 2);
   const int64_t batch = batch_length[0], length = batch_length[1], rows = batch * length;
   const int64_t width = shape[1] / (3 * heads_), model = heads_ * width;
   check_shape("packed", shape, {rows, 3 * model});

@@ -6,7 +6,13 @@
 namespace keras_transformer {
 
 void SplitHeads::compute(Context& context) const {
-  const Shape shape = context.shape(0), batch_length = context.shape(1);
+  const Shape shape = context.shape(0, "projected", 2);
+  const Shape batch_length = context.shape(1, "mask", 2);
+  const int64_t outputs = static_cast<int64_t>(context.output_count());
+  if (outputs != parts_) {
+    throw std::invalid_argument("parts must be " + std::to_string(outputs) +
+                                ", as many as outputs, got " + std::to_string(parts_));
+  }
   const int64_t batch = batch_length[0], length = batch_length[1], all = shape[1];
   const int64_t width = all / (parts_ * heads_);
   check_shape("projected", shape, {batch * length, parts_ * heads_ * width});

@@ -6,7 +6,7 @@
 namespace keras_transformer {
 
 void TokenPositions::compute(Context& context) const {
-  const Shape shape = context.shape(0);
+  const Shape shape = context.shape(0, "ids", 2);
   const int64_t batch = shape[0], length = shape[1];
   const int32_t* ids = context.input<int32_t>(0);
   int32_t* mask = context.output<int32_t>(0, {batch, length});

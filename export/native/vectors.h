@@ -67,30 +67,37 @@ KT_INLINE float largest(Floats v) {
   return found;
 }
 
-// The largest absolute value of a row.
+// The largest absolute value of a row; NaN where one is NaN. Without their signs, numbers are in the
+// order of their bits as integers, infinity behind them and NaN last.
 KT_INLINE float largest_size(const float* values, int64_t width) {
-  Floats tops{};
+  constexpr int32_t kNoSign = 0x7fffffff;
+  Ints tops{};
   int64_t i = 0;
   for (; i + kLanes <= width; i += kLanes) {
-    const Floats v = load(values + i);
-    tops = larger(tops, larger(v, -v));
+    const Ints sizes = (Ints)load(values + i) & kNoSign;
+    tops = sizes > tops ? sizes : tops;
   }
-  float top = largest(tops);
+  int32_t top = 0;
+  for (int lane = 0; lane < kLanes; ++lane) top = tops[lane] > top ? tops[lane] : top;
   for (; i < width; ++i) {
-    const float size = values[i] < 0 ? -values[i] : values[i];
+    int32_t size;
+    std::memcpy(&size, values + i, sizeof size);
+    size &= kNoSign;
     top = size > top ? size : top;
   }
-  return top;
+  float found;
+  std::memcpy(&found, &top, sizeof found);
+  return found;
 }
 
-// e to the power of values of at most 0, to two units in the last place; 0 below -87. Of vectors of
-// any length.
+// e to the power of values of at most 0, to two units in the last place; 0 below -87, and NaN of NaN.
+// Of vectors of any length.
 template <typename Vector>
 KT_INLINE Vector exp_of_negative(Vector x) {
   using Integers = decltype(x < x);
   constexpr float kLowest = -87.0f;
   const Integers is_zero = x < kLowest;
-  x = x > kLowest ? x : Vector{} + kLowest;
+  x = is_zero ? Vector{} + kLowest : x;
   // x = n ln 2 + r with |r| ≤ ln 2 / 2: eˣ = 2ⁿ eʳ. Adding 1.5 · 2²³ rounds to the nearest integer.
   const Vector shift = Vector{} + 12582912.0f;
   const Vector shifted = x * 1.44269504f + shift;

@@ -1,5 +1,6 @@
 """Runs one of our operators, as onnxruntime runs it."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from keras_transformer.export.onnx.operators import NATIVE
 from keras_transformer.export.runtime.operators import operators_library
 
 Run = Callable[..., list[np.ndarray]]
+# `make sanitize` gives a library that was built with sanitizers.
+SANITIZED = os.environ.get("KERAS_TRANSFORMER_SANITIZED_OPERATORS")
 
 
 def session(
@@ -46,7 +49,9 @@ def session(
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 2
-    options.register_custom_ops_library(str(operators_library()))
+    # Memory of onnxruntime's arena is all its own: nothing beyond a tensor would be noticed.
+    options.enable_cpu_mem_arena = not SANITIZED
+    options.register_custom_ops_library(SANITIZED or str(operators_library()))
     return ort.InferenceSession(model.SerializeToString(), options)
 
 

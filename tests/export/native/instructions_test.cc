@@ -138,7 +138,16 @@ int products_that_differ(int64_t rows, int64_t pairs, int64_t outputs, unsigned 
 
 }  // namespace
 
-int main() {
+// The set that products of bytes are made with.
+const char* chosen() {
+  for (const Named& set : sets()) {
+    if (set.sum_bytes == fastest_sum_bytes()) return set.name;
+  }
+  return "portable";
+}
+
+int main(int count, char**) {
+  if (count > 1) return std::puts(chosen()) < 0;
   int different = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     different += products_that_differ(1 + seed % 9, 1 + seed % 37, 1 + seed % 83, seed);

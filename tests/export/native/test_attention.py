@@ -129,7 +129,8 @@ def test_sequence_attention_sees_what_the_mask_keeps(
         expected = attend(split[sentence, place, 0, head], keys, values)
         there = slice(head * width, (head + 1) * width)
         row = found[sentence * length + place, there]
-        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
+        # Queries are not scaled here: scores of 30 and more round away more than a model's.
+        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=3e-5)
 
 
 @given(seed=st.integers(0, 2**31), width=WIDTHS, length=st.integers(1, 30), more=st.integers(1, 20))

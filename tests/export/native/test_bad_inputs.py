@@ -1,0 +1,134 @@
+"""Operators refuse what they cannot read, and show that a model diverged: no input makes them read
+memory that is not theirs or give finite numbers for NaN."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, RuntimeException
+
+Run = Callable[..., list[np.ndarray]]
+NAN = float("nan")
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def numbers(*values: int, dtype: Any = np.int32) -> np.ndarray:
+    return np.array(values, dtype)
+
+
+def self_attention(rows: int, beams: np.ndarray, step: int = 2) -> list[np.ndarray]:
+    cache = zeros(rows, 2, 4, 8)
+    return [zeros(rows, 48), cache, cache.copy(), numbers(step), beams]
+
+
+@pytest.mark.parametrize("beam", [2**31 - 1, -1000, -1, 2, 1000])
+def test_a_beam_that_a_sentence_lacks_is_refused(run: Run, beam: int) -> None:
+    beams = np.zeros((2, 2, 4), np.int32)
+    beams[1, 0, 1] = beam
+    message = f"beams must be from 0 to 1, got {beam} for token 1 of row 2"
+    with pytest.raises(InvalidArgument, match=message):
+        run("SelfAttention", self_attention(4, beams), outputs=3)
+
+
+def test_beams_of_tokens_to_come_are_not_looked_at(run: Run) -> None:
+    beams = np.zeros((2, 2, 4), np.int32)
+    beams[:, :, 2:] = 2**31 - 1
+    found, *_ = run("SelfAttention", self_attention(4, beams), outputs=3)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("beams", [2, 4, 0])
+def test_rows_that_are_no_multiple_of_the_beams_are_refused(run: Run, beams: int) -> None:
+    table = np.zeros((5 // beams if beams else 5, beams, 4), np.int32)
+    with pytest.raises(InvalidArgument, match=f"a multiple of {beams} rows.* got 5"):
+        run("SelfAttention", self_attention(5, table), outputs=3)
+
+
+BAD: dict[str, tuple[str, list[np.ndarray], int, tuple[int, ...], dict[str, Any], str]] = {
+    "trailing axis": ("AddNorm", [zeros(2, 8, 0), zeros(2, 8), zeros(8), zeros(8)], 2, (2, 3),
+                      {"epsilon": 1e-6}, r"x must have the shape \(2, 8, \), got \(2, 8, 0, \)"),
+    "no step": ("SelfAttention", [zeros(1, 24), zeros(1, 1, 4, 8), zeros(1, 1, 4, 8), numbers()],
+                3, (), {}, r"step must have the shape \(1, \)"),
+    "no count": ("BestContinuations", [zeros(2, 9), zeros(1, 2), numbers(dtype=np.int64)], 3, (),
+                 {}, r"count must have the shape \(1, \)"),
+    "no vocabulary": ("BestContinuations", [zeros(2, 0), zeros(1, 2), numbers(1, dtype=np.int64)],
+                      3, (), {}, "the vocabulary must be from 1"),
+    "one axis": ("BestContinuations", [zeros(2), zeros(1, 2), numbers(1, dtype=np.int64)], 3, (),
+                 {}, "logits must have 2 axes"),
+    "no heads": ("SequenceAttention", [zeros(6, 24), np.ones((2, 3), np.int32)], 1, (),
+                 {"heads": 0}, "heads must be from 1"),
+    "no parts": ("SplitHeads", [zeros(6, 24), np.ones((2, 3), np.int32)], 1, (),
+                 {"heads": 2, "parts": 0}, "parts must be from 1"),
+    "more parts": ("SplitHeads", [zeros(6, 24), np.ones((2, 3), np.int32)], 2, (),
+                   {"heads": 2, "parts": 3}, "parts must be 2, as many as outputs, got 3"),
+    "no width": ("LargestPlace", [zeros(2, 0)], 1, (), {}, "the width of values must be from 1"),
+    "bias": ("ScaleSums", [np.zeros((2, 3), np.int32), zeros(3), zeros(2, 1), zeros(3)], 1, (1,),
+             {"relu": 0}, "bias must be stored in the graph"),
+    "middle": ("QuantizeRows", [zeros(2, 3)], 2, (), {"middle": 7}, "middle must be 0 or 128"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
+def test_what_does_not_fit_is_refused(run: Run, case: tuple[Any, ...]) -> None:
+    name, inputs, outputs, stored, attributes, message = case
+    with pytest.raises((InvalidArgument, RuntimeException), match=message):
+        run(name, inputs, outputs, stored, **attributes)
+
+
+def test_what_onnxruntime_says_is_kept(run: Run) -> None:
+    with pytest.raises(Exception, match="heads"):
+        run("SequenceAttention", [zeros(6, 24), np.ones((2, 3), np.int32)])
+
+
+@pytest.mark.parametrize("bad", [NAN, float("inf"), -float("inf")])
+@pytest.mark.parametrize("place", [0, 9, 18])
+def test_nan_and_infinity_stay_seen_in_products_of_bytes(run: Run, bad: float, place: int) -> None:
+    values = np.ones((3, 19), np.float32)
+    values[1, place] = bad
+    weights = [np.ones((1, 10, 16, 2), np.int8), np.ones((1, 2, 16), np.float32)]
+    [found] = run("BytesLinear", [values, *weights], stored=(1, 2), units=5, relu=1)
+    np.testing.assert_array_equal(np.isnan(found).all(axis=1), [False, True, False])
+    assert np.isfinite(found[[0, 2]]).all()
+    sums, scales = run("QuantizeRows", [values], outputs=2, middle=128)
+    inputs = [sums.astype(np.int32), np.ones(19, np.float32), scales]
+    [ended] = run("ScaleSums", inputs, stored=(1,), relu=1)
+    np.testing.assert_array_equal(np.isnan(ended).all(axis=1), [False, True, False])
+
+
+@pytest.mark.parametrize("place", [0, 8, 19, 300])
+@pytest.mark.parametrize("bad", [NAN, float("inf")])
+def test_logits_that_are_no_numbers_have_no_continuations(run: Run, place: int, bad: float) -> None:
+    logits = zeros(300, 301)  # More than one thread's work.
+    logits[299, place] = bad
+    inputs = [logits, zeros(150, 2), numbers(8, dtype=np.int64)]
+    with pytest.raises(InvalidArgument, match="row 299 holds NaN or infinity"):
+        run("BestContinuations", inputs, outputs=3)
+
+
+def test_many_logits_of_minus_infinity_are_no_nan(run: Run) -> None:
+    logits = np.full((1, 600), -np.inf, np.float32)
+    logits[0, 590] = 3.0
+    inputs = [logits, zeros(1, 1), numbers(1, dtype=np.int64)]
+    ids, values, _ = run("BestContinuations", inputs, outputs=3)
+    assert (ids[0, 0], values[0, 0]) == (590, 0.0)
+
+
+@pytest.mark.parametrize("place", [0, 8, 16])
+def test_a_row_that_holds_nan_has_no_largest_place(run: Run, place: int) -> None:
+    values = zeros(2, 17)
+    values[1, place] = NAN
+    with pytest.raises(InvalidArgument, match="row 1 holds NaN"):
+        run("LargestPlace", [values])
+
+
+@pytest.mark.parametrize("name", ["keys", "values", "query"])
+def test_attention_to_nan_is_nan(run: Run, name: str) -> None:
+    inputs = self_attention(1, np.zeros((1, 1, 4), np.int32))
+    target = inputs[{"query": 0, "keys": 1, "values": 2}[name]]
+    target.flat[0] = NAN
+    found, *_ = run("SelfAttention", inputs, outputs=3)
+    assert np.isnan(found[0, 0])
