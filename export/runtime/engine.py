@@ -23,6 +23,7 @@ from .decoder_steps import DecoderSteps
 from .graphs import Sessions
 from .memory import Memory
 from .one_by_one import OneByOne
+from .providers import Provider
 from .requests import NOTHING_FOUND, Candidate, Request
 from .search import needs_ranking, search
 from .workers import Division, Workers
@@ -46,6 +47,7 @@ class Engine:
             chosen for the model's size where None.
         max_cache_bytes: Most memory for the keys and values of a batch, or no limit where None; a
             single sentence is translated however much it takes.
+        providers: As for `check_providers`.
 
     Attributes:
         peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
@@ -61,6 +63,7 @@ class Engine:
         threads: int | None,
         batch_tokens: int | None,
         max_cache_bytes: int | None,
+        providers: Sequence[Provider] | None = None,
     ) -> None:
         self.manifest = manifest
         self.peak_cache_bytes = 0
@@ -69,7 +72,7 @@ class Engine:
                 raise ValueError(f"{name} must be at least 1, got {value}.")
         self._max_cache_bytes = max_cache_bytes
         self._lock = threading.Lock()
-        self._workers = Workers(manifest, directory, threads)
+        self._workers = Workers(manifest, directory, threads, providers)
         self._graphs = self._workers.graphs
         self._batch_tokens = batch_tokens or self._workers.batch_tokens
         self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))

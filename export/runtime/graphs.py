@@ -3,6 +3,7 @@ decoding and scoring begin with.
 """
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from ..manifest import Manifest
 from .batches import IdRows, pad_sources
+from .providers import Provider
 from .sessions import Session, open_session
 
 # The encoder's output that no other graph takes.
@@ -25,26 +27,42 @@ class Sessions(dict[str, Session]):
         manifest: The artefact's contract.
         directory: Where its files are.
         threads: Threads of each graph.
+        providers: As for `check_providers`.
     """
 
-    def __init__(self, manifest: Manifest, directory: Path, threads: int) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
         super().__init__()
         self._manifest, self._directory, self._threads = manifest, directory, threads
+        self._providers = providers
         self._lock = threading.Lock()
 
     def __missing__(self, name: str) -> Session:
         with self._lock:
             if name not in self:
-                self[name] = open_session(self._manifest, self._directory, name, self._threads)
+                self[name] = open_session(
+                    self._manifest, self._directory, name, self._threads, self._providers
+                )
             return self[name]
 
 
 class Graphs:
     """An artefact's graphs; parameters as for `Sessions`."""
 
-    def __init__(self, manifest: Manifest, directory: Path, threads: int) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
         self._manifest = manifest
-        self._sessions: Sessions | None = Sessions(manifest, directory, threads)
+        self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
 
     def open(self, *names: str) -> Sessions:
         """Opens graphs; whoever holds them may use them, and open others, after `close` as well.

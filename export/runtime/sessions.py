@@ -11,7 +11,8 @@ from onnxruntime import InferenceSession as Session
 from onnxruntime import SessionOptions
 
 from ..manifest import Manifest, TensorSpec
-from .operators import operators_library
+from .operators import register_operators
+from .providers import Provider, check_providers, describe
 
 # The graphs that run again and again within one translation.
 _STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
@@ -28,34 +29,54 @@ _DTYPES = {
 
 
 def open_session(
-    manifest: Manifest, directory: Path, name: str, threads: int | None = None
+    manifest: Manifest,
+    directory: Path,
+    name: str,
+    threads: int | None = None,
+    providers: Sequence[Provider] | None = None,
 ) -> Session:
-    """Opens one graph on the CPU.
+    """Opens one graph.
 
     Args:
         manifest: The artefact's contract.
         directory: Where its files are.
         name: The graph, one of `GRAPHS`.
         threads: Threads of the graph; as many as the process may use cores where None.
+        providers: As for `check_providers`.
 
     Raises:
         TypeError: `threads` is no integer.
-        ImportError: The graphs need this package's own operators, which are not compiled here.
-        ValueError: `threads` is below 1, the graph cannot be read, or the names, types or shapes of
-            its inputs or outputs are not the manifest's.
+        ImportError: The graphs need this package's own operators, which are not compiled here,
+            cannot be loaded or are of another version.
+        ValueError: `threads` is below 1, a provider is missing, does not start or cannot run the
+            graph, the graph cannot be read, or the names, types or shapes of its inputs or outputs
+            are not the manifest's.
     """
     graph = manifest.graphs[name]
     path = directory / graph.file
     options = _options(name, check_threads(threads))
+    chosen = check_providers(providers, manifest)
     if manifest.target == "native":
-        options.register_custom_ops_library(str(operators_library()))
+        register_operators(options, manifest.operators_version)
     try:
-        session = Session(str(path), options, providers=["CPUExecutionProvider"])
+        session = Session(str(path), options, providers=chosen)
     except Exception as error:  # onnxruntime's own errors share no other class.
+        if providers is not None:
+            raise ValueError(
+                f"onnxruntime cannot open {path} with {describe(chosen)}: choose other providers "
+                f"or options ({error})."
+            ) from error
         raise ValueError(
             f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
             f"export the model again ({error})."
         ) from error
+    # onnxruntime leaves out a provider that does not start, and says so in its log only.
+    missing = {name for name, _ in chosen} - set(session.get_providers())
+    if missing:
+        raise ValueError(
+            f"{', '.join(sorted(missing))} did not start: check its driver and libraries, or "
+            "choose other providers."
+        )
     for kind, found, expected in (
         ("inputs", session.get_inputs(), graph.inputs),
         ("outputs", session.get_outputs(), graph.outputs),

@@ -12,13 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.decoding.inputs import check_texts
+from keras_transformer.decoding.confidence import check_min_score, is_low
+from keras_transformer.decoding.inputs import (
+    MAX_SOURCE_LENGTH,
+    LongTexts,
+    SourceLimit,
+    check_texts,
+)
 from keras_transformer.decoding.options import Hypothesis, SearchOptions, length_penalty
 
 from ..manifest import Manifest
 from .alignment import replace_unknown
 from .batches import pad_states
 from .engine import Engine
+from .providers import Provider
 from .requests import Candidate
 from .streaming import stream_text
 from .tokenizers import TextIds
@@ -36,13 +43,26 @@ class OnnxTranslator:
             for the model's size where None.
         max_cache_bytes: Most memory for the keys and values of what is decoded at once; no limit
             where None. `peak_cache_bytes` tells what they have taken.
+        max_source_length: Most tokens of a source, or fewer where the model allows fewer; no limit
+            where None.
+        long_texts: What becomes of longer sources: "refuse" raises `TooLongError`, which has the
+            index; "cut" drops their ends. `SentenceTranslator` splits them instead.
+        min_score: Log-probability a token below which a hypothesis has `low_confidence`; the
+            artefact's where None.
+        providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
+            of a name and its options, as onnxruntime takes them; the CPU where None. Others than
+            the CPU need an artefact exported with target="portable".
 
     Attributes:
         manifest: The artefact's contract.
+        max_source_length: Most tokens of a source; None where there is no limit.
+        training_text: What the model's training lines looked like; None where that is unknown.
+        min_score: The threshold of low confidence; None where neither gives one.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
-        ValueError: The manifest or a file is damaged, foreign, or of an unknown version.
+        ValueError: The manifest or a file is damaged, foreign, or of an unknown version; a provider
+            is not there or cannot run the artefact.
 
     Example:
         >>> translator = OnnxTranslator("exported/demo")  # doctest: +SKIP
@@ -57,19 +77,39 @@ class OnnxTranslator:
         *,
         batch_tokens: int | None = None,
         max_cache_bytes: int | None = None,
+        max_source_length: int | None = MAX_SOURCE_LENGTH,
+        long_texts: LongTexts = "refuse",
+        min_score: float | None = None,
+        providers: Sequence[Provider] | None = None,
     ) -> None:
+        check_min_score(min_score)
         path = Path(directory)
         self.manifest = Manifest.read(path)
+        learned_positions = self.manifest.config.get("max_positions")
+        self._limit = SourceLimit(max_source_length, long_texts, learned_positions)
+        self.max_source_length = self._limit.length
+        self.training_text = self.manifest.training_text
         self.manifest.verify(path)
+        self.min_score = self.manifest.min_score if min_score is None else min_score
         self._source, self._target = (
             TextIds(path, self.manifest, side) for side in ("source", "target")
         )
-        self._engine = Engine(self.manifest, path, threads, batch_tokens, max_cache_bytes)
+        self._engine = Engine(
+            self.manifest, path, threads, batch_tokens, max_cache_bytes, providers
+        )
 
     @property
     def peak_cache_bytes(self) -> int:
         """Most memory that the keys and values of a batch have taken so far, in bytes."""
         return self._engine.peak_cache_bytes
+
+    def source_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each source text has, without eos.
+
+        Raises:
+            TypeError: As for `translate`.
+        """
+        return [len(ids) for ids in self._source.encode(check_texts(texts))]
 
     def close(self) -> None:
         """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""
@@ -105,10 +145,10 @@ class OnnxTranslator:
         Raises:
             TypeError: `texts` is one string, or holds something else than strings; an option is
                 unknown or of the wrong type.
-            ValueError: An option is out of range, or a text is longer than the model's positions.
+            ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        sources = self._source.encode(check_texts(texts))
+        sources = self._encode_sources(texts)
         found = self._engine.search(
             sources,
             SearchOptions(**options),
@@ -151,7 +191,7 @@ class OnnxTranslator:
             ValueError: As for `translate`.
             RuntimeError: As for `translate`.
         """
-        sources = self._source.encode(check_texts(texts))
+        sources = self._encode_sources(texts)
         found = self._engine.search(
             sources, SearchOptions(**options), self._encode_prefixes(target_prefixes)
         )
@@ -181,7 +221,7 @@ class OnnxTranslator:
         Raises:
             ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
         """
-        rows = [[int(token) for token in row] for row in source_ids]
+        rows = self._limit.fit([[int(token) for token in row] for row in source_ids])
         return self._engine.search(
             rows, SearchOptions(**options), prefixes, with_scores=return_scores
         )
@@ -209,7 +249,7 @@ class OnnxTranslator:
                 "translate_stream yields one translation as it comes, so it needs beam_size 1 and "
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
-        [source] = self._source.encode(check_texts([text]))
+        [source] = self._encode_sources([text])
         [prefix] = self._encode_prefixes([target_prefix]) or [[]]
         tokens = self._engine.stream(source, chosen, prefix)
         return stream_text(self._target.processor, tokens, self._target.special)
@@ -239,7 +279,7 @@ class OnnxTranslator:
         """
         chosen = SearchOptions(**options)
         targets = check_texts(targets, "targets")
-        source_ids = self._source.encode(check_texts(sources, "sources"))
+        source_ids = self._encode_sources(sources, "sources")
         target_ids = self._target.encode(targets)
         results = []
         for text, ids, alignment in zip(
@@ -248,7 +288,8 @@ class OnnxTranslator:
             total = float(alignment.log_probabilities.sum(dtype="float64"))
             score = total / length_penalty(len(ids) + 1, chosen)
             attention = alignment.attention if return_attention else None
-            results.append(Hypothesis(text, ids, score, total, attention))
+            low = is_low(ids, total, self.min_score)
+            results.append(Hypothesis(text, ids, score, total, attention, low))
         return results
 
     def encode(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
@@ -263,11 +304,14 @@ class OnnxTranslator:
 
         Raises:
             TypeError: As for `translate`.
-            ValueError: A text is longer than the model's positions.
+            ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        rows = self._engine.encode(self._source.encode(check_texts(texts)))
+        rows = self._engine.encode(self._encode_sources(texts))
         return pad_states(rows, self.manifest.config["model_dim"])
+
+    def _encode_sources(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
+        return self._limit.fit(self._source.encode(check_texts(texts, name)))
 
     def _encode_prefixes(self, prefixes: Sequence[str] | None) -> list[list[int]] | None:
         if prefixes is None:
@@ -291,6 +335,12 @@ class OnnxTranslator:
     def _to_text(self, candidates: list[Candidate]) -> list[Hypothesis]:
         texts = self._target.decode([found.ids for found in candidates])
         return [
-            Hypothesis(text, found.ids, found.score, found.log_probability)
+            Hypothesis(
+                text,
+                found.ids,
+                found.score,
+                found.log_probability,
+                low_confidence=is_low(found.ids, found.log_probability, self.min_score),
+            )
             for text, found in zip(texts, candidates, strict=True)
         ]

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from ..manifest import Manifest
 from .graphs import Graphs
+from .providers import Provider, check_providers
 from .sessions import check_threads
 
 # Weights that the cores' caches hold: there a thread never has to wait for them.
@@ -50,24 +51,32 @@ class Workers:
         manifest: The artefact's contract.
         directory: Where its files are.
         threads: Threads of the graphs; as many as the process may use cores where None.
+        providers: As for `check_providers`.
 
     Attributes:
         graphs: Those for one batch at a time.
         batch_tokens: Tokens that a batch should have at most, see `plan_batches`.
 
     Raises:
-        ValueError: `threads` is below 1.
+        ValueError: `threads` is below 1, or a provider cannot run the artefact.
     """
 
-    def __init__(self, manifest: Manifest, directory: Path, threads: int | None) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int | None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        check_providers(providers, manifest)
         self._threads = check_threads(threads)
         self._is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
         self.batch_tokens = _SMALL_BATCH_TOKENS if self._is_small else _BATCH_TOKENS
         waits_little = self._is_small or manifest.precision.startswith("int8")
         self._least_rows = _LEAST_ROWS if waits_little else _LEAST_FLOAT_ROWS
-        self.graphs = Graphs(manifest, directory, 1 if self._is_small else self._threads)
+        self.graphs = Graphs(manifest, directory, 1 if self._is_small else self._threads, providers)
         shared = self._is_small or self._threads == 1
-        self._side_by_side = self.graphs if shared else Graphs(manifest, directory, 1)
+        self._side_by_side = self.graphs if shared else Graphs(manifest, directory, 1, providers)
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 

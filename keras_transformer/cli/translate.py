@@ -7,8 +7,11 @@ from typing import BinaryIO
 
 from tqdm import tqdm
 
-from keras_transformer.cli.artefact import TextTranslator, open_translator
+from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
+from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.decoding.confidence import check_min_score
+from keras_transformer.decoding.inputs import TooLongError
 from keras_transformer.decoding.options import SearchOptions
 
 
@@ -21,12 +24,17 @@ class TranslateOptions:
             terminal every line is answered at once.
         scores: Put the score (sum of log-probabilities over the length penalty) and a tab before
             each translation.
+        min_score: Name on standard error the lines whose best translation has less than this
+            log-probability a token. With --scores and where None, the threshold that training
+            calibrated holds.
     """
 
     block_lines: int = 256
     scores: bool = False
+    min_score: float | None = None
 
     def __post_init__(self) -> None:
+        check_min_score(self.min_score)
         if self.block_lines < 1:
             raise ValueError(f"block_lines must be at least 1, got {self.block_lines}.")
 
@@ -35,17 +43,47 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     options, search = read_fields(given, TranslateOptions), read_fields(given, SearchOptions)
-    translator = open_translator(given.model)
+    lines = read_fields(given, LineOptions)
+    if sys.stdin is None:
+        raise ValueError("standard input is closed: translate reads the text there, `< input.txt`.")
+    runtime = read_fields(given, RuntimeOptions)
+    translator = open_translator(given.model, runtime, lines, min_score=options.min_score)
+    doubtful: list[int] | None = [] if options.scores or options.min_score is not None else None
     block_lines = 1 if sys.stdin.isatty() else options.block_lines
     # Where translations appear on the same terminal, they are the progress.
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
+    done = 0
     with tqdm(unit="line", desc="translate", disable=hidden) as progress:
         for block in read_blocks(sys.stdin.buffer, block_lines):
-            for line in translate_block(translator, block, search, scores=options.scores):
-                sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
-            sys.stdout.buffer.flush()
+            for number, tokens in lines.cut_lines(translator, block, done + 1):
+                message = f"line {number} of the input was cut: it has {tokens} tokens."
+                print(f"keras-transformer translate: {message}", file=sys.stderr)
+            low: list[int] | None = None if doubtful is None else []
+            try:
+                _write_block(translator, block, search, options, low)
+            except TooLongError as error:
+                _write_block(translator, block[: error.index], search, options, low)
+                raise ValueError(describe(error, done + error.index + 1)) from error
+            if doubtful is not None:
+                doubtful += [done + place for place in low or ()]
+            done += len(block)
             progress.update(len(block))
+    if doubtful:
+        named = ", ".join(map(str, doubtful))
+        print(f"low confidence in {len(doubtful)} of {done} lines: {named}", file=sys.stderr)
     return 0
+
+
+def _write_block(
+    translator: TextTranslator,
+    block: Sequence[str],
+    search: SearchOptions,
+    options: TranslateOptions,
+    low: list[int] | None,
+) -> None:
+    for line in translate_block(translator, block, search, scores=options.scores, low=low):
+        sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def build_parser() -> CommandParser:
@@ -58,6 +96,8 @@ def build_parser() -> CommandParser:
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(SearchOptions, title="search")
     parser.add_fields(TranslateOptions, title="lines")
+    parser.add_fields(LineOptions, title="long lines")
+    parser.add_fields(RuntimeOptions, title="runtime")
     return parser
 
 
@@ -87,15 +127,25 @@ def read_blocks(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
 
 
 def translate_block(
-    translator: TextTranslator, lines: Sequence[str], search: SearchOptions, *, scores: bool = False
+    translator: TextTranslator,
+    lines: Sequence[str],
+    search: SearchOptions,
+    *,
+    scores: bool = False,
+    low: list[int] | None = None,
 ) -> Iterator[str]:
-    """Yields `num_hypotheses` output lines for every input line, in order, best first."""
-    if search.num_hypotheses == 1 and not scores:
+    """Yields `num_hypotheses` output lines for every input line, in order, best first.
+
+    Adds to `low` which lines, counted from 1, have a best hypothesis of low confidence.
+    """
+    if search.num_hypotheses == 1 and not scores and low is None:
         # Where no score is wanted, greedy search spares the softmax.
         yield from map(_one_line, translator.translate(lines, **asdict(search)))
         return
     best = translator.translate_n_best(lines, **asdict(search))
-    for hypotheses in best:
+    for number, hypotheses in enumerate(best, start=1):
+        if low is not None and hypotheses[0].low_confidence:
+            low.append(number)
         for rank in range(search.num_hypotheses):
             # An empty line has one candidate only; empty lines keep the count of lines even.
             if rank < len(hypotheses):

@@ -3,9 +3,32 @@ neither Keras nor TensorFlow, so that both translators refuse the same with the 
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal, get_args
 
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+# Attention's memory grows with the square of the length; trained models end far below this.
+MAX_SOURCE_LENGTH = 512
+LongTexts = Literal["refuse", "cut"]
+
+
+class TooLongError(ValueError):
+    """A source text holds more tokens than allowed.
+
+    Attributes:
+        index: Its place among the texts.
+        tokens: How many tokens it has, without eos.
+        limit: How many are allowed.
+    """
+
+    def __init__(self, index: int, tokens: int, limit: int) -> None:
+        self.index, self.tokens, self.limit = index, tokens, limit
+        super().__init__(
+            f"the source at index {index} has {tokens} tokens, more than the {limit} that "
+            "max_source_length and the model's positions allow: split it (SentenceTranslator "
+            "does), cut it with long_texts='cut', or raise max_source_length."
+        )
 
 
 def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
@@ -31,6 +54,56 @@ def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
                 f"{error.start}."
             ) from error
     return rows
+
+
+class SourceLimit:
+    """What becomes of sources that are longer than a translator takes.
+
+    Args:
+        max_source_length: Most tokens of a source, without eos; no limit where None.
+        long_texts: "refuse" raises, "cut" drops the tokens behind the limit.
+        max_positions: Positions that the model learned, which bound the tokens and eos; None for
+            sinusoids.
+
+    Attributes:
+        length: Most tokens of a source, whichever bound is lower; None where there is none.
+
+    Raises:
+        TypeError: `max_source_length` is no integer.
+        ValueError: A value is out of range.
+    """
+
+    def __init__(
+        self, max_source_length: int | None, long_texts: LongTexts, max_positions: int | None
+    ) -> None:
+        if max_source_length is not None:
+            if isinstance(max_source_length, bool) or not isinstance(max_source_length, int):
+                raise TypeError(
+                    f"max_source_length must be an integer or None, got {max_source_length!r}."
+                )
+            if max_source_length < 1:
+                raise ValueError(f"max_source_length must be at least 1, got {max_source_length}.")
+        if long_texts not in get_args(LongTexts):
+            raise ValueError(
+                f"long_texts must be one of {', '.join(get_args(LongTexts))}, got {long_texts!r}."
+            )
+        learned = None if max_positions is None else max_positions - 1
+        bounds = [bound for bound in (max_source_length, learned) if bound is not None]
+        self.length = min(bounds, default=None)
+        self._cuts = long_texts == "cut"
+
+    def fit(self, rows: Sequence[Any]) -> list[Any]:
+        """Returns the rows of ids, cut where that was asked for.
+
+        Raises:
+            TooLongError: A row is too long and must not be cut.
+        """
+        if self.length is None:
+            return list(rows)
+        for index, row in enumerate(rows):
+            if len(row) > self.length and not self._cuts:
+                raise TooLongError(index, len(row), self.length)
+        return [row[: self.length] for row in rows]
 
 
 def check_token_ids(options: SearchOptions, vocab_size: int) -> None:

@@ -30,7 +30,8 @@ class SearchOptions:
         max_length: Longest translation in tokens, the end token included.
         max_length_ratio: Longest translation in tokens for each source token (both counted with
             their end token), rounded up; `max_length` holds beside it. No such limit where None.
-        min_length: Tokens generated before the end token is allowed.
+        min_length: Tokens generated before the end token is allowed; 0 allows empty translations.
+            A source without any token has an empty one all the same.
         early_stopping: When a sentence's beam search ends. "first": as soon as `beam_size`
             hypotheses have finished. "likely": when no open hypothesis, ended now, would beat the
             worst of them. "exact": when none can at any length up to the limit.
@@ -59,7 +60,7 @@ class SearchOptions:
     num_hypotheses: int = 1
     max_length: int = 256
     max_length_ratio: float | None = None
-    min_length: int = 0
+    min_length: int = 1
     early_stopping: EarlyStopping = "likely"
     no_repeat_ngram_size: int = 0
     repetition_penalty: float = 1.0
@@ -176,6 +177,8 @@ class Hypothesis:
         log_probability: Sum of the tokens' log-probabilities in nats, the end token's included.
         attention: Where each token looks in the source, where it was asked for: float32
             `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
+        low_confidence: Whether its log-probability a token is below the model's threshold, which
+            the end of training calibrated; None where no threshold is known.
     """
 
     text: str
@@ -183,6 +186,7 @@ class Hypothesis:
     score: float
     log_probability: float
     attention: Any = dataclasses.field(default=None, compare=False)
+    low_confidence: bool | None = None
 
 
 def length_penalty(length: Any, options: SearchOptions, exponent: Any = None) -> Any:

@@ -12,9 +12,17 @@ import tensorflow as tf
 
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
+from keras_transformer.decoding.confidence import check_min_score, is_low
 from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.decoding.hypotheses import Sentences
-from keras_transformer.decoding.inputs import check_prefixes, check_texts, check_token_ids
+from keras_transformer.decoding.inputs import (
+    MAX_SOURCE_LENGTH,
+    LongTexts,
+    SourceLimit,
+    check_prefixes,
+    check_texts,
+    check_token_ids,
+)
 from keras_transformer.decoding.options import Hypothesis, LengthPenaltyType, SearchOptions
 from keras_transformer.decoding.options import length_penalty as penalty_of
 from keras_transformer.decoding.sampling import fresh_seed, uniforms
@@ -23,6 +31,7 @@ from keras_transformer.decoding.search import search
 from keras_transformer.models import Transformer
 from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
 
 Tensor = Any
 Found = tuple[list[int], float, float]
@@ -37,6 +46,18 @@ class Translator:
         target_tokenizer: Tokenizer of the target language; the source's where None.
         batch_tokens: Most padded source tokens translated at once, times the hypotheses that are
             followed for each sentence.
+        max_source_length: Most tokens of a source, or fewer where the model allows fewer; no limit
+            where None.
+        long_texts: What becomes of longer sources: "refuse" raises `TooLongError`, which has the
+            index; "cut" drops their ends. `SentenceTranslator` splits them instead.
+        training_text: What the model's training lines looked like, for `SentenceTranslator`; None
+            where that is unknown.
+        min_score: Log-probability a token below which a hypothesis has `low_confidence`; unknown
+            where None.
+
+    Attributes:
+        max_source_length: Most tokens of a source; None where there is no limit.
+        min_score: As given.
 
     Example:
         `Translator(model, tokenizer).translate(["Hello!"], beam_size=4)`
@@ -48,13 +69,27 @@ class Translator:
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer | None = None,
         batch_tokens: int = 4096,
+        *,
+        max_source_length: int | None = MAX_SOURCE_LENGTH,
+        long_texts: LongTexts = "refuse",
+        training_text: TrainingText | None = None,
+        min_score: float | None = None,
     ) -> None:
+        check_min_score(min_score)
+        self.min_score = min_score
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.batch_tokens = batch_tokens
+        self._limit = SourceLimit(max_source_length, long_texts, model.config.max_positions)
+        self.max_source_length = self._limit.length
+        self.training_text = training_text
         self._searches: dict[tuple[Any, ...], Any] = {}
         self._teacher_forcing = TeacherForcing(model, batch_tokens)
+
+    def source_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each source text has, without eos."""
+        return [len(ids) for ids in self.source_tokenizer.encode(check_texts(texts))]
 
     def translate(
         self, texts: Sequence[str], *, target_prefixes: Sequence[str] | None = None, **options: Any
@@ -91,7 +126,7 @@ class Translator:
         Returns:
             As `translate_ids`, with texts. Samples come in the order of their ranks.
         """
-        sources = self.source_tokenizer.encode(check_texts(texts))
+        sources = self._limit.fit(self.source_tokenizer.encode(check_texts(texts)))
         prefixes = None
         if target_prefixes is not None:
             prefixes = self.target_tokenizer.encode(check_texts(target_prefixes, "target_prefixes"))
@@ -104,7 +139,14 @@ class Translator:
             attentions = (seen for _, seen in self._teacher_forcing.align(repeated, flat))
         return [
             [
-                Hypothesis(next(decoded), ids, score, total, next(attentions))
+                Hypothesis(
+                    next(decoded),
+                    ids,
+                    score,
+                    total,
+                    next(attentions),
+                    is_low(ids, total, self.min_score),
+                )
                 for ids, score, total in sentence
             ]
             for sentence in results
@@ -133,7 +175,8 @@ class Translator:
             ValueError: An option, an id or a prefix is out of range, or a source too long.
             TypeError: An option is of the wrong type or unknown.
         """
-        chosen = self._fit_positions(sources, SearchOptions(**options))
+        sources = self._limit.fit(sources)
+        chosen = self._fit_positions(SearchOptions(**options))
         vocab_size = self.model.config.target_vocab_size
         check_token_ids(chosen, vocab_size)
         limits = [chosen.limit(len(source) + 1) for source in sources]
@@ -182,7 +225,7 @@ class Translator:
             length_penalty_type=length_penalty_type,
         )
         return [
-            Hypothesis(text, ids, score, total)
+            Hypothesis(text, ids, score, total, low_confidence=is_low(ids, total, self.min_score))
             for text, (ids, score, total) in zip(targets, found, strict=True)
         ]
 
@@ -224,11 +267,8 @@ class Translator:
                     f"max_positions ({limit}): split it."
                 )
 
-    def _fit_positions(
-        self, sources: Sequence[Sequence[int]], options: SearchOptions
-    ) -> SearchOptions:
-        """Checks the sources against learned positions and limits the output to them."""
-        self._check_positions(sources, "sentence")
+    def _fit_positions(self, options: SearchOptions) -> SearchOptions:
+        """Limits the output to learned positions."""
         limit = self.model.config.max_positions
         if limit is None or limit >= options.max_length:
             return options

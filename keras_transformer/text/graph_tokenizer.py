@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.distribution import install_command
 from keras_transformer.special_ids import EOS_ID
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -17,7 +18,7 @@ try:
     from tensorflow_text.python.ops import sentencepiece_tokenizer as _operators
 except ImportError as _error:
     raise ImportError(
-        'GraphTokenizer needs tensorflow-text: pip install "keras-transformer[train]"'
+        f"GraphTokenizer needs tensorflow-text: install it with `{install_command('train')}`."
     ) from _error
 
 

@@ -58,7 +58,8 @@ class Tokenizer:
         if found != _SPECIAL_IDS:
             raise ValueError(
                 f"model must have the special ids {_SPECIAL_IDS}, got {found}; train it with "
-                "keras_transformer.text.tokenizer.train_tokenizer or set these ids in spm_train"
+                "keras_transformer.text.tokenizer.train_tokenizer, or with `spm_train --pad_id=0 "
+                "--unk_id=1 --bos_id=2 --eos_id=3`"
             )
         self._model = model
 

@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.inputs import check_prefixes, check_texts, check_token_ids
+from keras_transformer.decoding.inputs import (
+    SourceLimit,
+    TooLongError,
+    check_prefixes,
+    check_texts,
+    check_token_ids,
+)
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
@@ -74,3 +80,22 @@ def test_prefixes_come_back_as_plain_integers() -> None:
 def test_prefixes_that_cannot_be_are_refused(prefixes: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_prefixes(prefixes, [4, 2], 24)
+
+
+def test_long_sources_are_refused_with_their_index_or_cut() -> None:
+    rows = [[5], [5, 6, 7], [8] * 4]
+    assert SourceLimit(4, "refuse", None).fit(rows) == rows
+    assert SourceLimit(None, "refuse", None).fit(rows) == rows
+    assert SourceLimit(9, "cut", 3).fit(rows) == [[5], [5, 6], [8, 8]]
+    with pytest.raises(TooLongError, match="index 2 has 4 tokens, more than the 3") as caught:
+        SourceLimit(3, "refuse", 90).fit(rows)
+    assert (caught.value.index, caught.value.tokens, caught.value.limit) == (2, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("limit", "long_texts", "error"),
+    [(0, "refuse", ValueError), (True, "cut", TypeError), (9, "split", ValueError)],
+)
+def test_a_wrong_limit_is_refused(limit: int, long_texts: str, error: type) -> None:
+    with pytest.raises(error, match="max_source_length must|long_texts must"):
+        SourceLimit(limit, long_texts, None)

@@ -13,6 +13,7 @@ def test_the_default_is_greedy() -> None:
     options = SearchOptions()
     assert (options.beam_size, options.num_hypotheses) == (1, 1)
     assert (options.length_penalty, options.max_length) == (0.6, 256)
+    assert options.min_length == 1
 
 
 @pytest.mark.parametrize(

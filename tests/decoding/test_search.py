@@ -223,7 +223,7 @@ def test_one_beam_is_an_argmax_loop(seed: int, max_length: int) -> None:
         expected, last, sum_ = [], BOS_ID, 0.0
         for step in range(max_length):
             row = log_probs[step, last].copy()
-            row[[PAD_ID, BOS_ID]] = -np.inf
+            row[[PAD_ID, BOS_ID] if step else [PAD_ID, BOS_ID, EOS_ID]] = -np.inf
             last = int(row.argmax())
             sum_ += float(row[last])
             expected.append(last)
@@ -260,7 +260,7 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(
     best = sorted(complete, key=score, reverse=True)
     # As many as are open at most: 3 words in each of 4 places.
     options = {"beam_size": 3**length, "num_hypotheses": 5, "max_length": length}
-    options |= {"length_penalty_type": kind, "early_stopping": "exact"}
+    options |= {"length_penalty_type": kind, "early_stopping": "exact", "min_length": 0}
     [found] = run(log_probs[None], length_penalty=alpha, **options)
     expected = [[token for token in ids if token != EOS_ID] for ids in best[:5]]
     assert [ids for ids, _, _ in found] == expected
@@ -324,7 +324,7 @@ def test_a_hypothesis_that_cannot_be_has_no_score() -> None:
     """Only the end is possible: one hypothesis exists, the second is marked impossible."""
     table = np.full((1, 3, 6, 6), -np.inf, np.float32)
     table[..., EOS_ID] = 0
-    options = SearchOptions(beam_size=2, num_hypotheses=2, max_length=3)
+    options = SearchOptions(beam_size=2, num_hypotheses=2, max_length=3, min_length=0)
     found = search(TableSteps(table, 2), 1, options)
     assert np.array(found.ids).tolist() == [[[EOS_ID, PAD_ID, PAD_ID], [PAD_ID] * 3]]
     [[first, second]] = np.array(found.scores)
@@ -371,7 +371,7 @@ def test_options_that_are_not_used_leave_nothing_in_the_graph() -> None:
     table = random_table(0, 1, 4, 7)
 
     def operators(**options: Any) -> list[str]:
-        chosen = SearchOptions(max_length=4, **options)
+        chosen = SearchOptions(**{"max_length": 4, "min_length": 0, **options})
         graph = tf.function(lambda: vars(search(TableSteps(table, 1), 1, chosen)))
         definition = graph.get_concrete_function().graph.as_graph_def()
         inner = [node for function in definition.library.function for node in function.node_def]

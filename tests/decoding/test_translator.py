@@ -303,7 +303,7 @@ def test_learned_positions_limit_both_sides(random_model, tokenizer: Tokenizer) 
     [[best]] = translator.translate_n_best(["a dog"])
     assert len(best.ids) <= 9
     long = TEXTS[3] * 3
-    with pytest.raises(ValueError, match=r"sentence 1 has \d+ tokens, more than .* \(9\): split"):
+    with pytest.raises(ValueError, match=r"index 1 has \d+ tokens, more than the 8 .*: split"):
         translator.translate(["a dog", long])
 
 

@@ -1,0 +1,66 @@
+"""What the command line does with lines that are too long or hold several sentences."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keras_transformer.decoding.by_sentence import PartTranslator, SentenceTranslator
+from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH, TooLongError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineOptions:
+    """Lines that are too long or hold several sentences.
+
+    Args:
+        max_source_length: Most tokens translated as one text.
+        long_lines: "split" translates sentence by sentence (as many together as the model was
+            trained on) and halves longer ones; "refuse" ends with an error that names the line;
+            "cut" drops the end of the line and says so.
+        language: Code of the source language (ISO 639-1), for its abbreviations, with --long-lines
+            split.
+    """
+
+    max_source_length: int = MAX_SOURCE_LENGTH
+    long_lines: Literal["refuse", "cut", "split"] = "split"
+    language: str = "en"
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Arguments of either translator."""
+        cuts = self.long_lines == "cut"
+        return {
+            "max_source_length": self.max_source_length,
+            "long_texts": "cut" if cuts else "refuse",
+        }
+
+    def wrap(self, translator: PartTranslator) -> Any:
+        """Returns the translator as it is, or one that splits."""
+        if self.long_lines == "split":
+            return SentenceTranslator(translator, language=self.language)
+        return translator
+
+    def cut_lines(
+        self, translator: Any, block: Sequence[str], first: int
+    ) -> Iterator[tuple[int, int]]:
+        """Yields number and tokens of each line of a block that is cut.
+
+        Args:
+            translator: What `wrap` returned.
+            block: The lines.
+            first: Number of the first of them, counted from 1.
+        """
+        if self.long_lines != "cut":
+            return
+        limit = translator.max_source_length
+        for number, tokens in enumerate(translator.source_lengths(block), start=first):
+            if tokens > limit:
+                yield number, tokens
+
+
+def describe(error: TooLongError, line: int) -> str:
+    """Says which line is too long, and what to do about it."""
+    return (
+        f"line {line} of the input has {error.tokens} tokens, more than the {error.limit} allowed: "
+        "use --long-lines split or cut, or raise --max-source-length where the model allows it."
+    )

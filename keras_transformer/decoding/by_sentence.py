@@ -1,0 +1,185 @@
+"""Translates texts of any length with a model that knows single sentences: each text is taken
+apart, all parts are translated together, and each translation gets its source's layout.
+
+It stands on either translator, Keras's or onnxruntime's, and needs no TensorFlow itself.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from keras_transformer.decoding.inputs import check_texts
+from keras_transformer.decoding.options import Hypothesis, SearchOptions, length_penalty
+from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
+from keras_transformer.text.training_text import TrainingText
+
+
+class PartTranslator(Protocol):
+    """What `Translator` and `OnnxTranslator` have in common."""
+
+    max_source_length: int | None
+    training_text: TrainingText | None
+
+    def source_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each text has."""
+        ...
+
+    def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
+        """Returns the best translation of each text."""
+        ...
+
+    def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
+        """Returns the best hypotheses of each text."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslatedPart:
+    """One part of a text, mostly a sentence, and its translations.
+
+    Attributes:
+        source: The part.
+        start: Where it begins in the text, in characters.
+        hypotheses: Its translations with ids and scores, best first.
+    """
+
+    source: str
+    start: int
+    hypotheses: list[Hypothesis]
+
+
+class SentenceTranslator:
+    """Translates texts sentence by sentence, so that none is dropped.
+
+    A line stays whole where it holds no more sentences than the model was trained on and no more
+    tokens than the longest line that it saw. A model without a record of its training text gets
+    single sentences of at most `max_source_length` tokens. A line break always ends a sentence.
+
+    Args:
+        translator: A `Translator` or an `OnnxTranslator`.
+        language: Code of the source language (ISO 639-1), for its abbreviations and marks.
+
+    Example:
+        `SentenceTranslator(OnnxTranslator("exported/demo")).translate(["Hello! Good morning."])`
+    """
+
+    def __init__(self, translator: PartTranslator, *, language: str = LANGUAGE) -> None:
+        self.translator = translator
+        self.language = language
+        known = translator.training_text
+        bounds = [translator.max_source_length, known.longest_source if known else None]
+        self._most_tokens = min((bound for bound in bounds if bound is not None), default=None)
+        self._most_sentences = known.known_sentences if known else 1
+
+    def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
+        """Returns the best translation of each text, line breaks and spaces as in the source.
+
+        Args:
+            texts: Texts of any length.
+            **options: As for the translator's `translate`; a target prefix begins the first part.
+
+        Raises:
+            TypeError: As for the translator's `translate`.
+            ValueError: As for the translator's `translate`.
+        """
+        passages, options = self._prepare(texts, options)
+        found = iter(self.translator.translate(_parts(passages), **options))
+        return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
+
+    def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
+        """Returns the hypotheses of each text: the best of all parts, the second best, and so on.
+
+        A hypothesis of several parts has all their ids, and the sum of their log-probabilities;
+        its score is that sum over the penalty of the whole length. A part with fewer hypotheses
+        lends its last one to the others. Confidence is low where it is for one of the parts.
+
+        Args:
+            texts: Texts of any length.
+            **options: As for the translator's `translate_n_best`, but no `return_attention`.
+
+        Raises:
+            TypeError: As for the translator's `translate_n_best`.
+            ValueError: As for the translator's `translate_n_best`, or attention is asked for.
+        """
+        if options.pop("return_attention", False):
+            raise ValueError("attention belongs to one part: ask translate_parts for it.")
+        passages, options = self._prepare(texts, options)
+        found = iter(self.translator.translate_n_best(_parts(passages), **options))
+        search = SearchOptions(**{k: v for k, v in options.items() if k != "target_prefixes"})
+        return [
+            list(_joined(passage, [next(found) for _ in passage.parts], search))
+            for passage in passages
+        ]
+
+    def translate_parts(self, texts: Sequence[str], **options: Any) -> list[list[TranslatedPart]]:
+        """Returns each text's parts with their hypotheses, ids and scores.
+
+        Args:
+            texts: Texts of any length.
+            **options: As for the translator's `translate_n_best`.
+
+        Raises:
+            TypeError: As for the translator's `translate_n_best`.
+            ValueError: As for the translator's `translate_n_best`.
+        """
+        passages, options = self._prepare(texts, options)
+        found = iter(self.translator.translate_n_best(_parts(passages), **options))
+        return [
+            [
+                TranslatedPart(part, start, next(found))
+                for part, start in zip(passage.parts, passage.starts, strict=True)
+            ]
+            for passage in passages
+        ]
+
+    def _prepare(
+        self, texts: Sequence[str], options: dict[str, Any]
+    ) -> tuple[list[Passage], dict[str, Any]]:
+        """Returns the texts taken apart, and the options with a prefix for every part."""
+        passages = [
+            split_passage(
+                text,
+                self.translator.source_lengths,
+                most_tokens=self._most_tokens,
+                most_sentences=self._most_sentences,
+                language=self.language,
+            )
+            for text in check_texts(texts)
+        ]
+        prefixes = options.get("target_prefixes")
+        if prefixes is None:
+            return passages, options
+        prefixes = check_texts(prefixes, "target_prefixes")
+        if len(prefixes) != len(passages):
+            raise ValueError(
+                f"got {len(prefixes)} target_prefixes for {len(passages)} texts: give one for each."
+            )
+        spread = [
+            prefix if place == 0 else ""
+            for passage, prefix in zip(passages, prefixes, strict=True)
+            for place in range(len(passage.parts))
+        ]
+        return passages, {**options, "target_prefixes": spread}
+
+
+def _parts(passages: Sequence[Passage]) -> list[str]:
+    return [part for passage in passages for part in passage.parts]
+
+
+def _joined(
+    passage: Passage, parts: Sequence[Sequence[Hypothesis]], search: SearchOptions
+) -> Iterator[Hypothesis]:
+    """Yields the hypotheses of a text, made of those of its parts."""
+    for rank in range(max(map(len, parts))):
+        chosen = [found[min(rank, len(found) - 1)] for found in parts]
+        text = passage.join([one.text for one in chosen])
+        if len(chosen) == 1:
+            yield dataclasses.replace(chosen[0], text=text)
+            continue
+        total = sum(one.log_probability for one in chosen)
+        length = sum(len(one.ids) + 1 for one in chosen)
+        ids = [token for one in chosen for token in one.ids]
+        flags = [one.low_confidence for one in chosen]
+        low = None if None in flags else any(flags)
+        score = total / length_penalty(length, search)
+        yield Hypothesis(text, ids, score, total, low_confidence=low)

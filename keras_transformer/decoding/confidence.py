@@ -1,0 +1,41 @@
+"""Whether a model is sure of a translation: the mean log-probability of its tokens comes in, held
+against a threshold that validation sentences gave, and a flag leaves.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+# Of translations like those of the validation sentences this share is flagged.
+FLAGGED_SHARE = 0.01
+
+
+def token_score(ids: Sequence[int], log_probability: float) -> float:
+    """Returns a translation's log-probability a token in nats, its end token counted."""
+    return log_probability / (len(ids) + 1)
+
+
+def is_low(ids: Sequence[int], log_probability: float, min_score: float | None) -> bool | None:
+    """Tells whether a translation scores less than `min_score` a token; None where that is None."""
+    return None if min_score is None else token_score(ids, log_probability) < min_score
+
+
+def calibrated(scores: Iterable[float]) -> float | None:
+    """Returns the threshold below which `FLAGGED_SHARE` of these scores lie.
+
+    Args:
+        scores: `token_score` of a model's own translations of validation sentences. Infinite
+            ones, of sentences without a translation, are left out.
+
+    Returns:
+        One of them, the lowest where they are few; None where there is none.
+    """
+    ordered = sorted(score for score in scores if math.isfinite(score))
+    return ordered[int(FLAGGED_SHARE * len(ordered))] if ordered else None
+
+
+def check_min_score(min_score: float | None) -> None:
+    """Raises `ValueError` where a threshold can be no mean of log-probabilities."""
+    if min_score is not None and not (math.isfinite(min_score) and min_score <= 0):
+        raise ValueError(
+            f"min_score is a log-probability a token, finite and at most 0, got {min_score}."
+        )

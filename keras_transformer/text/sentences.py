@@ -1,0 +1,181 @@
+"""Where a text may be cut for a model that knows single sentences: a text comes in, the parts to
+translate and what stands between them leave. Needs no TensorFlow.
+"""
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import sentencex
+
+LANGUAGE = "en"
+_LINE_BREAKS = re.compile("([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
+_LETTER = re.compile(r"[^\W\d_]")
+# Where a sentence is halved: behind a clause, or else behind a word.
+_CLAUSE_ENDS = re.compile(r"[,;:،]\s+|[、，；：]\s*|\s[–—-]\s+")
+_WORD_ENDS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text taken apart; gaps and parts, in turn, are the text.
+
+    Attributes:
+        parts: What is translated, without space around it; one empty part where the text is blank.
+        gaps: The space before each part and behind the last one, line breaks included.
+    """
+
+    parts: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each part begins in the text, in characters."""
+        sizes = [len(gap) + len(part) for gap, part in zip(self.gaps, self.parts, strict=False)]
+        behind = itertools.accumulate(sizes)
+        return [end - len(part) for end, part in zip(behind, self.parts, strict=True)]
+
+    def join(self, translations: Sequence[str]) -> str:
+        """Returns the translated text, in the layout of the source.
+
+        Where the source has no space between two parts, as in Chinese, the translation gets one
+        unless its own script is as wide.
+
+        Raises:
+            ValueError: There are not as many translations as parts.
+        """
+        if len(translations) != len(self.parts):
+            raise ValueError(f"got {len(translations)} translations for {len(self.parts)} parts.")
+        text = self.gaps[0] + translations[0]
+        for gap, translation in zip(self.gaps[1:-1], translations[1:], strict=True):
+            joins = gap or not text or not translation or _is_wide(text[-1])
+            text += (gap if joins else " ") + translation
+        return text + self.gaps[-1]
+
+
+def split_sentences(text: str, language: str = LANGUAGE) -> list[str]:
+    """Returns the sentences of a text, which joined are the text.
+
+    A line break ends a sentence. What holds no letter, as the number of a list's entry, belongs to
+    what follows it; the space between sentences to what stands before it.
+
+    Args:
+        text: Any text; a blank one is one sentence.
+        language: Code of its language (ISO 639-1), for abbreviations and marks; one that the
+            library does not know is treated as English.
+    """
+    sentences: list[str] = []
+    for line in _lines(text):
+        pieces = sentencex.segment(language, line) if line.strip() else [line]
+        # What does not come back whole is not taken apart.
+        sentences += _with_letters(pieces if "".join(pieces) == line else [line])
+    return sentences or [""]
+
+
+def split_passage(
+    text: str,
+    lengths_of: Callable[[Sequence[str]], Sequence[int]],
+    *,
+    most_tokens: int | None = None,
+    most_sentences: int = 1,
+    language: str = LANGUAGE,
+) -> Passage:
+    """Takes a text apart into parts that a model can translate.
+
+    Args:
+        text: The text.
+        lengths_of: Gives the number of tokens of each of several texts.
+        most_tokens: Longest part. A longer sentence is halved behind a clause, a word or, where
+            there is neither, a character, until its parts are short enough. No limit where None.
+        most_sentences: Most sentences of a line that stay together, if they are short enough.
+        language: As for `split_sentences`.
+    """
+    pieces: list[str] = []
+    for line in _lines(text):
+        sentences = split_sentences(line, language)
+        lengths = lengths_of(sentences)
+        bound = sum(lengths) if most_tokens is None else most_tokens
+        for group in _groups(sentences, lengths, bound, most_sentences):
+            pieces += _halved(group, lengths_of, bound)
+    return _passage(pieces)
+
+
+def _lines(text: str) -> list[str]:
+    """Returns the lines with the breaks behind them."""
+    parts = [*_LINE_BREAKS.split(text), ""]
+    return [line + end for line, end in zip(parts[::2], parts[1::2], strict=True) if line or end]
+
+
+def _with_letters(pieces: Sequence[str]) -> list[str]:
+    """Joins each piece without a letter with the next, or at the end with the one before."""
+    found: list[str] = []
+    waiting = ""
+    for piece in pieces:
+        waiting += piece
+        if _LETTER.search(piece):
+            found.append(waiting)
+            waiting = ""
+    if waiting and found:
+        found[-1] += waiting
+    return found or [waiting]
+
+
+def _groups(
+    sentences: Sequence[str], lengths: Sequence[int], most_tokens: int, most_sentences: int
+) -> Iterator[str]:
+    """Yields as many sentences together as allowed, at least one."""
+    group: list[str] = []
+    tokens = 0
+    for sentence, length in zip(sentences, lengths, strict=True):
+        if group and (len(group) == most_sentences or tokens + length > most_tokens):
+            yield "".join(group)
+            group, tokens = [], 0
+        group.append(sentence)
+        tokens += length
+    yield "".join(group)
+
+
+def _halved(
+    text: str, lengths_of: Callable[[Sequence[str]], Sequence[int]], most_tokens: int
+) -> Iterator[str]:
+    """Yields the text in as many equal parts as it takes for each to be short enough."""
+    if len(text.strip()) < 2 or lengths_of([text])[0] <= most_tokens:
+        yield text
+        return
+    middle = _middle(text)
+    yield from _halved(text[:middle], lengths_of, most_tokens)
+    yield from _halved(text[middle:], lengths_of, most_tokens)
+
+
+def _middle(text: str) -> int:
+    """Returns where to halve a text: near its middle, neither half blank."""
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    quarter = (end - start) // 4
+    # A clause may end anywhere in the middle half; a word that does not is all but endless.
+    for ends in (_CLAUSE_ENDS, _WORD_ENDS):
+        places = [found.end() for found in ends.finditer(text, start + quarter, end - quarter)]
+        if places:
+            return min(places, key=lambda place: abs(2 * place - start - end))
+    return (start + end) // 2
+
+
+def _passage(pieces: Sequence[str]) -> Passage:
+    """Moves the space around pieces into gaps; blank pieces are space altogether."""
+    parts: list[str] = []
+    gaps = [""]
+    for piece in pieces:
+        part = piece.strip()
+        if not part:
+            gaps[-1] += piece
+            continue
+        before, _, behind = piece.partition(part)
+        gaps[-1] += before
+        parts.append(part)
+        gaps.append(behind)
+    return Passage(tuple(parts), tuple(gaps)) if parts else Passage(("",), (*gaps, ""))
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in ("W", "F")

@@ -1,0 +1,68 @@
+"""What a model's training lines looked like: sentences come in, a small record leaves that tells
+later which texts the model knows. Needs no TensorFlow.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_transformer.text.sentences import split_sentences
+
+# More lines would change no decision, but take minutes on a large corpus.
+_SAMPLED_LINES = 100_000
+# A model knows what one line in this many held; fewer are chance, or slips of the splitter.
+_RARE = 100
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingText:
+    """Lengths and sentences of the source lines that a model was trained on.
+
+    Args:
+        longest_source: Tokens of the longest line, without eos.
+        sentences: How many lines held one sentence, two, and so on, of those that were looked at.
+
+    Raises:
+        ValueError: A number is out of range.
+    """
+
+    longest_source: int
+    sentences: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.longest_source < 1:
+            raise ValueError(f"longest_source must be at least 1, got {self.longest_source}.")
+        if not any(self.sentences) or min(self.sentences) < 0:
+            raise ValueError(f"sentences must be counts of lines, got {self.sentences}.")
+
+    @classmethod
+    def from_lines(cls, lines: Sequence[str], longest_source: int) -> "TrainingText":
+        """Counts the sentences of the lines, of an even sample where there are very many."""
+        step = -(-len(lines) // _SAMPLED_LINES)
+        found = Counter(len(split_sentences(line)) for line in lines[::step])
+        counts = tuple(found[count] for count in range(1, max(found) + 1))
+        return cls(longest_source=longest_source, sentences=counts)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TrainingText":
+        """Reads what `dataclasses.asdict` made, or JSON made of that.
+
+        Raises:
+            KeyError: A field is missing.
+            ValueError: As for the constructor.
+        """
+        return cls(
+            longest_source=int(values["longest_source"]),
+            sentences=tuple(map(int, values["sentences"])),
+        )
+
+    @property
+    def known_sentences(self) -> int:
+        """Most sentences that at least one line in a hundred held."""
+        lines, behind = sum(self.sentences), sum(self.sentences)
+        for count, found in enumerate(self.sentences, start=1):
+            behind -= found
+            if behind * _RARE < lines:
+                return count
+        return len(self.sentences)

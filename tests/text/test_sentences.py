@@ -1,0 +1,140 @@
+"""Texts taken apart for translation: nothing is lost, and the layout comes back."""
+
+import gzip
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.data.demo import demo_corpus
+from keras_transformer.text.sentences import split_passage, split_sentences
+
+MULTI30K = Path(__file__).resolve().parents[3] / "shared/data/multi30k_en_de"
+
+
+def words(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("", [""]),
+        ("  ", ["  "]),
+        ("Hello! Good morning.", ["Hello! ", "Good morning."]),
+        ("Dr. Smith left at 5 p.m. on Monday. She stayed.", 2),
+        ("1. Open the door. 2. Close it.", ["1. Open the door. ", "2. Close it."]),
+        ("one line\nthe next", ["one line\n", "the next"]),
+        ("今天天气很好。我们去公园。", ["今天天气很好。", "我们去公园。"]),
+        ("¿Qué tal? ¡Bien!", ["¿Qué tal? ", "¡Bien!"]),
+        ("Yes. ...", ["Yes. ..."]),
+        ("***", ["***"]),
+    ],
+)
+def test_sentences_are_found(text: str, sentences: list[str] | int) -> None:
+    found = split_sentences(text)
+    assert "".join(found) == text
+    assert (len(found) if isinstance(sentences, int) else found) == sentences
+
+
+def test_abbreviations_are_the_language_s() -> None:
+    text = "Am 3. Mai kam er. Sie ging."
+    assert split_sentences(text, "de") == ["Am 3. Mai kam er. ", "Sie ging."]
+    assert len(split_sentences(text, "no such language")) > 1
+
+
+def test_parts_have_their_places_and_the_layout_stays() -> None:
+    text = "  Hello!  Good morning.\n\n\tBye. \r\n"
+    passage = split_passage(text, words)
+    assert passage.parts == ("Hello!", "Good morning.", "Bye.")
+    assert passage.gaps == ("  ", "  ", "\n\n\t", " \r\n")
+    assert passage.starts == [text.index(part) for part in passage.parts]
+    assert passage.join(["¡Hola!", "Buenos días.", "Adiós."]) == (
+        "  ¡Hola!  Buenos días.\n\n\tAdiós. \r\n"
+    )
+    with pytest.raises(ValueError, match="got 2 translations for 3 parts"):
+        passage.join(["a", "b"])
+
+
+def test_sentences_without_space_between_them_get_one_where_the_translation_needs_it() -> None:
+    passage = split_passage("你好。早上好。", words)
+    assert passage.join(["Hello.", "Good morning."]) == "Hello. Good morning."
+    assert passage.join(["今日は。", "お早う。"]) == "今日は。お早う。"
+
+
+@pytest.mark.parametrize(("most", "parts"), [(1, 4), (2, 2), (3, 2), (9, 1)])
+def test_as_many_sentences_stay_together_as_a_model_knows(most: int, parts: int) -> None:
+    text = "One is here. Two are here. Three are here. Four are here."
+    assert len(split_passage(text, words, most_sentences=most).parts) == parts
+
+
+def test_sentences_stay_together_only_as_long_as_a_model_knows() -> None:
+    text = "One is here. Two are here. Three are here. Four are here."
+    assert len(split_passage(text, words, most_sentences=9, most_tokens=8).parts) == 2
+
+
+def test_a_line_break_parts_sentences_that_a_model_would_know_together() -> None:
+    assert len(split_passage("One is.\nTwo are.", words, most_sentences=9).parts) == 2
+
+
+def test_a_long_sentence_is_halved_behind_a_clause_or_a_word() -> None:
+    text = "the dog saw three cats, and then the cat saw it"
+    assert split_passage(text, words, most_tokens=8).parts == (
+        "the dog saw three cats,",
+        "and then the cat saw it",
+    )
+    assert split_passage("a b c d", words, most_tokens=2).parts == ("a b", "c d")
+    letters = split_passage("abcdefg", lambda texts: [len(text) for text in texts], most_tokens=2)
+    assert "".join(letters.parts) == "abcdefg" and max(map(len, letters.parts)) == 2
+
+
+def test_a_line_of_many_thousand_words_comes_apart() -> None:
+    passage = split_passage("word " * 20_000, words, most_tokens=100)
+    assert sum(words(passage.parts)) == 20_000
+    assert max(words(passage.parts)) <= 100
+
+
+@given(
+    st.text(
+        st.sampled_from("aB 1.?!,\n\r\t\u2028。é…\"'-") | st.characters(exclude_categories=["Cs"])
+    ),
+    st.integers(1, 5),
+    st.integers(1, 3),
+)
+def test_parts_and_gaps_are_the_text(text: str, most_tokens: int, most_sentences: int) -> None:
+    passage = split_passage(
+        text, words, most_tokens=most_tokens, most_sentences=most_sentences, language="en"
+    )
+    assert all(part.strip() == part for part in passage.parts)
+    assert all(not gap.strip() for gap in passage.gaps)
+    pieces = [gap + part for gap, part in zip(passage.gaps, (*passage.parts, ""), strict=True)]
+    assert "".join(pieces) == text
+
+
+def test_no_sentence_of_a_thousand_paragraphs_is_dropped() -> None:
+    draw = random.Random(0)
+    known = demo_corpus().train.source
+    for _ in range(1000):
+        sentences = draw.choices(known, k=draw.randint(1, 8))
+        gaps = draw.choices([" ", "  ", "\n", "\n\n", " \n\t"], k=len(sentences) - 1)
+        text = sentences[0] + "".join(map("".join, zip(gaps, sentences[1:], strict=True)))
+        passage = split_passage(text, words)
+        assert list(passage.parts) == sentences
+        assert list(passage.gaps) == ["", *gaps, ""]
+        assert passage.join(passage.parts) == text
+
+
+def test_sentences_of_the_demo_stay_whole() -> None:
+    corpus = demo_corpus()
+    for pairs in (corpus.train, corpus.valid, corpus.test):
+        assert all(split_passage(line, words).parts == (line,) for line in pairs.source)
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the Multi30k data")
+@pytest.mark.parametrize("split", ["val", "test_2016_flickr"])
+def test_sentences_of_multi30k_stay_whole(split: str) -> None:
+    lines = gzip.open(MULTI30K / f"{split}.en.gz", "rt", encoding="utf-8").read().splitlines()
+    assert all(split_passage(line, words).parts == (line.strip(),) for line in lines)

@@ -1,0 +1,31 @@
+"""The record of what a model was trained on."""
+
+import dataclasses
+import json
+
+import pytest
+
+from keras_transformer.text.training_text import TrainingText
+
+
+def test_sentences_of_lines_are_counted() -> None:
+    lines = ["One is. Two are.", "One.", "One is. Two are. Three are.", "Three."]
+    seen = TrainingText.from_lines(lines, longest_source=9)
+    assert seen == TrainingText(longest_source=9, sentences=(2, 1, 1))
+    assert TrainingText.from_dict(json.loads(json.dumps(dataclasses.asdict(seen)))) == seen
+
+
+@pytest.mark.parametrize(
+    ("sentences", "known"),
+    [((5,), 1), ((995, 5), 1), ((985, 10, 5), 2), ((0, 0, 7), 3), ((980, 0, 20), 3)],
+)
+def test_what_one_line_in_a_hundred_held_is_known(sentences: tuple[int, ...], known: int) -> None:
+    assert TrainingText(longest_source=9, sentences=sentences).known_sentences == known
+
+
+@pytest.mark.parametrize(
+    "values", [{"longest_source": 0}, {"sentences": ()}, {"sentences": (0,)}, {"sentences": (-1,)}]
+)
+def test_a_damaged_record_is_refused(values: dict) -> None:
+    with pytest.raises(ValueError, match=next(iter(values))):
+        TrainingText(**{"longest_source": 9, "sentences": (3,), **values})
