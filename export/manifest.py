@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.text.training_text import TrainingText
+
 FORMAT = "keras-transformer-onnx"
 FORMAT_VERSION = 5
 MANIFEST_FILE = "manifest.json"
@@ -82,8 +84,14 @@ class Manifest:
         tokenizers: SentencePiece models for "source" and "target", the same file where the
             vocabulary is shared.
         max_difference: Largest absolute difference from Keras that the export's check measured.
+        operators_version: Version of this package's own operators that the graphs were written for;
+            None where they hold none, and in artefacts of its first version.
         fallback: Why the graphs are portable though onnxruntime's were asked for; None otherwise.
+        min_score: Log-probability a token, in nats, below which a translation has low confidence;
+            None where training calibrated none.
         producer: Versions of the packages that wrote the artefact.
+        training_text: Lengths and sentences of the lines that the model was trained on; None where
+            the exporter was not told.
         format_version: Version of this contract.
 
     Raises:
@@ -99,8 +107,11 @@ class Manifest:
     weights: StoredFile
     tokenizers: Mapping[str, StoredFile]
     max_difference: float
+    operators_version: int | None = None
     fallback: str | None = None
+    min_score: float | None = None
     producer: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    training_text: TrainingText | None = None
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -122,6 +133,9 @@ class Manifest:
                 raise ValueError(
                     f"config must give {side}_vocab_size, the number of {side} ids, got {size!r}."
                 )
+        version = self.operators_version
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+            raise ValueError(f"operators_version must be an integer or null, got {version!r}.")
         for entry in self.files:
             if os.path.basename(entry.file) != entry.file or entry.file in ("", ".", ".."):
                 raise ValueError(f"file must be a name without a folder, got {entry.file!r}.")
@@ -242,6 +256,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         for name, graph in values["graphs"].items()
     }
     tokenizers = {side: _stored_file(entry) for side, entry in values["tokenizers"].items()}
+    seen = values.get("training_text")
     return Manifest(
         config=dict(values["config"]),
         special_ids={name: int(token) for name, token in values["special_ids"].items()},
@@ -252,9 +267,16 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         weights=_stored_file(values["weights"]),
         tokenizers=tokenizers,
         max_difference=float(values["max_difference"]),
+        operators_version=values.get("operators_version"),
         fallback=values.get("fallback"),
+        min_score=_number(values.get("min_score")),
         producer=dict(values.get("producer", {})),
+        training_text=None if seen is None else TrainingText.from_dict(seen),
     )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _stored_file(values: dict[str, Any]) -> StoredFile:

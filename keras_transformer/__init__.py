@@ -1,11 +1,14 @@
 """Transformer sequence-to-sequence models: Keras training, ONNX export, decoding without Keras.
 
-The public names below are loaded on first use, so importing the package costs no TensorFlow. What
-reads and writes exported artefacts lives in `keras_transformer.export`.
+The public names below are loaded on first use, so importing the package costs no TensorFlow; the
+classes that saved models name are registered with Keras even so. What reads and writes exported
+artefacts lives in `keras_transformer.export`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from keras_transformer.serializable import register_with_keras
 
 if TYPE_CHECKING:
     from keras_transformer.config import TransformerConfig
@@ -20,16 +23,19 @@ if TYPE_CHECKING:
     from keras_transformer.data.files import read_lines, read_parallel
     from keras_transformer.data.tfds import load_tfds
     from keras_transformer.data.tsv import read_tsv
+    from keras_transformer.decoding.by_sentence import SentenceTranslator
     from keras_transformer.decoding.options import SearchOptions
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
     from keras_transformer.models.transformer import build_transformer
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
     from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+    from keras_transformer.text.training_text import TrainingText
     from keras_transformer.training.loss import SmoothedCrossEntropy
     from keras_transformer.training.metrics import Perplexity, TokenAccuracy
     from keras_transformer.training.options import TrainOptions
-    from keras_transformer.training.run import load_run, train
+    from keras_transformer.training.run import load_min_score, load_run, train
+    from keras_transformer.training.run_directory import load_training_text
     from keras_transformer.training.schedule import WarmupSchedule
 
 __version__ = "0.1.0"
@@ -40,10 +46,12 @@ __all__ = [
     "Pairs",
     "Perplexity",
     "SearchOptions",
+    "SentenceTranslator",
     "SmoothedCrossEntropy",
     "TokenAccuracy",
     "Tokenizer",
     "TrainOptions",
+    "TrainingText",
     "TransformerConfig",
     "Translator",
     "WarmupSchedule",
@@ -53,8 +61,10 @@ __all__ = [
     "demo_corpus",
     "encode_pairs",
     "evaluation_batches",
+    "load_min_score",
     "load_run",
     "load_tfds",
+    "load_training_text",
     "read_lines",
     "read_parallel",
     "read_tsv",
@@ -69,10 +79,12 @@ _HOMES = {
     "Pairs": "data.corpus",
     "Perplexity": "training.metrics",
     "SearchOptions": "decoding.options",
+    "SentenceTranslator": "decoding.by_sentence",
     "SmoothedCrossEntropy": "training.loss",
     "TokenAccuracy": "training.metrics",
     "Tokenizer": "text.tokenizer",
     "TrainOptions": "training.options",
+    "TrainingText": "text.training_text",
     "TransformerConfig": "config",
     "Translator": "decoding.translator",
     "WarmupSchedule": "training.schedule",
@@ -82,8 +94,10 @@ _HOMES = {
     "demo_corpus": "data.demo",
     "encode_pairs": "data.encoding",
     "evaluation_batches": "data.batching",
+    "load_min_score": "training.run",
     "load_run": "training.run",
     "load_tfds": "data.tfds",
+    "load_training_text": "training.run_directory",
     "read_lines": "data.files",
     "read_parallel": "data.files",
     "read_tsv": "data.tsv",
@@ -91,6 +105,9 @@ _HOMES = {
     "train_tokenizer": "text.tokenizer",
     "training_batches": "data.batching",
 }
+
+
+register_with_keras()
 
 
 def __getattr__(name: str) -> object:

@@ -7,6 +7,8 @@ that make them comparable (Post 2018), and a fraction for exact match.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from keras_transformer.distribution import install_command
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -49,7 +51,7 @@ def corpus_scores(hypotheses: Sequence[str], references: Sequence[str]) -> Score
         from sacrebleu.metrics import BLEU, CHRF
     except ImportError as error:
         raise ImportError(
-            'corpus_scores needs sacrebleu: pip install "keras-transformer[train]"'
+            f"corpus_scores needs sacrebleu: install it with `{install_command('cli')}`."
         ) from error
     bleu, chrf = BLEU(), CHRF()
     bleu_score = bleu.corpus_score(list(hypotheses), [list(references)]).score

@@ -7,6 +7,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from keras_transformer.distribution import DISTRIBUTION
+
 LOCK = Path(__file__).resolve().parents[1] / "requirements.lock"
 
 
@@ -30,7 +32,7 @@ def test_every_pin_has_a_hash() -> None:
 
 def test_every_requirement_is_locked_within_its_range() -> None:
     versions = pinned()
-    for text in metadata.requires("keras-transformer") or []:
+    for text in metadata.requires(DISTRIBUTION) or []:
         requirement = Requirement(text)
         version = versions[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), f"{text} against {version}"

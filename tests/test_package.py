@@ -1,10 +1,13 @@
 """The installed package: lazy public names, what the bare install needs, what the wheel holds."""
 
 import ast
+import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from importlib import metadata, resources
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import keras_transformer
+from keras_transformer.distribution import DISTRIBUTION
 from keras_transformer.export.runtime.operators import operators_library
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,14 +85,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_version_is_the_installed_one() -> None:
-    assert keras_transformer.__version__ == metadata.version("keras-transformer")
+    assert keras_transformer.__version__ == metadata.version(DISTRIBUTION)
     assert keras_transformer.__version__ == call_keyword("version")
 
 
-def test_the_bare_install_needs_three_packages() -> None:
-    needed = map(Requirement, metadata.requires("keras-transformer") or [])
+def test_the_bare_install_needs_four_packages() -> None:
+    needed = map(Requirement, metadata.requires(DISTRIBUTION) or [])
     bare = {requirement.name for requirement in needed if requirement.marker is None}
-    assert bare == {"numpy", "onnxruntime", "sentencepiece"}
+    assert bare == {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 
 
 def test_setup_lists_every_package_directory() -> None:
@@ -107,15 +111,37 @@ def test_type_checkers_are_told() -> None:
     assert resources.files("keras_transformer").joinpath("py.typed").is_file()
 
 
-def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def build_wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Builds a wheel of a copy of the sources, with an environment of its own."""
+
+    def build(**environment: str) -> Path:
+        return wheel_of(tmp_path_factory.mktemp("sources"), {**os.environ, **environment})
+
+    return build
+
+
+def wheel_of(tmp_path: Path, environment: dict[str, str]) -> Path:
     for name in ("keras_transformer", "export"):
         ignore = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / name)
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
-    subprocess.run([*command, "-w", "dist", "."], cwd=tmp_path, check=True, capture_output=True)
+    command += ["-w", "dist", "."]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, env=environment)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
+    return wheel
+
+
+def test_a_wheel_without_the_operators_is_for_any_system(build_wheel: Callable[..., Path]) -> None:
+    wheel = build_wheel(CC="/absent/cc", CXX="/absent/c++")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not any(name.endswith(".so") for name in zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(build_wheel: Callable[..., Path]) -> None:
+    wheel = build_wheel()
     names = zipfile.ZipFile(wheel).namelist()
     sources = {name for name in names if ".dist-info/" not in name}
     expected = {
@@ -129,3 +155,26 @@ def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
     page = {f"keras_transformer/export/server/page/{path.name}" for path in PAGE.iterdir()}
     assert sources == expected | library | page | {"keras_transformer/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert wheel.name.startswith(DISTRIBUTION.replace("-", "_"))
+    assert not wheel.name.endswith("-any.whl")
+
+
+def test_importing_says_when_another_package_lies_over_this_one(tmp_path: Path) -> None:
+    """The files of the distribution `keras-transformer`, installed after this package."""
+    package = tmp_path / "keras_transformer"
+    shutil.copytree(ROOT / "keras_transformer", package)
+    (package / "__init__.py").write_text("from .gelu import gelu\nfrom .transformer import *\n")
+    (package / "gelu.py").write_text("def gelu(x): return x\n")
+    (package / "transformer.py").write_text("import keras_multi_head\n")
+    command = [sys.executable, "-c", "import keras_transformer"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"pip uninstall keras-transformer {DISTRIBUTION}" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_no_page_tells_to_install_the_other_package(path: Path) -> None:
+    text = path.read_text(encoding="utf-8").replace(
+        "**`pip install keras-transformer` installs", ""
+    )
+    assert not re.search(r'install "?keras-transformer\b', text)

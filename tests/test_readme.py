@@ -3,13 +3,15 @@
 import ast
 import re
 import shlex
-from importlib import import_module
+import subprocess
+import sys
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from keras_transformer.cli import COMMANDS
+from keras_transformer.distribution import DISTRIBUTION, install_command
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
@@ -72,11 +74,19 @@ def test_every_shown_script_exists() -> None:
 
 
 @pytest.mark.parametrize("words", command_lines("pip"), ids=" ".join)
-def test_every_shown_extra_exists(words: list[str]) -> None:
-    declared = (ROOT / "setup.py").read_text(encoding="utf-8")
-    assert words[0] == "install"
-    for extra in Requirement(words[1]).extras:
-        assert f'"{extra}": {extra.upper()}' in declared
+def test_every_shown_install_is_of_this_package(words: list[str]) -> None:
+    assert words[0] in ("install", "wheel")
+    package, _, extras = words[-1].removesuffix("]").partition("[")
+    wheel = f"dist/{DISTRIBUTION.replace('-', '_')}-*.whl"
+    assert package in (".", wheel, DISTRIBUTION)
+    declared = metadata.metadata(DISTRIBUTION).get_all("Provides-Extra")
+    assert set(filter(None, extras.split(","))) <= set(declared)
+
+
+def test_an_extra_is_added_without_looking_for_the_package_itself() -> None:
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index"]
+    wanted = shlex.split(install_command("cli"))[-1]
+    subprocess.run([*command, wanted], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("block", blocks("python"))

@@ -37,8 +37,8 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 allowed = set(sys.stdlib_module_names) | {
-    "keras_transformer", "numpy", "onnxruntime", "sentencepiece", "google", "flatbuffers",
-    "packaging", "typing_extensions", "ml_dtypes",
+    "keras_transformer", "numpy", "onnxruntime", "sentencepiece", "sentencex", "google",
+    "flatbuffers", "packaging", "typing_extensions", "ml_dtypes",
 }
 sys.meta_path.insert(0, Absent())
 from keras_transformer.export import OnnxTranslator

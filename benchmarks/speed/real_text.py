@@ -43,6 +43,9 @@ def measure_texts(
 ) -> Iterator[dict[str, Any]]:
     """Yields a row for each search and precision: `compare`'s fields in sentences a second, "bleu"
     of "ours" and "peer", and "same", the share of sentences with equal translations.
+
+    Raises:
+        ValueError: The files do not fit, or, once all is measured, float32 translations differ.
     """
     texts, references = read_lines(text.source), read_lines(text.reference)
     if len(texts) != len(references):
@@ -52,17 +55,23 @@ def measure_texts(
         )
     folder = artefacts.run_folder(work, text.run)
     artefacts.make(folder, artefacts.both(precisions, target), run=text.run)
+    different = []
     for precision, search in itertools.product(precisions, searches):
         for worker in workers.values():
             worker.ask("load", folder=str(folder), precision=precision)
         arguments = {"texts": texts, "beam_size": beam_size(search)}
+        scores = _scores(workers, arguments, references)
+        if precision == "float32" and scores["same"] < 1:
+            different.append(f"{search}: {1 - scores['same']:.2%} of {len(texts)} sentences")
         yield {
             "search": search,
             "precision": precision,
             "sentences": len(texts),
             **_time(workers, arguments, len(texts), rounds),
-            **_scores(workers, arguments, references),
+            **scores,
         }
+    if different:
+        raise ValueError(f"float32 translations differ, {', '.join(different)}.")
 
 
 def _time(

@@ -9,6 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
+from keras_transformer import __version__
+from keras_transformer.distribution import DISTRIBUTION, install_command
+
 try:
     import onnx
 
@@ -30,13 +33,15 @@ try:
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
     raise ImportError(
-        f'export_onnx needs {error.name}: install it with `pip install "keras-transformer[train]"`.'
+        f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.confidence import check_min_score
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
 
 from ..manifest import (
     DECODER_FILE,
@@ -56,7 +61,7 @@ from ..manifest import (
     sha256_of,
 )
 from ..placement import placed
-from ..runtime.operators import operators_library
+from ..runtime.operators import check_library, operators_version
 
 _LOWEST_OPSET = 18
 _FILES = {
@@ -77,7 +82,9 @@ def export_onnx(
     target: str = "onnxruntime",
     quantize: str | None = None,
     opset: int = 18,
+    min_score: float | None = None,
     overwrite: bool = False,
+    training_text: TrainingText | None = None,
 ) -> Path:
     """Writes a model as an ONNX artefact that `OnnxTranslator` and other languages run.
 
@@ -97,7 +104,11 @@ def export_onnx(
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, or "float16", for GPUs.
         opset: ONNX operator set, 18 or newer.
+        min_score: Log-probability a token below which a translation has low confidence, as
+            `load_min_score` reads it from a run; the artefact knows none where None.
         overwrite: Replace the directory where it exists.
+        training_text: What the model's training lines looked like (`load_training_text` reads a
+            run's), for splitting texts later; single sentences are assumed if None.
 
     Returns:
         The artefact's path.
@@ -105,15 +116,25 @@ def export_onnx(
     Raises:
         FileExistsError: The directory exists and `overwrite` is False, or is no artefact.
         TypeError: The model is no `Transformer`.
-        ImportError: `target` is "native" and this package's operators are not compiled here.
+        ImportError: `target` is "native" and this package's operators are not compiled here
+            or cannot be loaded.
         ValueError: A tokenizer's size is not the model's, `opset` is too old, or the graphs differ
             from Keras.
     """
     final = Path(os.path.abspath(directory))
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
+    check_min_score(min_score)
     form = _Form.choose(model, target, quantize, opset)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
-        _write(in_float32(model), tokenizer, target_tokenizer, temporary, form)
+        _write(
+            in_float32(model),
+            tokenizer,
+            target_tokenizer,
+            temporary,
+            form,
+            training_text,
+            min_score,
+        )
     return Path(directory)
 
 
@@ -143,7 +164,7 @@ class _Form:
             )
         reason = None
         if target == "native":
-            operators_library()
+            check_library()
         if target != "portable":
             reason = fused.why_not(model.config)
             if precision == "float16":
@@ -175,6 +196,8 @@ def _write(
     target_tokenizer: Tokenizer | None,
     directory: Path,
     form: _Form,
+    training_text: TrainingText | None,
+    min_score: float | None,
 ) -> None:
     save_graphs(_graphs(model, form), directory, WEIGHTS_FILE)
     if target_tokenizer is None:
@@ -190,7 +213,12 @@ def _write(
             directory / graph.file, portable=form.is_standard, native=form.target == "native"
         )
     difference = check_numbers(model, manifest, directory, tolerance_of(form.precision))
-    replace(manifest, max_difference=difference).write(directory)
+    replace(
+        manifest,
+        max_difference=difference,
+        training_text=training_text,
+        min_score=min_score,
+    ).write(directory)
     Manifest.read(directory).verify(directory)
 
 
@@ -226,11 +254,12 @@ def _describe(
         for name, specs in SPECS.items()
         for inputs, outputs in [specs(model.config)]
     }
-    packages = ("keras-transformer", "tensorflow", "keras", "tf2onnx", "onnx")
+    packages = ("tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(
         config=model.config.to_dict(),
         special_ids={"pad": PAD_ID, "unk": UNK_ID, "bos": BOS_ID, "eos": EOS_ID},
         target=form.target,
+        operators_version=operators_version() if form.target == "native" else None,
         precision=form.precision,
         opset=form.opset,
         graphs=graphs,
@@ -241,5 +270,5 @@ def _describe(
         },
         max_difference=0.0,
         fallback=form.fallback,
-        producer={name: version(name) for name in packages},
+        producer={DISTRIBUTION: __version__, **{name: version(name) for name in packages}},
     )

@@ -9,6 +9,9 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from keras_transformer import __version__
+from keras_transformer.distribution import DISTRIBUTION, install_command
+
 try:
     import tensorflow as tf
 
@@ -22,8 +25,7 @@ try:
     from .warmup import can_write_warmup, write_warmup
 except ModuleNotFoundError as error:
     raise ImportError(
-        f"export_saved_model needs {error.name}: install it with "
-        '`pip install "keras-transformer[train]"`.'
+        f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
 from keras_transformer.decoding.inputs import check_token_ids
@@ -38,7 +40,7 @@ from ..placement import placed
 SignatureKind = Literal["text", "ids"]
 
 DESCRIPTION_FILE = "assets.extra/export.json"
-_PACKAGES = ("keras-transformer", "tensorflow", "tensorflow-text", "keras")
+_PACKAGES = ("tensorflow", "tensorflow-text", "keras")
 
 
 def export_saved_model(
@@ -175,7 +177,7 @@ def _write(
         "search": dataclasses.asdict(translation.options),
         "max_source_length": translation.max_source_length,
         "max_difference": difference,
-        "producer": {package: version_of(package) for package in _PACKAGES},
+        "producer": {DISTRIBUTION: __version__, **{name: version_of(name) for name in _PACKAGES}},
     }
     text = json.dumps(description, indent=2) + "\n"
     (directory / DESCRIPTION_FILE).write_text(text, encoding="utf-8")

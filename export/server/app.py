@@ -1,5 +1,7 @@
 """The web application: all paths of the server on one service."""
 
+import asyncio
+
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -8,8 +10,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .errors import ServingError
-from .exchange import answer_http_error, answer_serving_error
+from .errors import Code, ServingError
+from .exchange import answer_http_error, answer_serving_error, error_response
 from .live import live_routes
 from .openapi import describe
 from .page import page_routes
@@ -65,16 +67,26 @@ class _ClosingWhenDraining:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
         async def send_and_close(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
             if message["type"] == "http.response.start" and self._service.draining:
                 message["headers"] = [*message["headers"], (b"connection", b"close")]
             await send(message)
 
-        await self._app(scope, receive, send_and_close)
+        try:
+            await self._app(scope, receive, send_and_close)
+        except asyncio.CancelledError:
+            if has_begun or not self._service.draining:
+                raise
+            # The time to drain is over; unanswered, the client would get plain text from uvicorn.
+            error = ServingError(Code.UNAVAILABLE, "the server stops: ask again.")
+            await error_response(error)(scope, receive, send_and_close)
 
 
 def _operations(service: Service, options: ServeOptions) -> list[Route]:

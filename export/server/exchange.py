@@ -1,5 +1,5 @@
-"""What every REST request has in common: a body of bounded size, a deadline, a client who may hang
-up, and errors in TensorFlow Serving's shape.
+"""What every REST request has in common: a deadline, a client who may hang up, and errors in
+TensorFlow Serving's shape.
 """
 
 import asyncio
@@ -12,48 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from .bodies import BodyTooLateError
 from .errors import Code, ServingError
 
 TIMEOUT_HEADER = "x-request-timeout"
 _TIMEOUT_NAME = TIMEOUT_HEADER.encode()
 _RETRY_SECONDS = "1"
 _JSON_HEADER = (b"content-type", b"application/json")
-
-
-class BodyTooLargeError(ServingError):
-    """A body over the limit; HTTP has a status of its own for it."""
-
-    http_status = 413
-
-
-async def read_body(receive: Receive, limit: int) -> bytes:
-    """Returns a request's body.
-
-    One that is too large is read to its end, and thrown away meanwhile: a client that is still
-    sending would not see the answer.
-
-    Raises:
-        ServingError: It is larger than `limit` bytes, or the client hung up.
-    """
-    chunks: list[bytes] = []
-    size = 0
-    has_more = True
-    while has_more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ServingError(Code.CANCELLED, "the client hung up.")
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > limit:
-            chunks.clear()
-        else:
-            chunks.append(chunk)
-        has_more = message.get("more_body", False)
-    if size > limit:
-        raise BodyTooLargeError(
-            Code.INVALID_ARGUMENT, f"the body has {size} bytes, more than the limit of {limit}."
-        )
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def read_timeout(scope: Scope) -> float | None:
@@ -117,7 +82,11 @@ async def send_json(send: Send, body: bytes) -> None:
 
 def error_response(error: ServingError) -> Response:
     """Returns an error as TensorFlow Serving's JSON."""
-    headers = {"Retry-After": _RETRY_SECONDS} if error.code is Code.RESOURCE_EXHAUSTED else None
+    headers = {}
+    if error.code is Code.RESOURCE_EXHAUSTED:
+        headers["Retry-After"] = _RETRY_SECONDS
+    if isinstance(error, BodyTooLateError):
+        headers["Connection"] = "close"
     status = error.http_status
     return JSONResponse({"error": error.message}, status_code=status, headers=headers)
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from .errors import Code, ServingError
-from .exchange import read_body, read_timeout, until_hang_up
+from .exchange import read_timeout, until_hang_up
 from .json_tensors import read_object
 from .service import Service
 
@@ -86,7 +86,7 @@ class _Live:
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""
-        body = read_object(await read_body(request.receive, self._service.options.max_body_bytes))
+        body = read_object(await self._service.bodies.read(request.scope, request.receive))
         for name in body:
             if name not in names:
                 raise _refusal(f"unknown key {name!r}, expected {', '.join(names)}.")

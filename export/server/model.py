@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.decoding.confidence import is_low
 from keras_transformer.decoding.options import SearchOptions, length_penalty
 
 from ..manifest import Manifest
 from ..runtime.engine import Engine
+from ..runtime.providers import Provider
 from ..runtime.requests import Candidate
 from ..runtime.streaming import stream_text
 from ..runtime.tokenizers import TextIds
@@ -35,6 +37,7 @@ class ServedModel:
         search: The search of every translation.
         max_source_length: Most tokens of a source text, or fewer where the model allows fewer.
         threads: As for `OnnxTranslator`.
+        providers: As for `OnnxTranslator`.
 
     Attributes:
         config: The model's configuration as plain values.
@@ -53,6 +56,7 @@ class ServedModel:
         *,
         max_source_length: int = 512,
         threads: int | None = None,
+        providers: Sequence[Provider] | None = None,
     ) -> None:
         manifest = Manifest.read(directory)
         manifest.verify(directory)
@@ -63,10 +67,11 @@ class ServedModel:
             max_source_length = min(max_source_length, longest - 1)
             search = dataclasses.replace(search, max_length=min(search.max_length, longest))
         self.search = search
+        self._min_score = manifest.min_score
         self._source, self._target = (
             TextIds(directory, manifest, side) for side in ("source", "target")
         )
-        self._engine = Engine(manifest, directory, threads, None, None)
+        self._engine = Engine(manifest, directory, threads, None, None, providers)
         self.signatures = signatures_of(self)
         self._reader = RowReader(
             source=self._source.encode,
@@ -178,6 +183,7 @@ class ServedModel:
             "translation": text,
             "score": candidate.score,
             "log_probability": candidate.log_probability,
+            "low_confidence": is_low(candidate.ids, candidate.log_probability, self._min_score),
             "target_pieces": [
                 processor.id_to_piece(token) for token in (*candidate.ids, processor.eos_id())
             ],

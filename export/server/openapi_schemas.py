@@ -101,6 +101,10 @@ def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
             {
                 "translation": _STRING,
                 **_SCORES,
+                "low_confidence": {
+                    "description": "null where the model knows no threshold.",
+                    "type": ["boolean", "null"],
+                },
                 "target_pieces": {"type": "array", "items": _STRING},
                 "attention": {
                     "description": "A row for each target piece, a column for each source piece.",

@@ -8,7 +8,7 @@ from functools import partial
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .errors import Code, ServingError
-from .exchange import error_response, read_body, read_timeout, send_json, until_hang_up
+from .exchange import error_response, read_timeout, send_json, until_hang_up
 from .json_tensors import read_inputs, read_predict, write_outputs
 from .service import Service
 from .signatures import signature_of
@@ -37,7 +37,7 @@ class Predict:
         model, version = asked_version(scope)
         with self._service.refusals("rest"):
             timeout = read_timeout(scope)
-            body = await read_body(receive, self._service.options.max_body_bytes)
+            body = await self._service.bodies.read(scope, receive)
             asked = read_predict(body)
             _, signatures = self._service.signatures(model, version)
             signature = signature_of(signatures, asked.signature_name)

@@ -14,6 +14,7 @@ import uvicorn
 import uvloop
 
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.distribution import install_command
 
 from .app import build_app
 from .connection import Connection
@@ -46,7 +47,7 @@ def run_server(
         FileNotFoundError: There is no artefact.
         ImportError: gRPC is asked for and its packages are not installed.
         OSError: An address cannot be listened on.
-        ValueError: The artefact is damaged, or an option does not fit.
+        ValueError: No version can be loaded, or an option does not fit.
     """
 
     async def run() -> None:
@@ -81,6 +82,7 @@ async def serve(
     finally:
         stopping.cancel()
         service.draining = True
+        service.bodies.hurry(_PARTING_SECONDS)
         journal.event("draining")
         await asyncio.gather(rest.stop(), *([grpc.stop(options.drain_seconds)] if grpc else []))
         await service.close()
@@ -101,7 +103,7 @@ class _RestServer:
     """
 
     def __init__(self, service: Service, options: ServeOptions) -> None:
-        self._socket = _listen(options.host, options.port)
+        self._socket = _listen(options.host, options.port, "--port")
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         config = uvicorn.Config(
@@ -148,11 +150,10 @@ class _Uvicorn(uvicorn.Server):
 
 
 async def _watch(service: Service, addresses: str, tell: Callable[[str], None]) -> None:
-    """Looks for versions, and tells when the first one is loaded."""
+    """Loads the first version, tells of it, and looks for newer ones."""
     await service.look()
-    while service.version is None:
-        await asyncio.sleep(service.options.poll_seconds)
-        await service.look()
+    # A server that waits for a version to come would never say why it does not answer.
+    service.check_loaded()
     tell(f"serving {service.model_name} version {service.version}: {addresses}")
     await service.watch()
 
@@ -160,20 +161,24 @@ async def _watch(service: Service, addresses: str, tell: Callable[[str], None]) 
 async def _start_grpc(service: Service, options: ServeOptions) -> "GrpcServer | None":
     if options.grpc_port is None:
         return None
+    # gRPC's own message is that of its library; this one names the address and the reason.
+    _listen(options.host, options.grpc_port, "--grpc-port").close()
     try:
         from .grpc_server import start_grpc
     except ModuleNotFoundError as error:
         raise ImportError(
-            f'gRPC needs {error.name}: install it with `pip install "keras-transformer[grpc]"`, '
+            f"gRPC needs {error.name}: install it with `{install_command('grpc')}`, "
             "or leave --grpc-port out."
         ) from error
     return await start_grpc(service, options)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, flag: str) -> socket.socket:
     """Opens a listening socket, so that its port is known where a free one was asked for."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise OSError(f"cannot listen on {host}:{port}: {error}") from error
+        reason = error.strerror or error
+        message = f"cannot listen on {host}:{port} ({flag}): {reason}; 0 takes a free port."
+        raise OSError(message) from error

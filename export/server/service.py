@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from keras_transformer.decoding.options import SearchOptions
 
+from ..runtime.providers import parse_providers
 from .batching import Batcher
+from .bodies import BodyReader
 from .errors import Code, ServingError
 from .inputs import Arrays, TranslationRow, check_inputs
 from .journal import Entry, Journal
@@ -57,6 +59,7 @@ class Service:
         model_name: What requests call the model.
         is_beam_search: Whether the search keeps several hypotheses.
         journal: As given.
+        bodies: What reads the bodies of REST requests.
         draining: Set when the server is to stop: it is not ready any more, but still answers.
 
     Raises:
@@ -70,6 +73,7 @@ class Service:
         self.options, self.journal = options, journal
         self.model_name = options.model_name or options.artefact.resolve().name
         self.draining = False
+        self.bodies = BodyReader(options.max_body_bytes, options.request_timeout)
         self.is_beam_search = search.beam_size > 1
         self.search = search
         self._versions = Versions(options.artefact, self._load, self._make_batcher, journal)
@@ -87,6 +91,10 @@ class Service:
     def version(self) -> int | None:
         """The version that is served by default; None where none is loaded."""
         return self._versions.newest.number if self._versions.newest else None
+
+    def check_loaded(self) -> None:
+        """Checks that a look has found a version; see `Versions.check_loaded`."""
+        self._versions.check_loaded()
 
     async def look(self) -> None:
         """Looks for new versions once; see `Versions.look`."""
@@ -207,8 +215,8 @@ class Service:
 
         Returns:
             `source_pieces`, eos included, and `hypotheses`, best first, each with `translation`,
-            `score`, `log_probability`, `target_pieces` (eos included) and `attention`, a row for
-            each target piece and a column for each source piece.
+            `score`, `log_probability`, `low_confidence`, `target_pieces` (eos included) and
+            `attention`, a row for each target piece and a column for each source piece.
         """
         with self.journal.recorded("rest") as entry:
             async with asyncio.timeout(self._limit(timeout)):
@@ -236,6 +244,7 @@ class Service:
             self.search,
             max_source_length=options.max_source_length,
             threads=options.threads,
+            providers=parse_providers(options.provider),
         )
         model.warm_up()
         return model

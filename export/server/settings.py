@@ -31,6 +31,8 @@ class ServeOptions:
         max_source_length: Most tokens of a source text; longer ones are refused.
         poll_seconds: Seconds between two looks for new versions.
         threads: Threads for the model; as many as the process may use cores where None.
+        provider: onnxruntime's execution providers for the model, best first, each NAME or
+            NAME:option=value,option=value; the CPU where none is given.
         drain_seconds: Seconds that requests have to finish when the server is told to stop.
         log_requests: Write a line of JSON to standard error for each request.
         log_text: Put the requests' texts into that line.
@@ -53,6 +55,7 @@ class ServeOptions:
     max_source_length: int = 512
     poll_seconds: float = 1.0
     threads: int | None = None
+    provider: tuple[str, ...] = ()
     drain_seconds: float = 30.0
     log_requests: bool = True
     log_text: bool = False

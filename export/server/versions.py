@@ -21,6 +21,7 @@ Load = Callable[[Path], ServedModel]
 # A directory's files with their sizes and times: what failed is tried again when these change.
 Stamp = tuple[tuple[str, int, int], ...]
 
+_SAVED_MODEL_FILE = "saved_model.pb"
 _VERSION_NAME = re.compile(r"[0-9]+")
 
 
@@ -103,7 +104,7 @@ class Versions:
         if not self._is_single and not find_versions(directory):
             raise FileNotFoundError(
                 f"{directory} holds neither {MANIFEST_FILE} (an exported artefact) nor directories "
-                "named by version numbers."
+                f"named by version numbers.{_hint(directory)}"
             )
         self._loaded: dict[int, LoadedVersion] = {}
         self._statuses: dict[int, VersionStatus] = {}
@@ -174,6 +175,22 @@ class Versions:
                 return
         self._let_go_of_all_but(None)
 
+    def check_loaded(self) -> None:
+        """Checks that the looks so far have found a version to serve.
+
+        Raises:
+            OSError: The directory cannot be read.
+            ValueError: None can be loaded; the message names each with the reason.
+        """
+        if self._loaded:
+            return
+        reasons = [f"version {status.version}: {status.error}" for status in self.status()]
+        hints = {_hint(path) for path in find_versions(self._directory).values()}
+        raise ValueError(
+            f"{self._directory} holds nothing that can be served: "
+            f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
+        )
+
     async def close(self) -> None:
         """Lets go of every version when its users are done."""
         self._let_go_of_all_but(None)
@@ -242,6 +259,16 @@ def find_versions(directory: Path) -> dict[int, Path]:
         for path in directory.iterdir()
         if _VERSION_NAME.fullmatch(path.name) and path.is_dir()
     }
+
+
+def _hint(directory: Path) -> str:
+    """Returns what to do about a directory of another kind; "" where nothing is known of it."""
+    if not (directory / _SAVED_MODEL_FILE).is_file():
+        return ""
+    return (
+        f" {directory} is a TensorFlow SavedModel, which TensorFlow Serving serves: this server "
+        "needs an artefact from `keras-transformer export RUN --format onnx`."
+    )
 
 
 def stamp_of(directory: Path) -> Stamp:

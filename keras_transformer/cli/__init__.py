@@ -11,6 +11,7 @@ from importlib import import_module
 from types import ModuleType
 
 from keras_transformer import __version__
+from keras_transformer.distribution import install_command
 
 COMMANDS = {
     "prepare": "tokenize a corpus once, for training that streams it from disk",
@@ -48,6 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if arguments[0] not in COMMANDS:
         return _fail("", _unknown_command(arguments[0]), code=2)
+    if sys.stderr is None:  # closed: others write to descriptor 2, which must not be another file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
+    if sys.stdout is None:
+        closed = "standard output is closed: redirect it to a file, or to /dev/null."
+        return _fail(arguments[0], closed, code=1)
     # TensorFlow's own messages, such as those about absent GPUs; its errors come as exceptions.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     return _run(arguments[0], arguments[1:], debug=debug)
@@ -60,8 +67,8 @@ def _run(command: str, arguments: list[str], *, debug: bool) -> int:
         return code
     except SystemExit as stop:  # --help and --print_config end this way
         return stop.code if isinstance(stop.code, int) else 0
-    except KeyboardInterrupt:
-        return _fail(command, "interrupted", code=130)
+    except KeyboardInterrupt as interrupt:
+        return _fail(command, f"interrupted{interrupt}", code=130)
     except BrokenPipeError:
         # The reader left (`| head`); without this the interpreter complains again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -79,7 +86,7 @@ def _load(command: str) -> ModuleType:
         if (error.name or "").partition(".")[0] in _CLI_PACKAGES:
             raise ImportError(
                 f"the command line needs {error.name}: install it with "
-                '`pip install "keras-transformer[cli]"` (part of [train] too).'
+                f"`{install_command('cli')}` (part of [train] too)."
             ) from error
         raise
 

@@ -3,11 +3,28 @@
 An exported artefact runs on onnxruntime, without importing TensorFlow; a training run on Keras.
 """
 
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.long_lines import LineOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeOptions:
+    """How an exported artefact is run.
+
+    Args:
+        provider: onnxruntime's execution providers, best first, each NAME or
+            NAME:option=value,option=value; the CPU where none is given. Others need an artefact
+            exported with --target portable.
+    """
+
+    provider: tuple[str, ...] = ()
 
 
 class Hypothesis(Protocol):
@@ -21,6 +38,11 @@ class Hypothesis(Protocol):
     @property
     def score(self) -> float:
         """Sum of log-probabilities over the length penalty."""
+        ...
+
+    @property
+    def low_confidence(self) -> bool | None:
+        """Whether its log-probability a token is below the threshold; None where none is known."""
         ...
 
 
@@ -38,25 +60,73 @@ class TextTranslator(Protocol):
         ...
 
 
-def open_translator(directory: Path) -> TextTranslator:
+def open_translator(
+    directory: Path,
+    runtime: RuntimeOptions | None = None,
+    lines: LineOptions | None = None,
+    *,
+    min_score: float | None = None,
+) -> TextTranslator:
     """Opens what `export` or `train` wrote.
 
     Args:
         directory: An exported artefact (holds `manifest.json`) or a training run (`config.json` and
             `model.keras`).
+        runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
+        lines: What becomes of lines that are too long or hold several sentences; the defaults of
+            `LineOptions` if None.
+        min_score: Log-probability a token below which confidence is low; the model's where None.
 
     Raises:
         FileNotFoundError: The directory is missing or is neither of the two.
         ImportError: A training run, and the extra [train] is not installed.
+        ValueError: A provider is not there or cannot run the artefact; or providers for a run.
     """
+    runtime, lines = runtime or RuntimeOptions(), lines or LineOptions()
     if (directory / "manifest.json").is_file():
         from keras_transformer.export import OnnxTranslator
+        from keras_transformer.export.runtime.providers import parse_providers
 
-        return OnnxTranslator(directory)
+        providers = parse_providers(runtime.provider)
+        return lines.wrap(
+            OnnxTranslator(directory, providers=providers, min_score=min_score, **lines.limits)
+        )
+    _check_run(directory)
+    if runtime.provider:
+        raise ValueError(
+            f"--provider is for exported artefacts, and {directory} is a training run: export it "
+            "with --target portable first."
+        )
+    print(
+        f"{directory} is a training run: TensorFlow starts first, which takes a while. "
+        "`keras-transformer export` writes what translates at once.",
+        file=sys.stderr,
+        flush=True,
+    )
     model, source_tokenizer, target_tokenizer = load_run(directory)
     from keras_transformer.decoding.translator import Translator
 
-    return Translator(model, source_tokenizer, target_tokenizer)
+    seen = load_training_text(directory)
+    translator = Translator(
+        model,
+        source_tokenizer,
+        target_tokenizer,
+        training_text=seen,
+        min_score=load_min_score(directory) if min_score is None else min_score,
+        **lines.limits,
+    )
+    return lines.wrap(translator)
+
+
+def load_min_score(directory: Path) -> float | None:
+    """Reads a finished run's threshold of low confidence; None where it knows none."""
+    return load_training().load_min_score(directory)
+
+
+def load_training_text(directory: Path) -> Any:
+    """Reads what a run's training lines looked like; None where it knows nothing of them."""
+    load_training()
+    return import_module("keras_transformer.training.run_directory").load_training_text(directory)
 
 
 def load_run(directory: Path) -> tuple[Any, Any, Any]:
@@ -71,12 +141,28 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
 
     Raises:
         FileNotFoundError: A file of the run is missing; the message names it.
+        ValueError: The directory holds an export, not a run.
         ImportError: The extra [train] is not installed.
     """
+    _check_run(directory)
+    return load_training().load_run(directory)
+
+
+def _check_run(directory: Path) -> None:
+    """Refuses what is no training run, before TensorFlow is loaded."""
     if not directory.is_dir():
         raise FileNotFoundError(f"no directory {directory}: give a training run or an export.")
+    if (directory / "manifest.json").is_file():
+        raise ValueError(
+            f"{directory} is an exported artefact (it holds manifest.json): give the training run "
+            "that it was exported from, which holds config.json and model.keras."
+        )
+    if any(directory.glob("*/saved_model.pb")) or (directory / "saved_model.pb").is_file():
+        raise ValueError(
+            f"{directory} is a SavedModel, which TensorFlow Serving reads: give a training run, or "
+            "for translation what `keras-transformer export --format onnx` wrote."
+        )
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(
             f"{directory} holds neither manifest.json (an export) nor config.json (a training run)."
         )
-    return load_training().load_run(directory)

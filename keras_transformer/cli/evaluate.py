@@ -10,9 +10,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from keras_transformer.cli.artefact import TextTranslator, open_translator
+from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.distribution import install_command
 
 _BLOCK_LINES = 256
 
@@ -40,11 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, EvaluateOptions)
     search = read_fields(given, SearchOptions, skip=("num_hypotheses",))
     if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
-        raise ImportError(
-            'evaluate needs sacrebleu: install it with `pip install "keras-transformer[cli]"`.'
-        )
+        raise ImportError(f"evaluate needs sacrebleu: install it with `{install_command('cli')}`.")
     sources, references = _read_test_set(options)
-    translator = open_translator(given.model)
+    translator = open_translator(given.model, read_fields(given, RuntimeOptions))
     started = time.perf_counter()
     hypotheses = list(_translate(translator, sources, search))
     seconds = time.perf_counter() - started
@@ -60,6 +59,7 @@ def build_parser() -> CommandParser:
     parser = CommandParser("evaluate", "Translate a test set and score it (sacreBLEU, chrF).")
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(EvaluateOptions, title="test set and result")
+    parser.add_fields(RuntimeOptions, title="runtime")
     parser.add_fields(SearchOptions, title="search", skip=("num_hypotheses",))
     return parser
 

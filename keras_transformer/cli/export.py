@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from keras_transformer.cli.artefact import load_run
+from keras_transformer.cli.artefact import load_min_score, load_run, load_training_text
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.distribution import install_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,9 @@ def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
         source_tokenizer,
         options.output,
         target_tokenizer=None if shared else target_tokenizer,
+        min_score=load_min_score(run),
         overwrite=options.overwrite,
+        training_text=load_training_text(run),
         **dataclasses.asdict(onnx),
     )
 
@@ -154,5 +157,5 @@ def _print_needs(written: Path) -> None:
     if not described["warmup"]:
         print(
             "no warm-up requests were written: that needs "
-            '`pip install "keras-transformer[grpc]"`, then export again.'
+            f"`{install_command('grpc')}`, then export again."
         )

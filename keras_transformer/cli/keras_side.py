@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
+from keras_transformer.distribution import install_command
+
 
 def load_training() -> ModuleType:
     """Imports `keras_transformer.training.run`, TensorFlow included.
@@ -26,7 +28,7 @@ def load_training() -> ModuleType:
             raise
         raise ImportError(
             f"models that are not exported need {error.name}: install it with "
-            '`pip install "keras-transformer[train]"`.'
+            f"`{install_command('train')}`."
         ) from error
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import re
 import types
 from argparse import SUPPRESS, Action
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -112,34 +112,47 @@ class CommandParser:
         try:
             return self._parser.parse_args(list(arguments))
         except ArgumentError as error:
-            raise UsageError(self._explain(str(error))) from error
+            raise UsageError(self._explain(str(error), arguments)) from error
 
     def _shown(self, key: str) -> str:
         """Returns what the user types: a flag, or the bare name of a positional."""
         return key if key in self._positionals else "--" + key.replace("_", "-")
 
-    def _explain(self, message: str) -> str:
-        """Turns the library's message about a key into one line about the flag."""
+    def _explain(self, message: str, arguments: Sequence[str]) -> str:
+        """Turns the library's message about a key into one line about the flag or the file."""
+        file = _config_file(arguments)
         about_key = re.match(r'Parser key "([\w.]+)"', message)
         key = about_key.group(1) if about_key else None
         if key in self._types:
             given = re.search(r"(?:Given|Got) value: (.*)", message)
             value = f", got {given.group(1)!r}" if given else ""
-            return f"{self._shown(key)} expects {_describe(self._types[key])}{value}."
+            shown = self._shown(key)
+            typed = any(argument.partition("=")[0] == shown for argument in arguments)
+            if file and not typed and key not in self._positionals:
+                shown = f"{key} in {file}"
+            return f"{shown} expects {_describe(self._types[key])}{value}."
         missing = re.match(r"the following arguments are required: (.+)", message)
         if missing:
             keys = [key.strip() for key in missing.group(1).split(",")]
             return f"missing: {', '.join(map(self._shown, keys))}; see --help."
         unknown = re.match(r"Option '([\w.-]+)' is not accepted", message)
         if unknown:
-            return f"unknown key {unknown.group(1)!r} in the --config file; see --help."
-        return " ".join(message.replace('Parser key "config": ', "--config: ").split())
+            return f"unknown key {unknown.group(1)!r} in {file or 'the --config file'}; see --help."
+        message = message.removeprefix('Parser key "config": ')
+        if file and (about_key or message.startswith("Problems parsing config")):
+            message = f"--config {file}: {message}"
+        return " ".join(message.split())
 
 
 def read_fields(
     namespace: Namespace, options_class: type[Options], *, skip: Sequence[str] = ()
 ) -> Options:
-    """Builds the dataclass from a parsed namespace; its own validation runs here."""
+    """Builds the dataclass from a parsed namespace; its own validation runs here.
+
+    Raises:
+        ValueError: A value is refused; the message names the flag.
+        TypeError: The same for a value of the wrong type.
+    """
     hints = get_type_hints(options_class)
     values = {}
     for field in dataclasses.fields(options_class):  # type: ignore[arg-type]
@@ -148,7 +161,33 @@ def read_fields(
         value = namespace[field.name]
         is_tuple = get_origin(_without_none(hints[field.name])) is tuple
         values[field.name] = tuple(value) if is_tuple and value is not None else value
-    return options_class(**values)
+    try:
+        return options_class(**values)
+    except (ValueError, TypeError) as error:
+        raise type(error)(_with_flags(str(error), values)) from error
+
+
+def _with_flags(message: str, names: Iterable[str]) -> str:
+    """Writes fields of a dataclass as the flags that the user types.
+
+    A name that may be a plain word, such as `sample`, is one only at the start or before `=True`.
+    """
+    for name in names:
+        flag = "--" + name.replace("_", "-")
+        message = re.sub(rf"(?<![\w.'-]){name}=True\b", flag, message)
+        word = rf"(?<![\w./'-]){name}(?![\w/'-])"
+        message = re.sub(word if "_" in name else rf"\A{name}\b(?=[ =])", flag, message)
+    return message
+
+
+def _config_file(arguments: Sequence[str]) -> str | None:
+    """Returns the last file given with `--config`."""
+    file = None
+    for position, argument in enumerate(arguments):
+        flag, equals, value = argument.partition("=")
+        if flag == "--config":
+            file = value if equals else next(iter(arguments[position + 1 :]), None)
+    return file
 
 
 class _HelpFormatter(DefaultHelpFormatter):
@@ -195,6 +234,9 @@ def _without_none(annotation: Any) -> Any:
 def _metavar(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "{" + ",".join(map(str, get_args(kind))) + "}"
+    if get_origin(kind) is tuple:
+        items = ("..." if item is ... else _metavar(item) for item in get_args(kind))
+        return f"[{','.join(items)}]"
     return getattr(kind, "__name__", "value").upper()
 
 
@@ -203,7 +245,10 @@ def _describe(annotation: Any) -> str:
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
     if get_origin(kind) in (tuple, list):
-        return f"one or more values ({_describe(get_args(kind)[0])})"
+        item = get_args(kind)[0]
+        if get_origin(item) is tuple:
+            return f"one or more lists without spaces, each {_metavar(item)}, such as [7,8]"
+        return f"one or more values ({_describe(item)})"
     words = {int: "an integer", float: "a number", bool: "true or false", Path: "a path"}
     return words.get(kind, "a text")
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.distribution import install_command
 
 # The same request gets the same answer, so nothing is drawn at random.
 _LEFT_OUT = ("sample", "temperature", "top_k", "top_p", "seed")
@@ -22,8 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _SERVER_PACKAGES:
             raise ImportError(
-                f"serve needs {error.name}: install it with "
-                '`pip install "keras-transformer[serve]"`.'
+                f"serve needs {error.name}: install it with `{install_command('serve')}`."
             ) from error
         raise
     run_server(options, search, lambda line: print(line, flush=True))

@@ -1,7 +1,8 @@
 """`keras-transformer train`: parallel text and settings become a training run directory."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ from keras_transformer.cli.corpora import DataOptions, open_corpus
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.config import TransformerConfig
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.options import RECIPES, TrainOptions
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
@@ -25,7 +27,6 @@ _DEMO_TRAINING = {
 _RECIPE_FIELDS = {name for recipe in (_DEMO_TRAINING, *RECIPES.values()) for name in recipe}
 _DEMO_MODEL = {"dropout": 0.1}
 _DEMO_VOCAB_SIZE = 2_000
-_VOCAB_SIZE = 8_000
 # Fixed by the tokenizers, hence no flags of their own.
 _VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size")
 
@@ -41,6 +42,10 @@ class RunOptions:
             2000).
         tokenizer_type: Kind of SentencePiece model.
         joint_vocabulary: One vocabulary for both languages, or one for each.
+        tokenizer: SentencePiece model of one's own for both languages, or two: the source's and the
+            target's.
+        init: Directory of a finished run to fine-tune: training starts from its weights, with its
+            vocabulary. Its --preset and --model.* must be given again; rates of dropout may differ.
         resume: Continue the run in the output directory where it stopped; start it where there is
             none.
     """
@@ -50,6 +55,8 @@ class RunOptions:
     vocab_size: int | None = None
     tokenizer_type: Literal["unigram", "bpe"] = "unigram"
     joint_vocabulary: bool = True
+    tokenizer: list[Path] = field(default_factory=list)
+    init: Path | None = None
     resume: bool = False
 
 
@@ -57,32 +64,61 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     data, run = read_fields(given, DataOptions), read_fields(given, RunOptions)
-    if data.data == "prepared":
-        _refuse_vocabulary(run)
+    _refuse_vocabulary(data, run)
+    tokenizers = _open_tokenizers(run.tokenizer)
     is_demo = data.data == "demo"
     recipe = TrainOptions.preset(run.preset, **(_DEMO_TRAINING if is_demo else {}))
     for name in _RECIPE_FIELDS:
         if given[name] is None:
             given[name] = getattr(recipe, name)
     options = read_fields(given, TrainOptions)
-    default_vocab_size = _DEMO_VOCAB_SIZE if is_demo else _VOCAB_SIZE
     if options.strategy:
         # Before the corpus is read: TensorFlow joins a cluster first or not at all.
         load_training().open_replicas(options.strategy)
-    corpus = open_corpus(data)
-    model = load_training().train(
+    with _advice_when_interrupted(run.output):
+        model = _train(data, run, tokenizers, options, model_overrides(given["model"]))
+    print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
+    return 0
+
+
+def _train(
+    data: DataOptions,
+    run: RunOptions,
+    tokenizers: tuple[Tokenizer, Tokenizer] | None,
+    options: TrainOptions,
+    overrides: dict[str, Any],
+) -> Any:
+    is_demo = data.data == "demo"
+    trains_tokenizers = tokenizers is None and run.init is None
+    default_vocab_size = _DEMO_VOCAB_SIZE if is_demo and trains_tokenizers else None
+    corpus = open_corpus(data)  # before TensorFlow is loaded: a missing file is told at once
+    return load_training().train(
         corpus,
         run.output,
         preset=run.preset,
-        overrides={**(_DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])},
+        overrides={**(_DEMO_MODEL if is_demo else {}), **overrides},
         vocab_size=default_vocab_size if run.vocab_size is None else run.vocab_size,
         tokenizer_type=run.tokenizer_type,
         joint_vocabulary=run.joint_vocabulary,
+        tokenizers=tokenizers,
+        init=run.init,
         options=options,
         resume=run.resume,
     )
-    print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
-    return 0
+
+
+@contextmanager
+def _advice_when_interrupted(output: Path) -> Iterator[None]:
+    """Adds to Ctrl-C how the run goes on, and from where."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        kept = sorted((output / "checkpoints").glob("step_*.npz"))
+        advice = "there is no checkpoint yet, the same command with --resume starts again"
+        if kept:
+            step = int(kept[-1].stem.removeprefix("step_"))
+            advice = f"the same command with --resume goes on after update {step:,}"
+        raise KeyboardInterrupt(f": {advice}.") from interrupt
 
 
 def _defaults_text(name: str) -> str:
@@ -95,13 +131,41 @@ def _defaults_text(name: str) -> str:
     return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
 
 
-def _refuse_vocabulary(run: RunOptions) -> None:
-    for name in ("vocab_size", "tokenizer_type", "joint_vocabulary"):
-        if getattr(run, name) != getattr(RunOptions, name):
-            raise ValueError(
-                f"--{name.replace('_', '-')} was decided when the corpus was prepared: leave it "
-                "out, or prepare the corpus again."
-            )
+def _refuse_vocabulary(data: DataOptions, run: RunOptions) -> None:
+    """Refuses flags of the vocabulary where something else decides it already."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in ("vocab_size", "tokenizer_type", "joint_vocabulary")
+        if getattr(run, name) != getattr(RunOptions, name)
+    ]
+    if run.tokenizer:
+        given.append("--tokenizer")
+    if data.data == "prepared" and given:
+        raise ValueError(
+            f"{given[0]} was decided when the corpus was prepared: leave it out, or prepare the "
+            "corpus again."
+        )
+    if run.init and given:
+        raise ValueError(
+            f"{given[0]} was decided when {run.init} was trained, whose vocabulary --init takes: "
+            "leave it out."
+        )
+    if run.tokenizer and given[0] != "--tokenizer":
+        raise ValueError(
+            f"{given[0]} decides how a vocabulary is trained, and --tokenizer gives one that is: "
+            "leave one of them out; --tokenizer takes two models for separate vocabularies."
+        )
+
+
+def _open_tokenizers(paths: list[Path]) -> tuple[Tokenizer, Tokenizer] | None:
+    """Returns the tokenizers of source and target, one object twice where there is one file."""
+    if len(paths) > 2:
+        raise ValueError(
+            f"--tokenizer takes one model for both languages, or two, got {len(paths)}: "
+            f"{', '.join(map(str, paths))}."
+        )
+    opened = [Tokenizer.load(path) for path in paths]
+    return (opened[0], opened[-1]) if opened else None
 
 
 def build_parser() -> CommandParser:

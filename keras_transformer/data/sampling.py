@@ -4,6 +4,7 @@ the dropout of Provilkov et al. 2020).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,27 @@ from keras_transformer.text.tokenizer import ModelType, Tokenizer
 
 # `Tokenizer.sample`'s alpha: Kudo's exponent, made milder for a small model; Provilkov's dropout.
 _ALPHA: dict[ModelType, float] = {"unigram": 0.3, "bpe": 0.1}
+
+
+def sampling_type(tokenizer: Tokenizer) -> ModelType:
+    """Returns the kind of a SentencePiece model, "unigram" or "bpe".
+
+    Raises:
+        ValueError: The model is of another kind, which has one segmentation only.
+    """
+    from sentencepiece import sentencepiece_model_pb2
+
+    # Its classes are made when it is imported, so that type checkers see none.
+    protos: Any = sentencepiece_model_pb2
+    model = protos.ModelProto.FromString(tokenizer.model)
+    kinds: dict[int, ModelType] = {1: "unigram", 2: "bpe"}
+    kind = kinds.get(model.trainer_spec.model_type)
+    if kind is None:
+        raise ValueError(
+            "subword_sampling needs a unigram or BPE model, and the tokenizer given splits words "
+            "or characters: leave subword_sampling out."
+        )
+    return kind
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from keras_transformer.data.corpus import Corpus, Pairs
+from keras_transformer.distribution import install_command
 
 _READ_BLOCK = 1024
 
@@ -63,7 +64,9 @@ def _load(
     try:
         import tensorflow_datasets as tfds
     except ImportError as error:
-        raise ImportError('load_tfds needs TFDS: pip install "keras-transformer[tfds]"') from error
+        raise ImportError(
+            f"load_tfds needs {error.name}: install it with `{install_command('tfds')}`."
+        ) from error
 
     def load(download: bool) -> Any:
         return tfds.load(

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
+from keras_transformer.distribution import install_command
+
 if find_spec("matplotlib") is None:
-    raise ImportError(
-        'pictures need matplotlib: install it with `pip install "keras-transformer[plot]"`.'
-    )
+    raise ImportError(f"pictures need matplotlib: install it with `{install_command('plot')}`.")

@@ -8,9 +8,10 @@ from typing import Any
 from keras_transformer.data.corpus import Corpus
 from keras_transformer.data.encoding import EncodedPairs, encode_pairs
 from keras_transformer.data.prepared import PreparedCorpus
-from keras_transformer.data.sampling import SampledPairs
+from keras_transformer.data.sampling import SampledPairs, sampling_type
 from keras_transformer.data.sharded import ShardedPairs
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
+from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run_directory import RunDirectory
 
 
@@ -24,6 +25,7 @@ class TrainingData:
         train: What the model learns from.
         valid: What it is scored on after every round, or None.
         record: What `training.json` says of the data.
+        training_text: What the training lines look like; None where there are ids only.
     """
 
     source_tokenizer: Tokenizer
@@ -31,23 +33,27 @@ class TrainingData:
     train: EncodedPairs | ShardedPairs
     valid: EncodedPairs | ShardedPairs | None
     record: dict[str, Any]
+    training_text: TrainingText | None = None
 
 
 def encode_corpus(
     corpus: Corpus,
     run: RunDirectory,
     *,
+    tokenizers: tuple[Tokenizer, Tokenizer] | None = None,
     vocab_size: int,
     tokenizer_type: ModelType,
     joint_vocabulary: bool,
     max_length: int,
     subword_sampling: bool = False,
 ) -> TrainingData:
-    """Trains the tokenizers, or loads those of the run to resume, and encodes the corpus.
+    """Trains the tokenizers, unless there are some, and encodes the corpus.
 
     Args:
         corpus: Training pairs and, optionally, validation pairs.
         run: Holds the tokenizers, or gets them.
+        tokenizers: Those of source and target, if they are not to be trained. Those of the run to
+            resume stand in its directory.
         vocab_size: Pieces of the vocabulary (of each, with two).
         tokenizer_type: "unigram" or "bpe".
         joint_vocabulary: Whether source and target share a vocabulary.
@@ -60,10 +66,19 @@ def encode_corpus(
     if run.has_checkpoints or not run.is_chief:
         source, target = run.load_tokenizers()
     else:
-        source, target = _train_tokenizers(corpus, vocab_size, tokenizer_type, joint_vocabulary)
+        source, target = tokenizers or _train_tokenizers(
+            corpus, vocab_size, tokenizer_type, joint_vocabulary
+        )
         run.save_tokenizers(source, target)
+    if tokenizers is not None:
+        vocab_size, joint_vocabulary = target.vocab_size, source is target
+        tokenizer_type = sampling_type(source) if subword_sampling else tokenizer_type
     train = encode_pairs(corpus.train, source, target, max_length)
     print(f"training pairs: {train.report}")
+    training_text = TrainingText.from_lines(
+        [corpus.train.source[number] for number in train.pair_numbers],
+        longest_source=int(train.source.lengths.max()),
+    )
     if subword_sampling:
         train = SampledPairs.from_encoded(
             train, corpus.train, source, target, tokenizer_type, max_length
@@ -80,7 +95,7 @@ def encode_corpus(
         "train": dataclasses.asdict(train.report),
         "valid": dataclasses.asdict(valid.report) if valid else None,
     }
-    return TrainingData(source, target, train, valid, record)
+    return TrainingData(source, target, train, valid, record, training_text)
 
 
 def open_prepared(

@@ -29,7 +29,7 @@ _MAY_CHANGE = {
 _DEFAULTS = {
     part: {field.name: field.default for field in dataclasses.fields(settings)}
     for part, settings in (("config", TransformerConfig), ("options", TrainOptions))
-} | {"data": {}}
+} | {"data": {}, "start": {}}
 
 
 def refuse_to_overwrite(run: RunDirectory) -> None:
@@ -55,9 +55,10 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
         return History()
     saved = run.load_training()
     for part, defaults in _DEFAULTS.items():
-        for name in sorted(set(saved[part]) | set(record[part])):
-            before = saved[part].get(name, defaults.get(name))
-            now = record[part].get(name)
+        begun, going_on = saved.get(part, {}), record.get(part, {})
+        for name in sorted(set(begun) | set(going_on)):
+            before = begun.get(name, defaults.get(name))
+            now = going_on.get(name)
             if before != now and name not in _MAY_CHANGE:
                 raise ValueError(
                     f"{run.path} was started with {name}={before!r}, not {now!r}: resume with "

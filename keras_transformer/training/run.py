@@ -1,5 +1,6 @@
 """A whole training run: a corpus comes in, a run directory leaves, and a killed run goes on."""
 
+import dataclasses
 import importlib.metadata
 import os
 from pathlib import Path
@@ -11,10 +12,12 @@ import tensorflow as tf
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.corpus import Corpus
 from keras_transformer.data.prepared import PreparedCorpus
+from keras_transformer.data.sampling import sampling_type
 from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.accumulation import AccumulatingTrainingModel
 from keras_transformer.training.adam import FusedAdam
+from keras_transformer.training.calibration import calibrate
 from keras_transformer.training.data import TrainingData, encode_corpus, open_prepared
 from keras_transformer.training.fitting import fit_rounds, planned_updates
 from keras_transformer.training.history import History
@@ -24,10 +27,13 @@ from keras_transformer.training.recovery import average_newest, restore_best
 from keras_transformer.training.resuming import history_to_resume, refuse_to_overwrite
 from keras_transformer.training.run_directory import RunDirectory
 from keras_transformer.training.schedule import WarmupSchedule
+from keras_transformer.training.starting_point import StartingPoint, Tokenizers
 from keras_transformer.training.strategy import open_replicas
 from keras_transformer.training.synchronous import SynchronousAdam, SynchronousTrainingModel
 from keras_transformer.training.training_model import TrainingModel
 from keras_transformer.whole_files import whole_file
+
+_VOCAB_SIZE = 8_000
 
 
 def train(
@@ -36,9 +42,11 @@ def train(
     *,
     preset: str = "tiny",
     overrides: dict[str, Any] | None = None,
-    vocab_size: int = 8000,
+    vocab_size: int | None = None,
     tokenizer_type: ModelType = "unigram",
     joint_vocabulary: bool = True,
+    tokenizers: Tokenizers | None = None,
+    init: str | os.PathLike[str] | None = None,
     options: TrainOptions | None = None,
     resume: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
@@ -51,9 +59,13 @@ def train(
         directory: Run directory, made where missing; `docs/concepts.md` lists its files.
         preset: A size that `TransformerConfig.preset` knows.
         overrides: Fields of the config that replace the preset's.
-        vocab_size: Pieces of the vocabulary (of each, with two).
+        vocab_size: Pieces of the vocabulary (of each, with two); 8,000 if None.
         tokenizer_type: "unigram" or "bpe".
         joint_vocabulary: Whether source and target share a vocabulary.
+        tokenizers: Those of source and target, one object twice for a shared vocabulary, instead
+            of such as are trained on the corpus.
+        init: Directory of a finished run to fine-tune: its weights and its tokenizers are taken.
+            `preset` and `overrides` are those it was trained with, rates of dropout excepted.
         options: How to train; `TrainOptions.preset(preset)` if None.
         resume: Whether to go on from the newest checkpoint in `directory`; with none there,
             training starts from the beginning.
@@ -64,8 +76,9 @@ def train(
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False.
-        ValueError: The run to resume was started with other settings, or an option needs
-            validation pairs and there are none.
+        FileNotFoundError: `init` holds no finished run.
+        ValueError: The run to resume was started with other settings, an option needs validation
+            pairs and there are none, or a model of this config cannot take the weights of `init`.
         DamagedCheckpointError: None of the run's checkpoints can be read.
         FloatingPointError: A loss or the weights became NaN or Inf; the message names the batch.
         OSError: The disk is full; the checkpoints so far are intact.
@@ -77,6 +90,8 @@ def train(
     options.check_validation(has_valid=corpus.valid is not None)
     if not resume:
         refuse_to_overwrite(run)
+    start = StartingPoint.open(tokenizers, init, vocab_size)
+    _check_start(start, corpus, preset, overrides, options)
     run.path.mkdir(parents=True, exist_ok=True)
     if options.deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -88,29 +103,33 @@ def train(
             data = encode_corpus(
                 corpus,
                 run,
-                vocab_size=vocab_size,
+                tokenizers=start.tokenizers,
+                vocab_size=_VOCAB_SIZE if vocab_size is None else vocab_size,
                 tokenizer_type=tokenizer_type,
                 joint_vocabulary=joint_vocabulary,
                 max_length=options.max_length,
                 subword_sampling=options.subword_sampling,
             )
-    config = _config(preset, overrides or {}, data, options)
+    config = _config(preset, overrides, (data.source_tokenizer, data.target_tokenizer), options)
     record = {
         "config": config.to_dict(),
         "options": options.to_dict(),
         "data": data.record,
+        "start": start.record(),
+        "training_text": data.training_text and dataclasses.asdict(data.training_text),
         "versions": _versions(),
     }
     history = history_to_resume(run, record) if resume else History()
     run.save_config(config)
     with replicas.scope():
         model = build_transformer(config, options.dtype_policy)
+        start.load_weights(model)
         trained = compile_transformer(model, options, planned_updates(data, options))
     keep_freed_memory()
     history = fit_rounds(run, trained, data, options, record, history, callbacks or [])
     with replicas.chief_first():
         if run.is_chief:
-            _finish(run, trained, options, record, history)
+            _finish(run, trained, data, options, record, history)
     # What was trained in a strategy has its weights once a replica.
     return model if replicas.strategy is None else keras.saving.load_model(run.model)
 
@@ -118,17 +137,19 @@ def train(
 def _finish(
     run: RunDirectory,
     trained: TrainingModel,
+    data: TrainingData,
     options: TrainOptions,
     record: dict[str, Any],
     history: History,
 ) -> None:
-    """Makes the final weights of the checkpoints and saves the model."""
+    """Makes the final weights of the checkpoints, saves the model and calibrates its scores."""
     if options.final_model == "best":
         restore_best(trained, run.checkpoints, history)
     else:
         average_newest(trained, run.checkpoints, options.average_checkpoints)
     _save_model(trained.transformer, run.model)
-    run.save_training(record, history, finished=True)
+    min_score = calibrate(trained.transformer, data, options)
+    run.save_training({**record, "min_score": min_score}, history, finished=True)
 
 
 def compile_transformer(
@@ -167,14 +188,30 @@ def _training_model(
     return model_class(*arguments, micro_batches=options.micro_batches)
 
 
+def _check_start(
+    start: StartingPoint,
+    corpus: Corpus | PreparedCorpus,
+    preset: str,
+    overrides: dict[str, Any] | None,
+    options: TrainOptions,
+) -> None:
+    """Raises before any work where what exists does not fit what is to be trained."""
+    if start.tokenizers is None:
+        return
+    start.check_corpus(corpus)
+    start.check_config(_config(preset, overrides, start.tokenizers, options))
+    if options.subword_sampling:
+        sampling_type(start.tokenizers[0])
+
+
 def _config(
-    preset: str, overrides: dict[str, Any], data: TrainingData, options: TrainOptions
+    preset: str, overrides: dict[str, Any] | None, tokenizers: Tokenizers, options: TrainOptions
 ) -> TransformerConfig:
-    fields = {"target_vocab_size": data.target_tokenizer.vocab_size, **overrides}
-    if data.source_tokenizer is not data.target_tokenizer:
+    source, target = tokenizers
+    fields = {"target_vocab_size": target.vocab_size, **(overrides or {})}
+    if source is not target:
         fields.setdefault("share_embeddings", "target")
-    vocab_size = data.source_tokenizer.vocab_size
-    config = TransformerConfig.preset(preset, vocab_size=vocab_size, **fields)
+    config = TransformerConfig.preset(preset, vocab_size=source.vocab_size, **fields)
     if config.max_positions is not None and options.max_length > config.max_positions:
         raise ValueError(
             f"max_length ({options.max_length}) is more than the model's max_positions "
@@ -198,6 +235,15 @@ def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer,
             f"{run.model} is missing: the run has not finished; continue it with --resume."
         )
     return keras.saving.load_model(run.model), *run.load_tokenizers()
+
+
+def load_min_score(directory: str | os.PathLike[str]) -> float | None:
+    """Reads the score a token below which a run's translations have low confidence.
+
+    None where the run knows none: it had no validation pairs, or an earlier version wrote it.
+    """
+    run = RunDirectory(Path(directory))
+    return run.load_training().get("min_score") if run.has_training else None
 
 
 def _versions() -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.checkpoints import list_checkpoints
 from keras_transformer.training.history import CRITERION, STEP, History
 from keras_transformer.whole_files import remove_partials, write_text
@@ -122,9 +124,21 @@ class RunDirectory:
         }
         write_text(self.path / TRAINING, json.dumps(whole, indent=2) + "\n")
 
+    @property
+    def has_training(self) -> bool:
+        """Whether `save_training` wrote something."""
+        return (self.path / TRAINING).is_file()
+
     def load_training(self) -> dict[str, Any]:
         """Reads what `save_training` wrote."""
         return json.loads(self._existing(TRAINING).read_text(encoding="utf-8"))
+
+    def load_training_text(self) -> TrainingText | None:
+        """Reads what the training lines looked like; None where the run has no record of them."""
+        path = self.path / TRAINING
+        record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        seen = record.get("training_text")
+        return None if seen is None else TrainingText.from_dict(seen)
 
     def _existing(self, name: str) -> Path:
         path = self.path / name
@@ -134,3 +148,15 @@ class RunDirectory:
                 "train`, or the run has not come that far."
             )
         return path
+
+
+def load_training_text(directory: str | os.PathLike[str]) -> TrainingText | None:
+    """Reads what a run's training lines looked like, for `export_onnx` and `Translator`.
+
+    Args:
+        directory: Run directory.
+
+    Returns:
+        The record; None where the run was trained on prepared ids or by an earlier version.
+    """
+    return RunDirectory(Path(directory)).load_training_text()

@@ -47,14 +47,11 @@ class ValidationTranslations(keras.callbacks.Callback):
         super().__init__()
         pairs = spread(id_pairs(batches), sentences)
         self._source_ids = [source for source, _ in pairs]
-        longest = max(len(source) + 1 for source in self._source_ids)
-        self._limits: dict[str, Any] = {
-            "max_length_ratio": float(_MOST_TOKENS_PER_SOURCE_TOKEN),
-            # The search's graph grows with it: no longer than some sentence needs.
-            "max_length": min(_MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN * longest),
-        }
+        self._limits = search_limits(self._source_ids)
         self._target_tokenizer = target_tokenizer
-        self._translator = Translator(transformer, source_tokenizer, target_tokenizer)
+        self._translator = Translator(
+            transformer, source_tokenizer, target_tokenizer, max_source_length=None
+        )
         self.sources = source_tokenizer.decode(self._source_ids)
         self.references = target_tokenizer.decode([target for _, target in pairs])
         self.translations: list[str] = []
@@ -65,6 +62,16 @@ class ValidationTranslations(keras.callbacks.Callback):
         self.translations = self._target_tokenizer.decode([best[0][0] for best in found])
         if logs is not None:
             logs["val_bleu"] = corpus_scores(self.translations, self.references).bleu
+
+
+def search_limits(sources: list[list[int]]) -> dict[str, Any]:
+    """Returns the search options that end every translation of these ids, however bad the model."""
+    longest = max(len(source) + 1 for source in sources)
+    return {
+        "max_length_ratio": float(_MOST_TOKENS_PER_SOURCE_TOKEN),
+        # The search's graph grows with it: no longer than some sentence needs.
+        "max_length": min(_MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN * longest),
+    }
 
 
 def id_pairs(batches: Iterable[Any]) -> IdPairs:

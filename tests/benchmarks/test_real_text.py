@@ -45,10 +45,11 @@ def test_a_row_for_each_search_and_precision(text: RealText, tmp_path: Path) -> 
         "1": Scripted(4.0, [*REFERENCES[:2], "tag"]),
         "2": Scripted(3.0, []),
     }
-    asked = (["greedy", "beam4"], ["float32", "int8"], 2)
+    asked = (["greedy", "beam4"], ["int8", "int8_float32"], 2)
     rows = list(measure_texts(text, workers, tmp_path, *asked))
     assert [(row["precision"], row["search"]) for row in rows] == [
-        *(("float32", "greedy"), ("float32", "beam4"), ("int8", "greedy"), ("int8", "beam4")),
+        *(("int8", "greedy"), ("int8", "beam4")),
+        *(("int8_float32", "greedy"), ("int8_float32", "beam4")),
     ]
     assert rows[0]["ours"] == 3
     assert rows[0]["ratio"] == 3
@@ -56,7 +57,22 @@ def test_a_row_for_each_search_and_precision(text: RealText, tmp_path: Path) -> 
     assert rows[0]["bleu"]["ours"] == 100
     assert 50 < rows[0]["bleu"]["peer"] < 100
     assert rows[0]["same"] == pytest.approx(2 / 3)
-    assert workers["ours"].loaded == ["float32", "float32", "int8", "int8"]
+    assert workers["ours"].loaded == ["int8"] * 2 + ["int8_float32"] * 2
+
+
+def test_float32_translations_that_differ_are_an_error_once_all_is_measured(
+    text: RealText, tmp_path: Path
+) -> None:
+    workers = {
+        "ours": Scripted(1.0, REFERENCES),
+        "1": Scripted(4.0, [*REFERENCES[:2], "tag"]),
+    }
+    rows = measure_texts(text, workers, tmp_path, ["greedy", "beam4"], ["float32", "int8"], 1)
+    assert [next(rows)["same"] for _ in range(4)] == [pytest.approx(2 / 3)] * 4
+    with pytest.raises(ValueError, match=r"differ, greedy: 33.33% of 3 .*, beam4: 33.33% of 3"):
+        next(rows)
+    workers["1"].translations = REFERENCES
+    assert len(list(measure_texts(text, workers, tmp_path, ["greedy"], ["float32"], 1))) == 1
 
 
 def test_files_of_unequal_length_are_refused(text: RealText, tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ class ShoutingTranslator:
         return [[self._hypothesis(text, rank) for rank in range(count)] for text in texts]
 
     def _hypothesis(self, text: str, rank: int) -> Hypothesis:
-        return Hypothesis(text.upper() + "!" * rank, [], -0.5 - rank, -1.0 - rank)
+        low = "?" in text
+        return Hypothesis(text.upper() + "!" * rank, [], -0.5 - rank, -1.0 - rank, None, low)
 
 
 @pytest.fixture
@@ -62,6 +63,6 @@ def translator(monkeypatch: pytest.MonkeyPatch) -> ShoutingTranslator:
     shouting = ShoutingTranslator()
     for command in ("translate", "evaluate"):
         monkeypatch.setattr(
-            f"keras_transformer.cli.{command}.open_translator", lambda directory: shouting
+            f"keras_transformer.cli.{command}.open_translator", lambda *_, **__: shouting
         )
     return shouting

@@ -121,3 +121,67 @@ def test_the_demo_example_runs_on_an_export(exported) -> None:
         *("BLEU", "chrF", "exact"),
     ]
     assert lines[-1].startswith("exact match 0.0 % of 4 held-out sentences")
+
+
+LONG = b"beta alpha\n" + b"alpha beta " * 700 + b"\nzeta\n"
+
+
+def test_one_very_long_line_ends_no_job(run_cli, exported) -> None:
+    result = run_cli("translate", exported, "--max-length", 8, stdin=LONG)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.count("\n") == 3
+
+
+@pytest.mark.parametrize("model", ["run_directory", "exported"])
+def test_a_long_line_is_refused_by_its_number(run_cli, request, model) -> None:
+    flags = ("--max-length", 8, "--long-lines", "refuse", "--max-source-length", 30)
+    result = run_cli("translate", request.getfixturevalue(model), *flags, stdin=b"\n" + LONG)
+    assert (result.code, result.out.count("\n")) == (1, 2)
+    assert "keras-transformer translate: error: line 3 of the input has 14" in result.err
+    assert "more than the 30 allowed: use --long-lines split or cut" in result.err
+
+
+def test_a_long_line_is_cut_only_aloud(run_cli, exported) -> None:
+    flags = ("--max-length", 8, "--block-lines", 1, "--long-lines", "cut")
+    result = run_cli("translate", exported, *flags, stdin=LONG)
+    assert (result.code, result.out.count("\n")) == (0, 3)
+    assert "line 2 of the input was cut: it has 1400 tokens." in result.err
+
+
+def test_lines_of_several_sentences_come_out_whole(run_cli, exported) -> None:
+    apart = run_cli("translate", exported, "--max-length", 8, stdin=b"Beta.\nAlpha zeta!\n")
+    together = run_cli("translate", exported, "--max-length", 8, stdin=b" Beta.   Alpha zeta!\n")
+    assert together.out == " {}   {}\n".format(*apart.out.splitlines())
+
+
+def test_export_carries_what_training_saw(run_directory, exported) -> None:
+    record = json.loads((run_directory / "training.json").read_text(encoding="utf-8"))
+    assert record["training_text"]["sentences"] == [200]
+    assert record["training_text"]["longest_source"] >= 5
+    manifest = json.loads((exported / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["training_text"] == record["training_text"]
+
+
+def test_a_provider_may_be_named(run_cli, exported) -> None:
+    default = run_cli("translate", exported, stdin=b"beta\n")
+    named = run_cli("translate", exported, "--provider", "CPUExecutionProvider", stdin=b"beta\n")
+    assert default.code == 0
+    assert named == default
+
+
+@pytest.mark.parametrize("command", ["translate", "evaluate", "serve"])
+def test_a_provider_that_is_not_there_is_refused(run_cli, text, exported, command) -> None:
+    files = ["--source", text / "source.txt", "--reference", text / "target.txt"]
+    flags = {"translate": [], "evaluate": files, "serve": ["--port", 0]}[command]
+    result = run_cli(command, exported, *flags, "--provider", "CUDAExecutionProvider:device_id=1")
+    assert (result.code, result.out) == (1, "")
+    assert "no 'CUDAExecutionProvider', only" in result.err
+    assert "install onnxruntime-gpu" in result.err
+
+
+def test_a_provider_for_a_training_run_is_refused(run_cli, run_directory) -> None:
+    result = run_cli("translate", run_directory, "--provider", "CPUExecutionProvider")
+    assert result.code == 1
+    assert (
+        f"--provider is for exported artefacts, and {run_directory} is a training run" in result.err
+    )

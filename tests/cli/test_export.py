@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+SEEN = "what training saw"
+
 
 @pytest.fixture
 def exporter(monkeypatch) -> list[tuple]:
@@ -35,6 +37,8 @@ def exporter(monkeypatch) -> list[tuple]:
         types.SimpleNamespace(export_onnx=export_onnx, export_saved_model=export_saved_model),
     )
     monkeypatch.setattr("keras_transformer.cli.export.load_run", lambda directory: ("m", "s", "s"))
+    monkeypatch.setattr("keras_transformer.cli.export.load_min_score", lambda directory: -2.5)
+    monkeypatch.setattr("keras_transformer.cli.export.load_training_text", lambda directory: SEEN)
     return made
 
 
@@ -53,10 +57,12 @@ def test_run_and_settings_reach_the_exporter(
     assert result.out == f"exported runs/demo to {output}\n"
     settings = {
         "target_tokenizer": None if shared else "target",
+        "min_score": -2.5,
         "target": "onnxruntime",
         "quantize": "int8",
         "opset": 19,
         "overwrite": False,
+        "training_text": SEEN,
     }
     assert exporter == [("model", "source", output, settings)]
 
@@ -70,7 +76,7 @@ def test_settings_and_search_reach_the_saved_model(run_cli, exporter, tmp_path) 
         f"exported runs/demo to {output / '7'}",
         "operators outside TensorFlow that a server must have: AOp, BOp",
         "no warm-up requests were written: that needs "
-        '`pip install "keras-transformer[grpc]"`, then export again.',
+        '`pip install "keras-seq2seq-transformer[grpc]"`, then export again.',
     ]
     [(model, directory, settings)] = exporter
     assert (model, directory) == ("m", output)
@@ -111,6 +117,13 @@ def test_of_a_saved_model_only_the_version_must_not_exist(run_cli, exporter, tmp
     assert f"{tmp_path / '1'} exists: choose another --output or --overwrite." in result.err
     assert run_cli("export", "runs/demo", *flags, "--version", 2).code == 0
     assert [settings["version"] for _, _, settings in exporter] == [1, 2]
+
+
+def test_an_artefact_in_place_of_a_run_is_told(run_cli, tmp_path) -> None:
+    (tmp_path / "manifest.json").touch()
+    result = run_cli("export", tmp_path, "--output", tmp_path / "new")
+    assert result.code == 1 and result.err.count("\n") == 1
+    assert f"{tmp_path} is an exported artefact" in result.err and "training run" in result.err
 
 
 def test_an_unfinished_run_is_told(run_cli, tmp_path) -> None:

@@ -12,7 +12,9 @@ def test_without_tensorflow_the_extra_is_named(monkeypatch) -> None:
         raise ModuleNotFoundError("No module named 'tensorflow'", name="tensorflow")
 
     monkeypatch.setattr(keras_side, "import_module", fail)
-    with pytest.raises(ImportError, match=r'need tensorflow: .* "keras-transformer\[train\]"'):
+    with pytest.raises(
+        ImportError, match=r'need tensorflow: .* "keras-seq2seq-transformer\[train\]"'
+    ):
         keras_side.load_training()
 
 

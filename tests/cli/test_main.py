@@ -105,6 +105,21 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert process.returncode == 141
 
 
+@pytest.mark.parametrize("closed", ["1", "1 2"])
+def test_closed_output_is_refused_before_any_work(tmp_path, closed: str) -> None:
+    redirections = " ".join(f"{descriptor}>&-" for descriptor in closed.split())
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -m keras_transformer.cli translate {tmp_path} {redirections}']
+        + [sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    told = "keras-transformer translate: error: standard output is closed"
+    assert done.stderr.startswith(told) if closed == "1" else done.stderr == ""
+
+
 def test_without_jsonargparse_the_extra_is_named(tmp_path) -> None:
     blocked = tmp_path / "jsonargparse.py"
     blocked.write_text("raise ModuleNotFoundError('blocked', name='jsonargparse')\n")
@@ -116,5 +131,5 @@ def test_without_jsonargparse_the_extra_is_named(tmp_path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert 'pip install "keras-transformer[cli]"' in done.stderr
+    assert 'pip install "keras-seq2seq-transformer[cli]"' in done.stderr
     assert done.stderr.count("\n") == 1

@@ -21,6 +21,7 @@ class Options:
         kind: Which.
         shards: What to read.
         pair: Two of them.
+        bans: Which not.
         resume: Go on.
         joint: Share it.
         seed: Where chance begins.
@@ -32,6 +33,7 @@ class Options:
     kind: Literal["small", "big"] = "small"
     shards: list[Path] = field(default_factory=list)
     pair: tuple[int, ...] = (1, 2)
+    bans: tuple[tuple[int, ...], ...] = ()
     resume: bool = False
     joint: bool = True
     seed: int = 0
@@ -112,7 +114,8 @@ def test_the_printed_config_can_be_read_back(parser, tmp_path, capsys) -> None:
         (["--kind", "middle"], "--kind expects one of small, big, got 'middle'."),
         (["--pair", "1", "x"], "--pair expects one or more values (an integer), got 'x'."),
         (["--beam", "2"], "unrecognized arguments: --beam 2"),
-        (["--config", "none.yaml"], "--config: File does not exist: "),
+        (["--config", "none.yaml"], "--config none.yaml: File does not exist: "),
+        (["--bans", "7"], "--bans expects one or more lists without spaces, each [INT,...], such"),
     ],
 )
 def test_a_wrong_flag_is_named(parser, arguments: list[str], message: str) -> None:
@@ -125,17 +128,17 @@ def test_a_wrong_flag_is_named(parser, arguments: list[str], message: str) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("beam_size: two\n", "--beam-size expects an integer, got 'two'."),
-        ("beamsize: 2\n", "unknown key 'beamsize' in the --config file; see --help."),
-        ("beam_size: [\n", "Problems parsing config: "),
+        ("beam_size: two\n", "beam_size in {file} expects an integer, got 'two'."),
+        ("beamsize: 2\n", "unknown key 'beamsize' in {file}; see --help."),
+        ("beam_size: [\n", "--config {file}: Problems parsing config: "),
     ],
 )
-def test_a_wrong_file_is_one_line(parser, tmp_path, text: str, message: str) -> None:
+def test_a_wrong_file_is_named_in_one_line(parser, tmp_path, text: str, message: str) -> None:
     file = tmp_path / "options.yaml"
     file.write_text(text)
     with pytest.raises(UsageError) as error:
         parse(parser, "--config", str(file))
-    assert str(error.value).startswith(message)
+    assert str(error.value).startswith(message.format(file=file))
     assert "\n" not in str(error.value)
 
 
@@ -145,8 +148,15 @@ def test_missing_arguments_are_told_as_typed(parser) -> None:
 
 
 def test_the_dataclass_checks_its_values(parser) -> None:
-    with pytest.raises(ValueError, match="beam_size must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="^--beam-size must be at least 1, got 0"):
         parse(parser, "--beam-size", "0")
+
+
+def test_a_flag_is_blamed_although_there_is_a_file(parser, tmp_path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("seed: 2\n")
+    with pytest.raises(UsageError, match="^--beam-size expects an integer, got 'two'"):
+        parse(parser, f"--config={file}", "--beam-size=two")
 
 
 def test_help_gives_descriptions_and_defaults(parser, capsys) -> None:
@@ -156,6 +166,7 @@ def test_help_gives_descriptions_and_defaults(parser, capsys) -> None:
     assert "usage: keras-transformer invent model [options]" in text
     assert "--output-path PATH Where it goes, 50% of the time. (required)" in text
     assert "--beam-size INT How many. (default: 4)" in text
+    assert "--bans [INT,...] [[INT,...] ...] Which not." in text
     assert "--seed INT Where chance begins. (default: 0)" in text
     assert "--kind {small,big} Which. (default: small)" in text
     assert "--resume Go on. --joint" in text

@@ -60,7 +60,7 @@ def test_a_missing_package_is_named_with_its_extra(run_cli, monkeypatch, missing
     result = run_cli("serve", "exported/demo")
     assert result.code == 1
     assert f"serve needs {missing}" in result.err
-    assert 'pip install "keras-transformer[serve]"' in result.err
+    assert 'pip install "keras-seq2seq-transformer[serve]"' in result.err
 
 
 def test_a_directory_without_a_model_is_one_line(run_cli, tmp_path) -> None:

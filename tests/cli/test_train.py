@@ -57,9 +57,11 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
         "directory": files / "run",
         "preset": "tiny",
         "overrides": {},
-        "vocab_size": 8000,
+        "vocab_size": None,
         "tokenizer_type": "unigram",
         "joint_vocabulary": True,
+        "tokenizers": None,
+        "init": None,
         "resume": False,
     }
 
@@ -183,6 +185,13 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ("--data demo --epochs 0", "epochs must be positive, got 0."),
         ("--data demo --model.norm mid", "--model.norm expects one of post, pre, got 'mid'."),
         ("--data demo --preset huge", "--preset expects one of tiny, small, base, big"),
+        ("--init a --vocab-size 99", "--vocab-size was decided when a was trained"),
+        ("--init a --tokenizer b", "--tokenizer was decided when a was trained"),
+        ("--tokenizer a --vocab-size 99", "--vocab-size decides how a vocabulary is trained"),
+        ("--tokenizer a --no-joint-vocabulary", "takes two models for separate vocabularies"),
+        ("--tokenizer a b c", "--tokenizer takes one model for both languages, or two, got 3"),
+        ("--tokenizer no.model", "no tokenizer model at no.model"),
+        ("--data prepared --prepared a --tokenizer b", "--tokenizer was decided when the corpus"),
         ("--data files --train-source no.a --train-target no.b", "no such file: no.a, no.b"),
     ],
 )
@@ -192,8 +201,77 @@ def test_wrong_settings_are_told_in_one_line(run_cli, calls, flags: str, message
     assert message in result.err and result.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("steps", "advice"),
+    [
+        ((), "there is no checkpoint yet, the same command with --resume starts again."),
+        ((1000, 2000), "the same command with --resume goes on after update 2,000."),
+    ],
+)
+def test_an_interrupted_run_names_resume(
+    run_cli, monkeypatch, files, steps: tuple[int, ...], advice: str
+) -> None:
+    def interrupted_train(corpus, directory, **settings):
+        (directory / "checkpoints").mkdir(parents=True)
+        for step in steps:
+            (directory / "checkpoints" / f"step_{step:08d}.npz").touch()
+        raise KeyboardInterrupt
+
+    training = types.SimpleNamespace(train=interrupted_train)
+    monkeypatch.setattr(train, "load_training", lambda: training)
+    result = run_cli(
+        *("train", "--data", "files", "--output", files / "run"),
+        *("--train-source", files / "a.en", "--train-target", files / "a.es"),
+    )
+    assert (result.code, result.err) == (130, f"keras-transformer train: interrupted: {advice}\n")
+
+
 def test_every_config_field_has_a_flag_but_the_vocabulary_sizes(run_cli) -> None:
     text = run_cli("train", "--help").out
     fields = {field.name for field in dataclasses.fields(TransformerConfig)}
     shown = {name for name in fields if f"--model.{name.replace('_', '-')} " in text}
     assert fields - shown == {"source_vocab_size", "target_vocab_size"}
+
+
+def spm_model(path: Path, **special_ids: int) -> Path:
+    """Writes a model as `spm_train` would, with the ids that are given."""
+    import sentencepiece
+
+    sentences = ["one two", "uno dos"]
+    with path.open("wb") as writer:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=writer,
+            vocab_size=20,
+            hard_vocab_limit=False,
+            minloglevel=2,
+            **special_ids,
+        )
+    return path
+
+
+def test_own_tokenizers_reach_the_run(run_cli, calls, tmp_path) -> None:
+    ids = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+    one, two = (spm_model(tmp_path / name, **ids) for name in ("one.model", "two.model"))
+    demo = ["train", "--output", "r", "--demo-size", 2000, "--tokenizer"]
+    assert run_cli(*demo, one).err == ""
+    assert run_cli(*demo, one, two).err == ""
+    joint, separate = (call["tokenizers"] for call in calls)
+    assert joint[0] is joint[1] and joint[0].model == one.read_bytes()
+    assert separate[0] is not separate[1] and separate[1].model == two.read_bytes()
+    assert calls[0]["vocab_size"] is None
+
+
+def test_a_tokenizer_with_other_special_ids_is_refused_with_the_way_to_train_one(
+    run_cli, calls, tmp_path
+) -> None:
+    model = spm_model(tmp_path / "own.model")
+    result = run_cli("train", "--output", "r", "--tokenizer", model)
+    assert result.code == 1 and calls == []
+    assert f"{model}: model must have the special ids" in result.err
+    assert "spm_train --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3" in result.err
+
+
+def test_the_run_to_fine_tune_reaches_the_run(run_cli, calls) -> None:
+    run_cli("train", "--output", "r", "--demo-size", 2000, "--init", "general")
+    assert (calls[0]["init"], calls[0]["vocab_size"]) == (Path("general"), None)

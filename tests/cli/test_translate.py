@@ -25,6 +25,14 @@ def test_blocks_bound_what_is_read_at_once(run_cli, translator) -> None:
     assert result.out == "A\nB\nC\nD\nE\n"
 
 
+@pytest.mark.parametrize("flags", [["--scores"], ["--min-score", "-3.5"]], ids=str)
+def test_lines_of_low_confidence_are_named(run_cli, translator, flags: list[str]) -> None:
+    lines = b"a\nb?\nc\nd?\ne?\n"
+    result = run_cli("translate", "model", "--block-lines", 2, *flags, stdin=lines)
+    assert result.err.splitlines() == ["low confidence in 3 of 5 lines: 2, 4, 5"]
+    assert len(result.out.splitlines()) == 5
+
+
 def test_no_input_is_no_output(run_cli, translator) -> None:
     result = run_cli("translate", "model", stdin=b"")
     assert (result.code, result.out, translator.blocks) == (0, "", [])
@@ -80,9 +88,14 @@ def test_invalid_utf8_names_the_line_after_the_lines_before_it(run_cli, translat
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--beam-size 0", "beam_size must be at least 1, got 0."),
-        ("--num-hypotheses 2", "num_hypotheses (2) is more than beam_size (1)"),
-        ("--block-lines 0", "block_lines must be at least 1, got 0."),
+        ("--beam-size 0", "--beam-size must be at least 1, got 0."),
+        (
+            "--num-hypotheses 2",
+            "--num-hypotheses (2) is more than --beam-size (1): raise --beam-size",
+        ),
+        ("--block-lines 0", "--block-lines must be at least 1, got 0."),
+        ("--sample --beam-size 2", "--sample needs --beam-size 1, got 2."),
+        ("--seed 1", "--seed is meant for sampling: give --sample as well."),
     ],
 )
 def test_values_out_of_range_are_refused(run_cli, translator, flags: str, message: str) -> None:
@@ -95,6 +108,33 @@ def test_a_directory_that_is_neither_export_nor_run(run_cli, tmp_path) -> None:
     result = run_cli("translate", tmp_path, stdin=b"a\n")
     assert result.code == 1
     assert "neither manifest.json (an export) nor config.json (a training run)" in result.err
+
+
+def test_a_saved_model_is_named_as_such(run_cli, tmp_path) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").touch()
+    result = run_cli("translate", tmp_path, stdin=b"a\n")
+    assert result.code == 1
+    assert f"{tmp_path} is a SavedModel" in result.err and "--format onnx" in result.err
+
+
+def test_before_a_run_is_loaded_its_slowness_is_told(run_cli, tmp_path, monkeypatch) -> None:
+    (tmp_path / "config.json").touch()
+
+    def load_run(directory):
+        raise FileNotFoundError("loaded now")
+
+    monkeypatch.setattr("keras_transformer.cli.artefact.load_run", load_run)
+    first, second = run_cli("translate", tmp_path, stdin=b"a\n").err.splitlines()
+    assert f"{tmp_path} is a training run" in first and "keras-transformer export" in first
+    assert "loaded now" in second
+
+
+def test_closed_input_is_told_before_the_model_is_opened(run_cli, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("io.TextIOWrapper", lambda *a, **k: None)
+    result = run_cli("translate", tmp_path)
+    assert (result.code, result.out) == (1, "")
+    assert "standard input is closed" in result.err
 
 
 def test_a_missing_directory_is_named(run_cli, tmp_path) -> None:
@@ -111,7 +151,7 @@ def test_each_block_is_answered_before_the_next_is_read() -> None:
         "class Shouting:\n"
         "    def translate(self, texts, **search):\n"
         "        return [text.upper() for text in texts]\n"
-        "translate.open_translator = lambda directory: Shouting()\n"
+        "translate.open_translator = lambda *_, **__: Shouting()\n"
         "sys.exit(cli.main(['translate', 'model', '--block-lines', '1']))\n"
     )
     environment = {**os.environ, "PYTHONUNBUFFERED": ""}

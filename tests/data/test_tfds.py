@@ -129,4 +129,4 @@ def test_without_tfds_the_error_tells_what_to_install():
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "keras-transformer[tfds]"' in done.stdout
+    assert 'pip install "keras-seq2seq-transformer[tfds]"' in done.stdout

@@ -121,6 +121,18 @@ def learned_model(make_model: Callable[..., Any], tokenizer: Tokenizer) -> Any:
 
 
 @pytest.fixture(scope="session")
+def ending_model(make_model: Callable[..., Any]) -> Any:
+    """A model whose best next token is the end, whatever came before."""
+    model = make_model(num_decoder_layers=1)
+    weights = {weight.path: weight for weight in model.weights}
+    last = "decoder/block_0/feed_forward_residual/layer_norm"
+    end = weights["tokens/matrix"].numpy()[3]
+    weights[f"{last}/gamma"].assign(np.zeros_like(end))
+    weights[f"{last}/beta"].assign(end)
+    return model
+
+
+@pytest.fixture(scope="session")
 def exported(
     learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> Exported:

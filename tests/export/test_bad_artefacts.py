@@ -189,6 +189,12 @@ def test_a_config_without_a_vocabulary_size(copy: Path, field: str, value: objec
     refused(copy, f"manifest.json: config must give {field}.*got None")
 
 
+@pytest.mark.parametrize("value", ["1", 1.5, True, [1]], ids=str)
+def test_a_version_of_the_operators_that_is_none(copy: Path, value: object) -> None:
+    edit(copy, lambda values: values.update({"operators_version": value}))
+    refused(copy, "manifest.json: operators_version must be an integer or null, got")
+
+
 # The graphs; their hashes are right.
 
 

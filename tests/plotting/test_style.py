@@ -86,4 +86,4 @@ def test_without_matplotlib_the_extra_is_named() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert 'pip install "keras-transformer[plot]"' in done.stderr
+    assert 'pip install "keras-seq2seq-transformer[plot]"' in done.stderr

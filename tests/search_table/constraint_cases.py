@@ -107,6 +107,25 @@ CASES += [
         banned_sequences=[[A, EOS]],
     ),
     case("a forced token", {(0, 0, BOS): {A: 0.9}}, [[[A, C]]], forced_tokens=[[1, C]]),
+    case("a forced end at once beats min_length", ALWAYS_C, [[[]]], forced_tokens=[[0, EOS]]),
+    case(
+        "a prefix counts towards min_length",
+        {(0, 1, A): {EOS: 0.6, B: 0.3}, (1, 0, BOS): {EOS: 0.6, B: 0.3}},
+        [[[A]], [[B]]],
+        prefixes=[[A], []],
+    ),
+    case(
+        "a sentence that may only end at once has no hypothesis",
+        {(0, 0, BOS): {A: 0.6, EOS: 0.3}},
+        [[]],
+        banned_sequences=[[token] for token in (UNK, A, B, C)],
+    ),
+    case(
+        "a banned first token leaves the next best one, not the end",
+        {(0, 0, BOS): {A: 0.6, EOS: 0.3, B: 0.05}},
+        [[[B]]],
+        banned_sequences=[[A]],
+    ),
     case("a forced end", ALWAYS_C, [[[C, C]]], forced_tokens=[[2, EOS]]),
     case(
         "forced tokens in beams",

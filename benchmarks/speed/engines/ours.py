@@ -54,6 +54,7 @@ class OurEngine(Engine):
             length_penalty_type="exponent",
             length_penalty=1.0,
             early_stopping="first",
+            min_length=1,
             max_length=256,
         )
 

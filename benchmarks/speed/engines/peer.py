@@ -68,6 +68,7 @@ class PeerEngine(Engine):
         found = self._translator.translate_batch(
             self._source.encode(list(texts), out_type=str),
             beam_size=beam_size,
+            min_decoding_length=1,
             max_batch_size=_BATCH_TOKENS,
             batch_type="tokens",
         )

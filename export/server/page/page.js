@@ -7,6 +7,7 @@ const model = document.documentElement.dataset.model;
 const part = (id) => document.getElementById(id);
 const [form, source, translation, notice] = ["form", "source", "translation", "notice"].map(part);
 const [details, hypotheses, version] = ["details", "hypotheses", "version"].map(part);
+const [heading, choice] = ["best-heading", "choice"].map(part);
 const matrix = new Matrix(part("matrix"), part("readout"), part("most"));
 
 // The request under way; a newer one ends it.
@@ -71,10 +72,13 @@ function showHypotheses({ source_pieces: pieces, hypotheses: found }) {
   buttons.forEach((button, place) => button.addEventListener("click", () => choose(place)));
   hypotheses.replaceChildren(...buttons.map((button) => element("li", "", button)));
   details.hidden = found.length === 0;
+  choice.hidden = found.length < 2;
+  heading.textContent = found.length < 2 ? "Best hypothesis" : "Best hypotheses";
   if (found.length) choose(0);
 }
 
-function hypothesisButton({ translation: text, score, log_probability: logProbability }) {
+function hypothesisButton(hypothesis) {
+  const { translation: text, score, log_probability: logProbability } = hypothesis;
   const words = element("span", "words", text);
   words.dir = "auto";
   const figures = element(
@@ -83,6 +87,7 @@ function hypothesisButton({ translation: text, score, log_probability: logProbab
     `score ${minus(score.toFixed(3))}`,
     element("span", "", `probability ${percent(Math.exp(logProbability))}`),
   );
+  if (hypothesis.low_confidence) figures.append(element("strong", "doubt", "low confidence"));
   const button = element("button", "", words, figures);
   button.type = "button";
   return button;

@@ -24,7 +24,8 @@ def constraints(sentences: int = 1, prefixes: Any = (), **options: Any) -> Const
 
 
 def apply(history: list[list[int]], *, prefixes: Any = (), **options: Any) -> np.ndarray:
-    """Constrained log-probabilities of equal logits, one sentence a row."""
+    """Constrained log-probabilities of equal logits, one sentence a row; the end may come first."""
+    options = {"min_length": 0, **options}
     rows = np.array(history, np.int32).reshape(len(history), -1)
     logits = np.zeros((len(rows), VOCABULARY), np.float32)
     found = constraints(len(rows), prefixes, **options)
@@ -41,6 +42,12 @@ def forbidden(log_probs: np.ndarray) -> list[list[int]]:
 def test_padding_and_the_start_token_are_never_said() -> None:
     assert forbidden(apply([[]])) == [[0, 2]]
     assert forbidden(apply([[5, 6]])) == [[0, 2]]
+
+
+def test_by_default_the_first_token_is_not_the_end() -> None:
+    default = SearchOptions().min_length
+    assert forbidden(apply([[]], min_length=default)) == [[0, 2, 3]]
+    assert forbidden(apply([[5]], min_length=default)) == [[0, 2]]
 
 
 @pytest.mark.parametrize(("said", "ids"), [(0, [0, 2, 3]), (1, [0, 2, 3]), (2, [0, 2])])

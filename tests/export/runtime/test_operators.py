@@ -1,6 +1,9 @@
 """The library of our operators is found where it was compiled; where it was not, a message says
 what to do before anything else happens."""
 
+import dataclasses
+import logging
+import platform
 import shutil
 import subprocess
 import sys
@@ -11,9 +14,10 @@ from typing import Any
 import onnxruntime
 import pytest
 
-from keras_transformer.export import OnnxTranslator, export_onnx
+from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.export.runtime import operators
-from keras_transformer.export.runtime.operators import operators_library
+from keras_transformer.export.runtime.operators import operators_library, operators_version
+from keras_transformer.export.runtime.sessions import open_session
 
 
 @pytest.fixture
@@ -61,3 +65,77 @@ def test_the_command_line_says_so_in_one_line(exported_native: Any, tmp_path: Pa
     assert done.returncode == 1
     assert "they are not here" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_artefact_records_the_version_that_it_needs(exported_native: Any, exported: Any) -> None:
+    assert Manifest.read(exported_native.path).operators_version == operators_version()
+    assert Manifest.read(exported.path).operators_version is None
+
+
+def test_an_artefact_of_another_version_is_refused(exported_native: Any) -> None:
+    manifest = Manifest.read(exported_native.path)
+    other = dataclasses.replace(manifest, operators_version=operators_version() + 1)
+    found = operators_version()
+    with pytest.raises(
+        ImportError, match=rf"for version {found + 1} .*version {found} is installed"
+    ):
+        open_session(other, exported_native.path, "encoder")
+
+
+def test_an_artefact_without_a_version_is_of_the_first(
+    exported_native: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = Manifest.read(exported_native.path)
+    first = dataclasses.replace(manifest, operators_version=None)
+    assert open_session(first, exported_native.path, "encoder")
+    monkeypatch.setattr(operators, "operators_version", lambda: 2)
+    with pytest.raises(ImportError, match="for version 1 .*version 2 is installed"):
+        open_session(first, exported_native.path, "encoder")
+
+
+@pytest.mark.parametrize("content", [b"", b"no library", "another"])
+def test_a_library_that_cannot_be_loaded_is_named(
+    exported_native: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | str
+) -> None:
+    path = tmp_path / "_operators.so"
+    if content == "another":  # a library, but without what ours has
+        content = Path(onnxruntime.capi.onnxruntime_pybind11_state.__file__).read_bytes()
+    path.write_bytes(content)
+    monkeypatch.setattr(operators, "operators_library", lambda: path)
+    with pytest.raises(ImportError, match=f"{path} cannot be used.*install this package again"):
+        open_session(Manifest.read(exported_native.path), exported_native.path, "encoder")
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_slow_kernels_are_told_once(
+    exported_native: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any, slow: bool
+) -> None:
+    monkeypatch.setattr(operators, "instructions", lambda: "portable" if slow else "avx2")
+    operators._tell_that_they_are_slow.cache_clear()
+    manifest = Manifest.read(exported_native.path)
+    with caplog.at_level(logging.WARNING):
+        for graph in ("encoder", "greedy"):
+            open_session(manifest, exported_native.path, graph)
+    assert ["no fast kernels" in record.getMessage() for record in caplog.records] == [True] * slow
+
+
+def test_an_export_tells_of_slow_kernels(
+    exported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr(operators, "instructions", lambda: "portable")
+    operators._tell_that_they_are_slow.cache_clear()
+    with pytest.raises(FileExistsError):  # it is told before any work is done
+        export_onnx(exported.model, exported.source_tokenizer, tmp_path, target="native")
+    assert "no fast kernels" in caplog.text
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="other processors"
+)
+def test_what_the_kernels_use_is_what_the_processor_has() -> None:
+    flags = Path("/proc/cpuinfo").read_text().split("flags")[1].split("\n")[0].split()
+    if {"avx512_vnni", "avx512bw"} <= set(flags):
+        expected = "vnni"
+    else:
+        expected = "avx2" if {"avx2", "fma"} <= set(flags) else "portable"
+    assert operators.instructions() == expected

@@ -194,6 +194,7 @@ def test_a_wide_exact_beam_finds_the_best_of_all_sequences(
     length, words = 4, (1, 4, 5)
     logits = random.standard_normal((1, length, 6, 6)).astype(np.float32)
     options = {"length_penalty": alpha, "length_penalty_type": penalty, "max_length": length}
+    options["min_length"] = 0
     # As wide as there are sequences that have not ended.
     [[(ids, score, _), *_]] = run(
         logits, beam_size=len(words) ** length, early_stopping="exact", **options

@@ -18,7 +18,10 @@ ALONE = """
 import sys
 
 BLOCKED = ("tensorflow", "keras", "tf2onnx", "onnx", "jax", "tensorflow_text", "sacrebleu")
-SHARED = ("decoding", "decoding.inputs", "decoding.options", "decoding.sampling", "special_ids")
+SHARED = (
+    "decoding", "decoding.confidence", "decoding.inputs", "decoding.options", "decoding.sampling",
+    "special_ids", "serializable", "text", "text.sentences", "text.training_text",
+)
 
 
 class Absent:

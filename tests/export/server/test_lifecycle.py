@@ -200,6 +200,60 @@ def test_a_server_that_stops_waits_no_longer_than_it_was_told(start, exported, g
     stuck.close()
 
 
+def test_a_request_that_is_cut_off_at_the_end_is_told_so_in_json(start, exported, gate) -> None:
+    server = start(exported.path, drain_seconds=0.5)
+    stuck = send(server)
+    until(lambda: gate.waiting)
+    server.begin_to_stop()
+    with contextlib.closing(stuck), stuck.getresponse() as response:
+        assert response.status == 503
+        assert "the server stops" in json.loads(response.read())["error"]
+    gate.is_open.set()
+
+
+def stalled(server: Any) -> http.client.HTTPConnection:
+    """Sends the head of a request and the first byte of its body, and waits until both are read."""
+    connection = http.client.HTTPConnection(server.rest_url.removeprefix("http://"), timeout=30)
+    connection.putrequest("POST", "/v1/models/demo:predict")
+    connection.putheader("Content-Length", "100")
+    connection.putheader("Expect", "100-continue")
+    connection.endheaders()
+    # The server asks for the body when something waits for it.
+    assert connection.sock.recv(100).startswith(b"HTTP/1.1 100 Continue")
+    connection.send(b"{")
+    return connection
+
+
+def test_a_body_that_stalls_is_timed_out_and_its_connection_ends(start, exported) -> None:
+    server = start(exported.path, request_timeout=0.3)
+    connection = stalled(server)
+    with contextlib.closing(connection), connection.getresponse() as response:
+        assert response.status == 408
+        assert response.getheader("Connection") == "close"
+        assert "did not arrive in time" in json.loads(response.read())["error"]
+    assert server.metric("keras_transformer_requests_total", code="DEADLINE_EXCEEDED") == 1
+
+
+def test_a_body_that_stalls_does_not_hold_a_server_that_stops(start, exported) -> None:
+    server = start(exported.path, request_timeout=300, drain_seconds=300)
+    connection = stalled(server)
+    server.begin_to_stop()
+    with contextlib.closing(connection), connection.getresponse() as response:
+        assert response.status == 408
+        assert "did not arrive in time" in json.loads(response.read())["error"]
+    server.thread.join(20)
+    assert not server.thread.is_alive()
+
+
+def test_a_directory_with_nothing_to_serve_ends_the_server(start, tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").touch()
+    with pytest.raises(
+        ValueError, match=r"version 1: .*manifest\.json.* is a TensorFlow SavedModel"
+    ):
+        start(tmp_path)
+
+
 def test_sampling_is_not_served(start, exported) -> None:
     with pytest.raises(ValueError, match="sample=True is not served"):
         start(exported.path, SearchOptions(sample=True))
@@ -210,3 +264,14 @@ def test_a_port_in_use_is_named(start, exported) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
             start(exported.path, port=port)
+
+
+def test_a_grpc_port_in_use_is_named_before_anything_is_loaded(
+    start, exported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_file.ServedModel, "__init__", None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        message = rf"cannot listen on 127.0.0.1:{port} \(--grpc-port\): Address already in use"
+        with pytest.raises(OSError, match=message):
+            start(exported.path, grpc_port=port)

@@ -113,6 +113,21 @@ def test_the_best_are_listed_and_can_be_chosen(page: Any, hypotheses: list[Any])
     assert page.locator(CELLS).count() == hypotheses[2].attention.size
 
 
+def test_nothing_promises_a_choice_where_there_is_none(page: Any, hypotheses: list[Any]) -> None:
+    def keep_one(route: Any) -> None:
+        found = route.fetch().json()
+        route.fulfill(json={**found, "hypotheses": found["hypotheses"][:1]})
+
+    translate(page, TEXT)
+    assert page.locator("#choice").is_visible()
+    assert page.inner_text("#best-heading") == "Best hypotheses"
+    page.route("**/*:explain", keep_one)
+    translate(page, TEXT)
+    assert page.locator("#hypotheses .words").all_inner_texts() == [hypotheses[0].text]
+    assert not page.locator("#choice").is_visible()
+    assert page.inner_text("#best-heading") == "Best hypothesis"
+
+
 def test_pointing_at_a_cell_shows_both_pieces_and_the_value(
     page: Any, hypotheses: list[Any]
 ) -> None:
@@ -150,6 +165,7 @@ def test_text_is_never_read_as_html(page: Any) -> None:
                 "translation": evil,
                 "score": -0.5,
                 "log_probability": -1.0,
+                "low_confidence": True,
                 "target_pieces": [evil, "</s>"],
                 "attention": [[0.75, 0.25], [0.5, 0.5]],
             }
@@ -162,6 +178,7 @@ def test_text_is_never_read_as_html(page: Any) -> None:
     page.locator(CELLS).first.hover()
     assert page.inner_text("#translation") == evil
     assert page.inner_text("#hypotheses .words") == evil
+    assert page.inner_text("#hypotheses .doubt") == "low confidence"
     assert page.inner_text("#readout") == f"{evil} looks at {evil}: 0.750"
     assert page.locator("main img, main script").count() == 0
 

@@ -225,3 +225,28 @@ def test_an_artefact_alone_that_is_broken_is_an_error(base) -> None:
 def test_a_directory_of_something_else_is_refused(base) -> None:
     with pytest.raises(FileNotFoundError, match="neither manifest.json"):
         base.run(None)
+
+
+def test_no_version_that_can_be_loaded_is_an_error_that_names_each(base) -> None:
+    base.add(1, "half"), base.add(2, "half")
+    (base.path / "1" / "saved_model.pb").touch()
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        with pytest.raises(
+            ValueError, match=r"version 2: .* missing; version 1: .* missing"
+        ) as error:
+            versions.check_loaded()
+        assert f"{base.path / '1'} is a TensorFlow SavedModel" in str(error.value)
+        assert "export RUN --format onnx" in str(error.value)
+        base.add(2)
+        await versions.look()
+        versions.check_loaded()
+
+    base.run(work)
+
+
+def test_a_saved_model_alone_is_refused_by_name(base) -> None:
+    (base.path / "saved_model.pb").touch()
+    with pytest.raises(FileNotFoundError, match="is a TensorFlow SavedModel"):
+        base.run(None)
