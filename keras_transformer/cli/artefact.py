@@ -6,12 +6,12 @@ An exported artefact runs on onnxruntime, without importing TensorFlow; a traini
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.long_lines import LineOptions
+from keras_transformer.training.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +125,7 @@ def load_min_score(directory: Path) -> float | None:
 
 def load_training_text(directory: Path) -> Any:
     """Reads what a run's training lines looked like; None where it knows nothing of them."""
-    load_training()
-    return import_module("keras_transformer.training.run_directory").load_training_text(directory)
+    return RunDirectory(directory).load_training_text()
 
 
 def load_run(directory: Path) -> tuple[Any, Any, Any]:

@@ -11,7 +11,9 @@ from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.options import RECIPES, TrainOptions
+from keras_transformer.training.run_directory import RunDirectory
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
 # grammar knows a few thousand words, so more pieces only make it slower.
@@ -113,10 +115,10 @@ def _advice_when_interrupted(output: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        kept = sorted((output / "checkpoints").glob("step_*.npz"))
+        kept = list_checkpoints(RunDirectory(output).checkpoints)
         advice = "there is no checkpoint yet, the same command with --resume starts again"
         if kept:
-            step = int(kept[-1].stem.removeprefix("step_"))
+            step = checkpoint_step(kept[-1])
             advice = f"the same command with --resume goes on after update {step:,}"
         raise KeyboardInterrupt(f": {advice}.") from interrupt
 

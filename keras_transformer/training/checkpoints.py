@@ -7,12 +7,14 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import keras
 import numpy as np
 
 from keras_transformer.whole_files import remove_partials, whole_file
+
+if TYPE_CHECKING:  # a run's files are looked at before TensorFlow is loaded, and without it
+    import keras
 
 _NAME = re.compile(r"step_(\d{8})\.npz")
 # Behind the arrays stands the SHA-256 of all before it. The checksums inside of npz files are not
@@ -45,7 +47,7 @@ def checkpoint_step(path: Path) -> int:
     return int(match.group(1))
 
 
-def save_checkpoint(model: keras.Model, path: Path) -> None:
+def save_checkpoint(model: "keras.Model", path: Path) -> None:
     """Writes every variable of the model (dropout seeds too) and of its optimizer.
 
     The file gets its name only when it is complete and on disk.
@@ -65,7 +67,7 @@ def save_checkpoint(model: keras.Model, path: Path) -> None:
         file.write(_digest(file, file.seek(0, os.SEEK_END)))
 
 
-def load_checkpoint(model: keras.Model, path: Path) -> None:
+def load_checkpoint(model: "keras.Model", path: Path) -> None:
     """Puts a checkpoint's values into a model that was compiled and built the same way.
 
     Raises:
@@ -80,7 +82,7 @@ def load_checkpoint(model: keras.Model, path: Path) -> None:
             variable.assign(saved[name])
 
 
-def average_checkpoints(model: keras.Model, paths: Sequence[Path]) -> None:
+def average_checkpoints(model: "keras.Model", paths: Sequence[Path]) -> None:
     """Sets the model's trainable weights to their mean over checkpoints (paper, section 6.1).
 
     Raises:
@@ -165,7 +167,7 @@ def _check_fit(path: Path, saved: Any, variables: dict[str, Any]) -> None:
             )
 
 
-def _variables(model: keras.Model) -> dict[str, Any]:
+def _variables(model: "keras.Model") -> dict[str, Any]:
     # Paths alone can repeat between runs of a process ("dense_3"); the order never changes.
     groups = {"model": model.variables, "optimizer": model.optimizer.variables}
     metrics = {id(variable) for variable in model.metrics_variables}

@@ -215,6 +215,7 @@ def test_an_interrupted_run_names_resume(
         (directory / "checkpoints").mkdir(parents=True)
         for step in steps:
             (directory / "checkpoints" / f"step_{step:08d}.npz").touch()
+        (directory / "checkpoints" / "step_copy.npz").touch()
         raise KeyboardInterrupt
 
     training = types.SimpleNamespace(train=interrupted_train)

@@ -1,5 +1,7 @@
 """The run directory: what it writes it reads, and its files are whole or absent."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,11 @@ def test_tokenizers_of_an_earlier_start_do_not_survive(run: RunDirectory, tokeni
 def test_a_missing_file_is_named(run: RunDirectory, read, name: str) -> None:
     with pytest.raises(FileNotFoundError, match=f"{name} is missing: .* no run directory"):
         read(run)
+
+
+def test_a_runs_files_are_named_without_loading_keras() -> None:
+    command = "import sys, keras_transformer.training.run_directory; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True
+    )
+    assert not {"keras", "tensorflow"} & set(result.stdout.split())
