@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 CLIENTS := $(VENV)/.clients
-SOURCES := keras_transformer export
+SOURCES := keras_transformer export tools
 # A worker a core; the tests of a file share what they export. In their own order: files of a single,
 # slow test would else come last, for one worker while the other waits.
 PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder

@@ -106,7 +106,6 @@ setup(
         "keras_transformer",
         "keras_transformer.cli",
         "keras_transformer.data",
-        "keras_transformer.data.demo",
         "keras_transformer.decoding",
         "keras_transformer.gelu",
         "keras_transformer.layers",
@@ -123,6 +122,7 @@ setup(
     package_dir={"keras_transformer": "keras_transformer", "keras_transformer.export": "export"},
     package_data={
         "keras_transformer": ["py.typed"],
+        "keras_transformer.data": ["demo_corpus.tsv.gz"],
         "keras_transformer.export.server": ["page/*"],
     },
     ext_modules=[OPERATORS],

@@ -152,8 +152,9 @@ def test_the_wheel_holds_the_packages_and_nothing_else(build_wheel: Callable[...
     }
     # Compiled where a compiler is.
     library = {"keras_transformer/export/runtime/" + operators_library().name}
+    data = {"keras_transformer/py.typed", "keras_transformer/data/demo_corpus.tsv.gz"}
     page = {f"keras_transformer/export/server/page/{path.name}" for path in PAGE.iterdir()}
-    assert sources == expected | library | page | {"keras_transformer/py.typed"}
+    assert sources == expected | library | page | data
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert wheel.name.startswith(DISTRIBUTION.replace("-", "_"))
     assert not wheel.name.endswith("-any.whl")

@@ -31,7 +31,7 @@ class DataOptions:
         tfds_dir: Where TensorFlow Datasets keeps its data; its own default where not given (tfds).
         tfds_download: Download the data set where it is not on disk yet (tfds).
         prepared: Directory that `keras-transformer prepare` wrote (prepared).
-        demo_size: Number of generated sentence pairs (demo).
+        demo_size: Number of sentence pairs, 100 to 40,000 (demo).
     """
 
     data: Literal["demo", "files", "tsv", "tfds", "prepared"] = "demo"

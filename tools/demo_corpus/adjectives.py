@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keras_transformer.data.demo.spanish import feminine_of, pluralize
+from tools.demo_corpus.spanish import feminine_of, pluralize
 
 
 @dataclass(frozen=True)

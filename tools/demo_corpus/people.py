@@ -5,15 +5,15 @@ A random generator comes in; a `NounPhrase` about one person or several leaves.
 
 from random import Random
 
-from keras_transformer.data.demo.adjectives import LEADING
-from keras_transformer.data.demo.noun_phrases import (
+from tools.demo_corpus.adjectives import LEADING
+from tools.demo_corpus.noun_phrases import (
     POSSESSIVES,
     NounPhrase,
     attribute,
     determined,
 )
-from keras_transformer.data.demo.nouns import MEN, NOUNS, WOMEN, nouns_of
-from keras_transformer.data.demo.spanish import (
+from tools.demo_corpus.nouns import MEN, NOUNS, WOMEN, nouns_of
+from tools.demo_corpus.spanish import (
     FIRST,
     FIRST_PLURAL,
     SECOND,

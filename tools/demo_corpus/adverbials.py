@@ -2,8 +2,8 @@
 
 from random import Random
 
-from keras_transformer.data.demo import english as demo_english
-from keras_transformer.data.demo import spanish as demo_spanish
+from tools.demo_corpus import english as demo_english
+from tools.demo_corpus import spanish as demo_spanish
 
 DAYS = (
     ("Monday", "lunes"),

@@ -6,11 +6,11 @@ A random generator and kinds of noun come in; a `NounPhrase` in both languages l
 from dataclasses import dataclass
 from random import Random
 
-from keras_transformer.data.demo import english as demo_english
-from keras_transformer.data.demo import spanish as demo_spanish
-from keras_transformer.data.demo.adjectives import ADJECTIVES, ATTRIBUTES, LEADING, Adjective
-from keras_transformer.data.demo.nouns import NOUNS, Noun, nouns_of
-from keras_transformer.data.demo.spanish import (
+from tools.demo_corpus import english as demo_english
+from tools.demo_corpus import spanish as demo_spanish
+from tools.demo_corpus.adjectives import ADJECTIVES, ATTRIBUTES, LEADING, Adjective
+from tools.demo_corpus.nouns import NOUNS, Noun, nouns_of
+from tools.demo_corpus.spanish import (
     FIRST_PLURAL,
     THIRD,
     THIRD_PLURAL,

@@ -6,15 +6,15 @@ A subject and a `Predicate` come in, a `Clause` without capital and full stop le
 from dataclasses import dataclass
 from random import Random
 
-from keras_transformer.data.demo.noun_phrases import NounPhrase
-from keras_transformer.data.demo.verb_groups import (
+from tools.demo_corpus.noun_phrases import NounPhrase
+from tools.demo_corpus.verb_groups import (
     contract,
     english_auxiliary,
     join_words,
     negate,
     spanish_verb_group,
 )
-from keras_transformer.data.demo.verbs import Verb
+from tools.demo_corpus.verbs import Verb
 
 
 @dataclass(frozen=True)

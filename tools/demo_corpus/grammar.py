@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from random import Random
 
-from keras_transformer.data.demo import actions, daily, descriptions, having, whereabouts
+from tools.demo_corpus import actions, daily, descriptions, having, whereabouts
 
 Pattern = Callable[[Random], tuple[str, str]]
 

@@ -5,21 +5,21 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data.demo import english as demo_english
-from keras_transformer.data.demo import noun_phrases as phrases
-from keras_transformer.data.demo import people as people
-from keras_transformer.data.demo.adjectives import ADJECTIVES, ATTRIBUTES
-from keras_transformer.data.demo.clauses import Clause, being, finish
-from keras_transformer.data.demo.noun_phrases import NounPhrase, known_thing
-from keras_transformer.data.demo.nouns import CITIES, NOUNS, PROFESSIONS, THINGS, nouns_of
-from keras_transformer.data.demo.verb_groups import (
+from tools.demo_corpus import english as demo_english
+from tools.demo_corpus import noun_phrases as phrases
+from tools.demo_corpus import people as people
+from tools.demo_corpus.adjectives import ADJECTIVES, ATTRIBUTES
+from tools.demo_corpus.clauses import Clause, being, finish
+from tools.demo_corpus.noun_phrases import NounPhrase, known_thing
+from tools.demo_corpus.nouns import CITIES, NOUNS, PROFESSIONS, THINGS, nouns_of
+from tools.demo_corpus.verb_groups import (
     contract,
     english_auxiliary,
     join_words,
     negate,
     spanish_verb_group,
 )
-from keras_transformer.data.demo.verbs import (
+from tools.demo_corpus.verbs import (
     BE,
     BE_IN_A_STATE,
     HAVE,

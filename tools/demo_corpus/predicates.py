@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from keras_transformer.data.demo import noun_phrases as phrases
-from keras_transformer.data.demo import people as people
-from keras_transformer.data.demo import places as places
-from keras_transformer.data.demo.adverbials import BEFORE_VERB, MANNER, time_for
-from keras_transformer.data.demo.clauses import Clause, Predicate, statement
-from keras_transformer.data.demo.noun_phrases import NounPhrase
-from keras_transformer.data.demo.nouns import CITIES, nouns_of
-from keras_transformer.data.demo.places import TRAVEL
-from keras_transformer.data.demo.spanish import (
+from tools.demo_corpus import noun_phrases as phrases
+from tools.demo_corpus import people as people
+from tools.demo_corpus import places as places
+from tools.demo_corpus.adverbials import BEFORE_VERB, MANNER, time_for
+from tools.demo_corpus.clauses import Clause, Predicate, statement
+from tools.demo_corpus.noun_phrases import NounPhrase
+from tools.demo_corpus.nouns import CITIES, nouns_of
+from tools.demo_corpus.places import TRAVEL
+from tools.demo_corpus.spanish import (
     FIRST,
     FIRST_PLURAL,
     SECOND,
     THIRD,
     with_preposition,
 )
-from keras_transformer.data.demo.verb_groups import TENSES, join_words
-from keras_transformer.data.demo.verbs import (
+from tools.demo_corpus.verb_groups import TENSES, join_words
+from tools.demo_corpus.verbs import (
     DAILY,
     FIXED,
     MOTION,

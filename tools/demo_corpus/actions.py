@@ -5,10 +5,10 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data.demo import noun_phrases as phrases
-from keras_transformer.data.demo import people as people
-from keras_transformer.data.demo.adverbials import time_for
-from keras_transformer.data.demo.clauses import (
+from tools.demo_corpus import noun_phrases as phrases
+from tools.demo_corpus import people as people
+from tools.demo_corpus.adverbials import time_for
+from tools.demo_corpus.clauses import (
     Clause,
     Predicate,
     asked_with,
@@ -17,16 +17,16 @@ from keras_transformer.data.demo.clauses import (
     verb_phrase,
     yes_no_question,
 )
-from keras_transformer.data.demo.daily import weather_clause
-from keras_transformer.data.demo.descriptions import (
+from tools.demo_corpus.daily import weather_clause
+from tools.demo_corpus.descriptions import (
     describable,
     description_of,
     mood,
 )
-from keras_transformer.data.demo.noun_phrases import NounPhrase
-from keras_transformer.data.demo.nouns import THINGS
-from keras_transformer.data.demo.people import PRONOUNS
-from keras_transformer.data.demo.predicates import (
+from tools.demo_corpus.noun_phrases import NounPhrase
+from tools.demo_corpus.nouns import THINGS
+from tools.demo_corpus.people import PRONOUNS
+from tools.demo_corpus.predicates import (
     Doing,
     another_person,
     clause,
@@ -34,14 +34,14 @@ from keras_transformer.data.demo.predicates import (
     must_be_timed,
     object_of,
 )
-from keras_transformer.data.demo.spanish import join_with_and
-from keras_transformer.data.demo.verb_groups import (
+from tools.demo_corpus.spanish import join_with_and
+from tools.demo_corpus.verb_groups import (
     TENSES,
     english_auxiliary,
     join_words,
     spanish_verb_group,
 )
-from keras_transformer.data.demo.verbs import HAVE, TOWARDS_PEOPLE, TRANSITIVE, verb
+from tools.demo_corpus.verbs import HAVE, TOWARDS_PEOPLE, TRANSITIVE, verb
 
 
 def state(rng: Random) -> tuple[str, str]:

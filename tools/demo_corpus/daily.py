@@ -5,23 +5,23 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data.demo import english as demo_english
-from keras_transformer.data.demo import noun_phrases as phrases
-from keras_transformer.data.demo import people as people
-from keras_transformer.data.demo import spanish as demo_spanish
-from keras_transformer.data.demo.adverbials import DAYS, MONTHS, SEASONS, at_clock_time, clock_time
-from keras_transformer.data.demo.clauses import Clause, finish
-from keras_transformer.data.demo.noun_phrases import NounPhrase
-from keras_transformer.data.demo.nouns import CITIES, MEN, NOUNS, THINGS, WOMEN
-from keras_transformer.data.demo.phrases import PHRASES
-from keras_transformer.data.demo.spanish import conjugate, with_preposition
-from keras_transformer.data.demo.verb_groups import (
+from tools.demo_corpus import english as demo_english
+from tools.demo_corpus import noun_phrases as phrases
+from tools.demo_corpus import people as people
+from tools.demo_corpus import spanish as demo_spanish
+from tools.demo_corpus.adverbials import DAYS, MONTHS, SEASONS, at_clock_time, clock_time
+from tools.demo_corpus.clauses import Clause, finish
+from tools.demo_corpus.noun_phrases import NounPhrase
+from tools.demo_corpus.nouns import CITIES, MEN, NOUNS, THINGS, WOMEN
+from tools.demo_corpus.phrases import PHRASES
+from tools.demo_corpus.spanish import conjugate, with_preposition
+from tools.demo_corpus.verb_groups import (
     contract,
     english_auxiliary,
     join_words,
     spanish_verb_group,
 )
-from keras_transformer.data.demo.verbs import BE, HAVE, TRANSFER, TRANSITIVE, verb
+from tools.demo_corpus.verbs import BE, HAVE, TRANSFER, TRANSITIVE, verb
 
 # English adjective or noun of the weather and the Spanish after hacer.
 _WEATHER = (

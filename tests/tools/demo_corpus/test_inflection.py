@@ -2,9 +2,9 @@
 
 import pytest
 
-from keras_transformer.data.demo import english as demo_english
-from keras_transformer.data.demo import spanish as demo_spanish
-from keras_transformer.data.demo.spanish import conjugate
+from tools.demo_corpus import english as demo_english
+from tools.demo_corpus import spanish as demo_spanish
+from tools.demo_corpus.spanish import conjugate
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from keras_transformer.data.demo import daily, people, places
-from keras_transformer.data.demo.adjectives import ADJECTIVES, LEADING
-from keras_transformer.data.demo.adverbials import time_for
-from keras_transformer.data.demo.clauses import (
+from tools.demo_corpus import daily, people, places
+from tools.demo_corpus.adjectives import ADJECTIVES, LEADING
+from tools.demo_corpus.adverbials import time_for
+from tools.demo_corpus.clauses import (
     Clause,
     Predicate,
     asked_with,
@@ -17,12 +17,12 @@ from keras_transformer.data.demo.clauses import (
     verb_phrase,
     yes_no_question,
 )
-from keras_transformer.data.demo.noun_phrases import NounPhrase, any_thing, determined
-from keras_transformer.data.demo.nouns import NOUNS
-from keras_transformer.data.demo.people import PRONOUNS, to_person
-from keras_transformer.data.demo.predicates import Doing, must_be_timed
-from keras_transformer.data.demo.verb_groups import TENSES
-from keras_transformer.data.demo.verbs import BE, BE_IN_A_STATE, verb
+from tools.demo_corpus.noun_phrases import NounPhrase, any_thing, determined
+from tools.demo_corpus.nouns import NOUNS
+from tools.demo_corpus.people import PRONOUNS, to_person
+from tools.demo_corpus.predicates import Doing, must_be_timed
+from tools.demo_corpus.verb_groups import TENSES
+from tools.demo_corpus.verbs import BE, BE_IN_A_STATE, verb
 
 NOUN = {noun.english: noun for nouns in NOUNS.values() for noun in nouns}
 ADJECTIVE = {one.english: one for group in ADJECTIVES.values() for one in group}

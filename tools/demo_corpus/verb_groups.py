@@ -5,9 +5,9 @@ A verb, a tense and a person come in, the words of the verb leave.
 
 from random import Random
 
-from keras_transformer.data.demo.noun_phrases import NounPhrase
-from keras_transformer.data.demo.spanish import FIRST, THIRD, conjugate
-from keras_transformer.data.demo.verbs import Verb
+from tools.demo_corpus.noun_phrases import NounPhrase
+from tools.demo_corpus.spanish import FIRST, THIRD, conjugate
+from tools.demo_corpus.verbs import Verb
 
 TENSES = (
     "present",
@@ -37,7 +37,7 @@ def english_auxiliary(verb: Verb, tense: str, person: int, plural: bool) -> tupl
     """Return the auxiliary, the rest after it, and the plain affirmative verb.
 
     Example:
-        >>> from keras_transformer.data.demo.verbs import verb
+        >>> from tools.demo_corpus.verbs import verb
         >>> english_auxiliary(verb("buy", "comprar"), "present", THIRD, plural=False)
         ('does', 'buy', 'buys')
     """
@@ -76,7 +76,7 @@ def spanish_verb_group(
     """Return the Spanish verb with "no" and its pronouns in place.
 
     Example:
-        >>> from keras_transformer.data.demo.verbs import verb
+        >>> from tools.demo_corpus.verbs import verb
         >>> spanish_verb_group(verb("get up", "levantarse"), "want", FIRST, negative=True)
         'no quiero levantarme'
     """

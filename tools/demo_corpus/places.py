@@ -5,10 +5,10 @@ A random generator comes in; an adverbial of place leaves, as (English, Spanish)
 
 from random import Random
 
-from keras_transformer.data.demo.adjectives import LEADING
-from keras_transformer.data.demo.noun_phrases import NounPhrase, attribute, determined, kind_of
-from keras_transformer.data.demo.nouns import CITIES, NOUNS, nouns_of
-from keras_transformer.data.demo.spanish import with_preposition
+from tools.demo_corpus.adjectives import LEADING
+from tools.demo_corpus.noun_phrases import NounPhrase, attribute, determined, kind_of
+from tools.demo_corpus.nouns import CITIES, NOUNS, nouns_of
+from tools.demo_corpus.spanish import with_preposition
 
 TRAVEL = (
     ("by train", "en tren"),

@@ -6,8 +6,8 @@
 from dataclasses import dataclass
 from functools import cache
 
-from keras_transformer.data.demo.english import plural_of
-from keras_transformer.data.demo.spanish import pluralize
+from tools.demo_corpus.english import plural_of
+from tools.demo_corpus.spanish import pluralize
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,23 @@ Each pattern takes a random generator and returns a finished sentence in both la
 
 from random import Random
 
-from keras_transformer.data.demo import english as demo_english
-from keras_transformer.data.demo import noun_phrases as phrases
-from keras_transformer.data.demo import people as people
-from keras_transformer.data.demo import spanish as demo_spanish
-from keras_transformer.data.demo.adverbials import MANNER
-from keras_transformer.data.demo.clauses import Clause, finish, statement
-from keras_transformer.data.demo.noun_phrases import NounPhrase
-from keras_transformer.data.demo.nouns import NOUNS, THINGS, Noun, nouns_of
-from keras_transformer.data.demo.predicates import object_of, owning
-from keras_transformer.data.demo.spanish import with_preposition
-from keras_transformer.data.demo.verb_groups import (
+from tools.demo_corpus import english as demo_english
+from tools.demo_corpus import noun_phrases as phrases
+from tools.demo_corpus import people as people
+from tools.demo_corpus import spanish as demo_spanish
+from tools.demo_corpus.adverbials import MANNER
+from tools.demo_corpus.clauses import Clause, finish, statement
+from tools.demo_corpus.noun_phrases import NounPhrase
+from tools.demo_corpus.nouns import NOUNS, THINGS, Noun, nouns_of
+from tools.demo_corpus.predicates import object_of, owning
+from tools.demo_corpus.spanish import with_preposition
+from tools.demo_corpus.verb_groups import (
     english_auxiliary,
     join_words,
     negate,
     spanish_verb_group,
 )
-from keras_transformer.data.demo.verbs import (
+from tools.demo_corpus.verbs import (
     FIXED,
     HAVE,
     OWNING,

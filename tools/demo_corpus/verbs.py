@@ -6,8 +6,8 @@ An `Action` is a verb in both languages with the kinds of noun it takes and what
 from dataclasses import dataclass
 from functools import cache
 
-from keras_transformer.data.demo.english import VerbForms, verb_forms
-from keras_transformer.data.demo.spanish import Conjugation, conjugate
+from tools.demo_corpus.english import VerbForms, verb_forms
+from tools.demo_corpus.spanish import Conjugation, conjugate
 
 
 @dataclass(frozen=True)
