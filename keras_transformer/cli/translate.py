@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import BinaryIO
 
 from tqdm import tqdm
@@ -48,7 +48,45 @@ def main(arguments: Sequence[str]) -> int:
         raise ValueError("standard input is closed: translate reads the text there, `< input.txt`.")
     runtime = read_fields(given, RuntimeOptions)
     translator = open_translator(given.model, runtime, lines, min_score=options.min_score)
-    doubtful: list[int] | None = [] if options.scores or options.min_score is not None else None
+    doubtful = _DoubtfulLines() if options.scores or options.min_score is not None else None
+    try:
+        _translate_input(translator, search, options, lines, doubtful)
+    finally:  # what was written before an error is told all the same
+        if doubtful is not None:
+            doubtful.tell()
+    return 0
+
+
+@dataclass
+class _DoubtfulLines:
+    """The lines whose translations have low confidence.
+
+    Attributes:
+        numbers: Which lines, counted from 1.
+        translated: How many lines were translated so far.
+    """
+
+    numbers: list[int] = field(default_factory=list)
+    translated: int = 0
+
+    def tell(self) -> None:
+        """Names the lines on standard error, if there are any."""
+        if self.numbers:
+            named = ", ".join(map(str, self.numbers))
+            print(
+                f"low confidence in {len(self.numbers)} of {self.translated} lines: {named}",
+                file=sys.stderr,
+            )
+
+
+def _translate_input(
+    translator: TextTranslator,
+    search: SearchOptions,
+    options: TranslateOptions,
+    lines: LineOptions,
+    doubtful: _DoubtfulLines | None,
+) -> None:
+    """Translates standard input block by block."""
     block_lines = 1 if sys.stdin.isatty() else options.block_lines
     # Where translations appear on the same terminal, they are the progress.
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
@@ -58,20 +96,13 @@ def main(arguments: Sequence[str]) -> int:
             for number, tokens in lines.cut_lines(translator, block, done + 1):
                 message = f"line {number} of the input was cut: it has {tokens} tokens."
                 print(f"keras-transformer translate: {message}", file=sys.stderr)
-            low: list[int] | None = None if doubtful is None else []
             try:
-                _write_block(translator, block, search, options, low)
+                _write_block(translator, block, search, options, doubtful)
             except TooLongError as error:
-                _write_block(translator, block[: error.index], search, options, low)
+                _write_block(translator, block[: error.index], search, options, doubtful)
                 raise ValueError(describe(error, done + error.index + 1)) from error
-            if doubtful is not None:
-                doubtful += [done + place for place in low or ()]
             done += len(block)
             progress.update(len(block))
-    if doubtful:
-        named = ", ".join(map(str, doubtful))
-        print(f"low confidence in {len(doubtful)} of {done} lines: {named}", file=sys.stderr)
-    return 0
 
 
 def _write_block(
@@ -79,11 +110,15 @@ def _write_block(
     block: Sequence[str],
     search: SearchOptions,
     options: TranslateOptions,
-    low: list[int] | None,
+    doubtful: _DoubtfulLines | None,
 ) -> None:
+    low: list[int] | None = None if doubtful is None else []
     for line in translate_block(translator, block, search, scores=options.scores, low=low):
         sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
     sys.stdout.buffer.flush()
+    if doubtful is not None:
+        doubtful.numbers += [doubtful.translated + place for place in low or ()]
+        doubtful.translated += len(block)
 
 
 def build_parser() -> CommandParser:

@@ -141,6 +141,18 @@ def test_a_long_line_is_refused_by_its_number(run_cli, request, model) -> None:
     assert "more than the 30 allowed: use --long-lines split or cut" in result.err
 
 
+def test_lines_of_low_confidence_are_named_where_a_long_line_ends_the_job(
+    run_cli, exported
+) -> None:
+    flags = ("--max-length", 8, "--long-lines", "refuse", "--max-source-length", 30)
+    lines = b"zeta\n" + LONG
+    result = run_cli("translate", exported, *flags, "--min-score", "-0.001", stdin=lines)
+    assert result.code == 1
+    named, error = result.err.splitlines()
+    assert named == "low confidence in 2 of 2 lines: 1, 2"
+    assert "line 3 of the input has 14" in error
+
+
 def test_a_long_line_is_cut_only_aloud(run_cli, exported) -> None:
     flags = ("--max-length", 8, "--block-lines", 1, "--long-lines", "cut")
     result = run_cli("translate", exported, *flags, stdin=LONG)
