@@ -93,10 +93,7 @@ def open_translator(
         )
     _check_run(directory)
     if runtime.provider:
-        raise ValueError(
-            f"--provider is for exported artefacts, and {directory} is a training run: export it "
-            "with --target portable first."
-        )
+        refuse_for_runs(directory, "--provider", "with --target portable ")
     print(
         f"{directory} is a training run: TensorFlow starts first, which takes a while. "
         "`keras-transformer export` writes what translates at once.",
@@ -116,6 +113,16 @@ def open_translator(
         **lines.limits,
     )
     return lines.wrap(translator)
+
+
+def refuse_for_runs(directory: Path, flag: str, how: str = "") -> None:
+    """Raises `ValueError` where a flag that only exported artefacts have stands before a run."""
+    if not (directory / "manifest.json").is_file():
+        _check_run(directory)
+        raise ValueError(
+            f"{flag} is for exported artefacts, and {directory} is a training run: export it "
+            f"{how}first."
+        )
 
 
 def load_min_score(directory: Path) -> float | None:

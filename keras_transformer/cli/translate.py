@@ -2,12 +2,20 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import BinaryIO
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
-from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
+from keras_transformer.cli.artefact import (
+    Hypothesis,
+    RuntimeOptions,
+    TextTranslator,
+    open_translator,
+    refuse_for_runs,
+)
+from keras_transformer.cli.input_lines import Prefixes, read_blocks
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.confidence import check_min_score
@@ -27,16 +35,38 @@ class TranslateOptions:
         min_score: Name on standard error the lines whose best translation has less than this
             log-probability a token. With --scores and where None, the threshold that training
             calibrated holds.
+        target_prefix: What every translation begins with, whole words.
+        target_prefixes: File with what each translation begins with, line by line with the input;
+            an empty line for none.
+        replace_unk: Put the source word that it looks at most in place of an unknown token
+            (exported models only; one translation a line, without scores).
     """
 
     block_lines: int = 256
     scores: bool = False
     min_score: float | None = None
+    target_prefix: str = ""
+    target_prefixes: Path | None = None
+    replace_unk: bool = False
 
     def __post_init__(self) -> None:
         check_min_score(self.min_score)
         if self.block_lines < 1:
             raise ValueError(f"block_lines must be at least 1, got {self.block_lines}.")
+        if self.target_prefix and self.target_prefixes:
+            raise ValueError(
+                "--target-prefix is for every line, --target-prefixes has one for each: give one "
+                "of the two."
+            )
+        if self.replace_unk and self.has_scores:
+            raise ValueError(
+                "--replace-unk gives translations alone: leave out --scores and --min-score."
+            )
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether scores are wanted beside the translations."""
+        return self.scores or self.min_score is not None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,81 +74,100 @@ def main(arguments: Sequence[str]) -> int:
     given = build_parser().parse(arguments)
     options, search = read_fields(given, TranslateOptions), read_fields(given, SearchOptions)
     lines = read_fields(given, LineOptions)
+    if options.replace_unk and search.num_hypotheses > 1:
+        raise ValueError("--replace-unk gives one translation a line: leave out --num-hypotheses.")
+    if options.replace_unk:
+        refuse_for_runs(given.model, "--replace-unk")
     if sys.stdin is None:
         raise ValueError("standard input is closed: translate reads the text there, `< input.txt`.")
     runtime = read_fields(given, RuntimeOptions)
+    prefixes = Prefixes(options.target_prefix, options.target_prefixes)
     translator = open_translator(given.model, runtime, lines, min_score=options.min_score)
-    doubtful = _DoubtfulLines() if options.scores or options.min_score is not None else None
+    job = _Job(translator, search, options)
+    block_lines = 1 if sys.stdin.isatty() else options.block_lines
     try:
-        _translate_input(translator, search, options, lines, doubtful)
+        _translate_input(job, prefixes, lines, block_lines)
     finally:  # what was written before an error is told all the same
-        if doubtful is not None:
-            doubtful.tell()
+        job.tell_doubtful_lines()
     return 0
 
 
-@dataclass
-class _DoubtfulLines:
-    """The lines whose translations have low confidence.
+class _Job:
+    """Translates blocks of lines, writes the translations and remembers lines of low confidence.
+
+    Args:
+        translator: What translates.
+        search: The search.
+        options: How lines are written.
 
     Attributes:
-        numbers: Which lines, counted from 1.
-        translated: How many lines were translated so far.
+        done: How many lines were translated and written.
     """
 
-    numbers: list[int] = field(default_factory=list)
-    translated: int = 0
+    def __init__(
+        self, translator: TextTranslator, search: SearchOptions, options: TranslateOptions
+    ) -> None:
+        self.translator = translator
+        self.done = 0
+        self._search = asdict(search)
+        if options.replace_unk:
+            self._search["replace_unk"] = True
+        self._options = options
+        self._doubtful: list[int] = []
 
-    def tell(self) -> None:
-        """Names the lines on standard error, if there are any."""
-        if self.numbers:
-            named = ", ".join(map(str, self.numbers))
-            print(
-                f"low confidence in {len(self.numbers)} of {self.translated} lines: {named}",
-                file=sys.stderr,
-            )
+    def write(self, lines: Sequence[str], prefixes: Sequence[str] | None) -> None:
+        """Translates the next lines, each with its prefix, and writes what comes of them."""
+        for line in self._translate(lines, {"target_prefixes": prefixes} if prefixes else {}):
+            sys.stdout.buffer.write(_one_line(line).encode("utf-8") + b"\n")
+        sys.stdout.buffer.flush()
+        self.done += len(lines)
+
+    def tell_doubtful_lines(self) -> None:
+        """Names the lines of low confidence on standard error, if there are any."""
+        if self._doubtful:
+            named = ", ".join(map(str, self._doubtful))
+            count = f"{len(self._doubtful)} of {self.done} lines"
+            print(f"low confidence in {count}: {named}", file=sys.stderr)
+
+    def _translate(self, lines: Sequence[str], prefixes: dict[str, Any]) -> Iterator[str]:
+        """Yields `num_hypotheses` output lines for every input line, in order, best first."""
+        if self._search["num_hypotheses"] == 1 and not self._options.has_scores:
+            # Where no score is wanted, greedy search spares the softmax.
+            yield from self.translator.translate(lines, **prefixes, **self._search)
+            return
+        found = self.translator.translate_n_best(lines, **prefixes, **self._search)
+        for number, hypotheses in enumerate(found, start=self.done + 1):
+            if self._options.has_scores and hypotheses[0].low_confidence:
+                self._doubtful.append(number)
+            for rank in range(self._search["num_hypotheses"]):
+                # An empty line has one candidate only; empty lines keep the count of lines even.
+                best = hypotheses[rank] if rank < len(hypotheses) else None
+                yield self._with_score(best)
+
+    def _with_score(self, hypothesis: Hypothesis | None) -> str:
+        text = "" if hypothesis is None else hypothesis.text
+        score = float("-inf") if hypothesis is None else hypothesis.score
+        return f"{score:.6f}\t{text}" if self._options.scores else text
 
 
-def _translate_input(
-    translator: TextTranslator,
-    search: SearchOptions,
-    options: TranslateOptions,
-    lines: LineOptions,
-    doubtful: _DoubtfulLines | None,
-) -> None:
+def _translate_input(job: _Job, prefixes: Prefixes, lines: LineOptions, block_lines: int) -> None:
     """Translates standard input block by block."""
-    block_lines = 1 if sys.stdin.isatty() else options.block_lines
     # Where translations appear on the same terminal, they are the progress.
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
-    done = 0
     with tqdm(unit="line", desc="translate", disable=hidden) as progress:
         for block in read_blocks(sys.stdin.buffer, block_lines):
-            for number, tokens in lines.cut_lines(translator, block, done + 1):
+            done = job.done
+            for number, tokens in lines.cut_lines(job.translator, block, done + 1):
                 message = f"line {number} of the input was cut: it has {tokens} tokens."
                 print(f"keras-transformer translate: {message}", file=sys.stderr)
+            begun = prefixes.next(len(block), done)
             try:
-                _write_block(translator, block, search, options, doubtful)
+                job.write(block, begun)
             except TooLongError as error:
-                _write_block(translator, block[: error.index], search, options, doubtful)
+                job.write(block[: error.index], begun and begun[: error.index])
                 raise ValueError(describe(error, done + error.index + 1)) from error
-            done += len(block)
             progress.update(len(block))
-
-
-def _write_block(
-    translator: TextTranslator,
-    block: Sequence[str],
-    search: SearchOptions,
-    options: TranslateOptions,
-    doubtful: _DoubtfulLines | None,
-) -> None:
-    low: list[int] | None = None if doubtful is None else []
-    for line in translate_block(translator, block, search, scores=options.scores, low=low):
-        sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
-    sys.stdout.buffer.flush()
-    if doubtful is not None:
-        doubtful.numbers += [doubtful.translated + place for place in low or ()]
-        doubtful.translated += len(block)
+    prefixes.check_end(job.done)
 
 
 def build_parser() -> CommandParser:
@@ -134,60 +183,6 @@ def build_parser() -> CommandParser:
     parser.add_fields(LineOptions, title="long lines")
     parser.add_fields(RuntimeOptions, title="runtime")
     return parser
-
-
-def read_blocks(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
-    """Yields the stream's lines in order, `block_lines` at a time, without their line ends.
-
-    Raises:
-        ValueError: A line is no valid UTF-8; the message names it, counted from 1. The lines
-            before it have been yielded.
-    """
-    block: list[str] = []
-    for number, line in enumerate(stream, start=1):
-        try:
-            block.append(line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8"))
-        except UnicodeDecodeError as error:
-            if block:
-                yield block
-            raise ValueError(
-                f"line {number} of the input is not valid UTF-8 (byte {error.start + 1} of the "
-                "line): convert the text to UTF-8 first."
-            ) from error
-        if len(block) == block_lines:
-            yield block
-            block = []
-    if block:
-        yield block
-
-
-def translate_block(
-    translator: TextTranslator,
-    lines: Sequence[str],
-    search: SearchOptions,
-    *,
-    scores: bool = False,
-    low: list[int] | None = None,
-) -> Iterator[str]:
-    """Yields `num_hypotheses` output lines for every input line, in order, best first.
-
-    Adds to `low` which lines, counted from 1, have a best hypothesis of low confidence.
-    """
-    if search.num_hypotheses == 1 and not scores and low is None:
-        # Where no score is wanted, greedy search spares the softmax.
-        yield from map(_one_line, translator.translate(lines, **asdict(search)))
-        return
-    best = translator.translate_n_best(lines, **asdict(search))
-    for number, hypotheses in enumerate(best, start=1):
-        if low is not None and hypotheses[0].low_confidence:
-            low.append(number)
-        for rank in range(search.num_hypotheses):
-            # An empty line has one candidate only; empty lines keep the count of lines even.
-            if rank < len(hypotheses):
-                text, score = _one_line(hypotheses[rank].text), hypotheses[rank].score
-            else:
-                text, score = "", float("-inf")
-            yield f"{score:.6f}\t{text}" if scores else text
 
 
 def _one_line(text: str) -> str:

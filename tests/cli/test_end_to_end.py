@@ -123,6 +123,22 @@ def test_the_demo_example_runs_on_an_export(exported) -> None:
     assert lines[-1].startswith("exact match 0.0 % of 4 held-out sentences")
 
 
+@pytest.mark.parametrize("model", ["run_directory", "exported"])
+def test_a_translation_begins_with_its_prefix(run_cli, request, tmp_path, model) -> None:
+    (tmp_path / "prefixes").write_text("zeta\n\ntheta eta\n", encoding="utf-8")
+    flags = ("--max-length", 8, "--target-prefixes", tmp_path / "prefixes")
+    lines = b"beta alpha\n\nzeta. Beta\n"
+    result = run_cli("translate", request.getfixturevalue(model), *flags, stdin=lines)
+    first, empty, last = result.out.splitlines()
+    assert (result.code, empty) == (0, "")
+    assert first.startswith("zeta") and last.startswith("theta eta")
+
+
+def test_words_stand_for_unknown_tokens(run_cli, exported) -> None:
+    flags = ("--max-length", 8, "--replace-unk", "--target-prefix", "☃")
+    assert run_cli("translate", exported, *flags, stdin=b"beta\n").out.startswith("beta")
+
+
 LONG = b"beta alpha\n" + b"alpha beta " * 700 + b"\nzeta\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.cli.translate import read_blocks
+from keras_transformer.cli.input_lines import read_blocks
 from keras_transformer.decoding.options import SearchOptions
 
 
@@ -56,6 +56,53 @@ def test_search_flags_reach_the_translator(run_cli, translator) -> None:
     assert translator.search == [asdict(options)]
 
 
+def test_one_prefix_stands_for_every_line(run_cli, translator) -> None:
+    run_cli("translate", "model", "--target-prefix", "so", stdin=b"a\nb\n")
+    assert [search["target_prefixes"] for search in translator.search] == [["so", "so"]]
+
+
+def test_each_line_has_the_prefix_of_its_number(run_cli, translator, tmp_path) -> None:
+    (tmp_path / "prefixes").write_text("so\n\nthen\n", encoding="utf-8")
+    flags = ["--target-prefixes", tmp_path / "prefixes", "--block-lines", 2]
+    result = run_cli("translate", "model", *flags, stdin=b"a\nb\nc\n")
+    assert (result.code, result.err) == (0, "")
+    assert [search["target_prefixes"] for search in translator.search] == [["so", ""], ["then"]]
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "message"),
+    [
+        ("so\nthen\n", "ends after line 2, but the input goes on: give a prefix for each line"),
+        ("so\n\n\n\n", "has more than the 3 lines of the input"),
+        (None, "no such file"),
+    ],
+)
+def test_prefixes_match_the_input_line_by_line(
+    run_cli, translator, tmp_path, prefixes: str | None, message: str
+) -> None:
+    if prefixes is not None:
+        (tmp_path / "prefixes").write_text(prefixes, encoding="utf-8")
+    flags = ["--target-prefixes", tmp_path / "prefixes", "--block-lines", 2]
+    result = run_cli("translate", "model", *flags, stdin=b"a\nb\nc\n")
+    assert result.code == 1
+    assert str(tmp_path / "prefixes") in result.err and message in result.err
+
+
+def test_words_for_unknown_tokens_are_asked_of_the_translator(
+    run_cli, translator, tmp_path
+) -> None:
+    (tmp_path / "manifest.json").touch()
+    run_cli("translate", tmp_path, "--replace-unk", stdin=b"a\n")
+    assert [search["replace_unk"] for search in translator.search] == [True]
+
+
+def test_words_for_unknown_tokens_need_an_export(run_cli, translator, tmp_path) -> None:
+    (tmp_path / "config.json").touch()
+    result = run_cli("translate", tmp_path, "--replace-unk", stdin=b"a\n")
+    assert result.code == 1 and translator.search == []
+    assert f"--replace-unk is for exported artefacts, and {tmp_path} is a training" in result.err
+
+
 def test_n_best_gives_n_lines_for_each_line(run_cli, translator) -> None:
     flags = "--beam-size 2 --num-hypotheses 2 --scores"
     result = run_cli("translate", "model", *flags.split(), stdin=b"a\nb\n")
@@ -95,6 +142,9 @@ def test_invalid_utf8_names_the_line_after_the_lines_before_it(run_cli, translat
         ),
         ("--block-lines 0", "--block-lines must be at least 1, got 0."),
         ("--sample --beam-size 2", "--sample needs --beam-size 1, got 2."),
+        ("--replace-unk --scores", "--replace-unk gives translations alone: leave out --scores"),
+        ("--replace-unk --beam-size 2 --num-hypotheses 2", "leave out --num-hypotheses."),
+        ("--target-prefix a --target-prefixes b", "give one of the two."),
         ("--seed 1", "--seed is meant for sampling: give --sample as well."),
     ],
 )

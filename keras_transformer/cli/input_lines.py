@@ -1,0 +1,82 @@
+"""Lines that a command reads: those of standard input in blocks, and what goes with each."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from keras_transformer.data.files import iter_lines, require_files
+
+
+def read_blocks(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
+    """Yields the stream's lines in order, `block_lines` at a time, without their line ends.
+
+    Raises:
+        ValueError: A line is no valid UTF-8; the message names it, counted from 1. The lines
+            before it have been yielded.
+    """
+    block: list[str] = []
+    for number, line in enumerate(stream, start=1):
+        try:
+            block.append(line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8"))
+        except UnicodeDecodeError as error:
+            if block:
+                yield block
+            raise ValueError(
+                f"line {number} of the input is not valid UTF-8 (byte {error.start + 1} of the "
+                "line): convert the text to UTF-8 first."
+            ) from error
+        if len(block) == block_lines:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+class Prefixes:
+    """What the translations of the lines begin with.
+
+    Args:
+        prefix: One for all lines; none where it is empty.
+        file: A file with one for each line, or None.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+
+    def __init__(self, prefix: str, file: Path | None) -> None:
+        self._file = file
+        self._lines: Iterator[str] | None = None
+        if self._file is not None:
+            require_files([self._file])
+            self._lines = iter_lines(self._file)
+        elif prefix:
+            self._lines = itertools.repeat(prefix)
+
+    def next(self, count: int, done: int) -> list[str] | None:
+        """Returns the prefixes of the next lines, or None where there are none at all.
+
+        Args:
+            count: How many lines.
+            done: How many lines came before them.
+
+        Raises:
+            ValueError: The file has fewer lines.
+        """
+        if self._lines is None:
+            return None
+        found = list(itertools.islice(self._lines, count))
+        if len(found) < count:
+            raise ValueError(
+                f"{self._file} ends after line {done + len(found)}, but the input goes on: give a "
+                "prefix for each line, an empty line for none."
+            )
+        return found
+
+    def check_end(self, done: int) -> None:
+        """Raises `ValueError` where the file has more lines than the `done` of the input."""
+        if self._file is None or self._lines is None or next(self._lines, None) is None:
+            return
+        raise ValueError(
+            f"{self._file} has more than the {done} lines of the input: is it the right file?"
+        )
