@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from keras_transformer.decoding.confidence import is_low
 from keras_transformer.decoding.options import SearchOptions, length_penalty
+from keras_transformer.decoding.passages import Splitter
+from keras_transformer.text.sentences import LANGUAGE, Passage
 
 from ..manifest import Manifest
 from ..runtime.engine import Engine
@@ -19,8 +21,9 @@ from ..runtime.providers import Provider
 from ..runtime.requests import Candidate
 from ..runtime.streaming import stream_text
 from ..runtime.tokenizers import TextIds
-from .inputs import Arrays, PairRow, RowReader, TranslationRow
+from .inputs import Arrays, PairRow, Request, RowReader, TranslationRow
 from .outputs import Outputs, ResultWriter
+from .settings import LongTexts
 from .signatures import Signature, signatures_of
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -35,7 +38,10 @@ class ServedModel:
     Args:
         directory: The artefact; its files are checked against the manifest's hashes.
         search: The search of every translation.
-        max_source_length: Most tokens of a source text, or fewer where the model allows fewer.
+        max_source_length: Most tokens translated as one text; fewer where the model allows fewer.
+        long_texts: "split" translates texts sentence by sentence, as far as the model needs it;
+            "refuse" translates them whole and refuses those that are too long.
+        language: Code of the source language (ISO 639-1), for its abbreviations and marks.
         threads: As for `OnnxTranslator`.
         providers: As for `OnnxTranslator`.
 
@@ -55,6 +61,8 @@ class ServedModel:
         search: SearchOptions,
         *,
         max_source_length: int = 512,
+        long_texts: LongTexts = "split",
+        language: str = LANGUAGE,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
@@ -73,9 +81,13 @@ class ServedModel:
         )
         self._engine = Engine(manifest, directory, threads, None, None, providers)
         self.signatures = signatures_of(self)
+        splitter = Splitter(
+            self._source_lengths, max_source_length, manifest.training_text, language
+        )
         self._reader = RowReader(
             source=self._source.encode,
             target=self._target.encode,
+            split=splitter.split if long_texts == "split" else Passage.whole,
             search=search,
             special_ids=manifest.special_ids,
             source_vocab_size=manifest.config["source_vocab_size"],
@@ -83,8 +95,8 @@ class ServedModel:
         )
         self._writer = ResultWriter(
             to_text=self._target.decode,
-            num_hypotheses=search.num_hypotheses,
-            max_length=search.max_length,
+            search=search,
+            min_score=manifest.min_score,
             model_dim=manifest.config["model_dim"],
         )
         self._runs: dict[str, Run] = {"score": self._score, "encode": self._encode}
@@ -109,21 +121,21 @@ class ServedModel:
         for _ in self._engine.stream(row.source, _greedy(search, row), ()):
             pass
 
-    def read(self, signature: Signature, inputs: Arrays) -> Sequence[TranslationRow | PairRow]:
+    def read(self, signature: Signature, inputs: Arrays) -> Request:
         """Returns a request's rows; see `RowReader.read`."""
         return self._reader.read(signature, inputs)
 
-    def read_text(self, text: str, target_prefix: str = "") -> TranslationRow:
-        """Returns the row of one text; see `RowReader.read_text`."""
+    def read_text(self, text: str, target_prefix: str = "") -> Request:
+        """Returns the rows of one text; see `RowReader.read_text`."""
         return self._reader.read_text(text, target_prefix)
 
     def run(self, signature: Signature) -> Run:
         """Returns what takes rows of a signature to results; rows of one function may be joined."""
         return self._runs.get(signature.name, self._translate)
 
-    def write(self, signature: Signature, results: Sequence[Any]) -> Outputs:
+    def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
         """Returns the arrays of a request's results."""
-        return self._writer.write(signature.name, results)
+        return self._writer.write(signature.name, request, results)
 
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
@@ -146,10 +158,28 @@ class ServedModel:
             for found in results
         ]
 
-    def source_pieces(self, text: str) -> list[str]:
+    def describe(self, passage: Passage, found: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
+        """Returns a text's explanation: its parts with what `explain` found for each.
+
+        Returns:
+            `sentences`, each with `source`, `source_pieces` (eos included) and `hypotheses`, and
+            `gaps`: what stands before each best translation, and behind the last one.
+        """
+        return {
+            "sentences": [
+                {"source": part, "source_pieces": self._source_pieces(part), "hypotheses": own}
+                for part, own in zip(passage.parts, found, strict=True)
+            ],
+            "gaps": passage.gaps_between([own[0]["translation"] for own in found]),
+        }
+
+    def _source_pieces(self, text: str) -> list[str]:
         """Returns a text's pieces as they stand in it, and eos."""
         processor = self._source.processor
         return [*processor.encode(text, out_type=str), processor.id_to_piece(processor.eos_id())]
+
+    def _source_lengths(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self._source.encode(texts)]
 
     def _translate(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
         groups: dict[tuple[int, float], list[int]] = {}
@@ -157,7 +187,7 @@ class ServedModel:
             groups.setdefault((row.max_length, row.length_penalty), []).append(place)
         found: dict[int, list[Candidate]] = {}
         for places in groups.values():
-            options = _with_row(self.search, rows[places[0]])
+            options = rows[places[0]].adapt(self.search)
             sources = [rows[place].source for place in places]
             prefixes = [rows[place].prefix for place in places]
             results = self._engine.search(sources, options, prefixes if any(prefixes) else None)
@@ -191,16 +221,5 @@ class ServedModel:
         }
 
 
-def _with_row(search: SearchOptions, row: TranslationRow) -> SearchOptions:
-    if (row.max_length, row.length_penalty) == (search.max_length, search.length_penalty):
-        return search
-    return dataclasses.replace(
-        search,
-        max_length=row.max_length,
-        min_length=min(search.min_length, row.max_length),
-        length_penalty=row.length_penalty,
-    )
-
-
 def _greedy(search: SearchOptions, row: TranslationRow) -> SearchOptions:
-    return dataclasses.replace(_with_row(search, row), beam_size=1, num_hypotheses=1)
+    return dataclasses.replace(row.adapt(search), beam_size=1, num_hypotheses=1)

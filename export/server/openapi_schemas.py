@@ -34,6 +34,7 @@ _OPTIONS: dict[str, Schema] = {
 _INPUTS: dict[str, dict[str, Schema]] = {
     DEFAULT_SIGNATURE: {"text": _TEXT},
     "translate_n_best": {"text": _TEXT},
+    "translate_sentences": {"text": _TEXT},
     "score": {"source": _TEXT, "target": _TEXT},
     "encode": {"text": _TEXT},
     "translate_ids": {"source_ids": _IDS},
@@ -89,6 +90,17 @@ def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
         "ExplainRequest": _object({"text": _STRING}),
         "Explanation": _object(
             {
+                "sentences": {"type": "array", "items": _ref("Sentence")},
+                "gaps": {
+                    "description": "What stands before each best translation and behind the last.",
+                    "type": "array",
+                    "items": _STRING,
+                },
+            }
+        ),
+        "Sentence": _object(
+            {
+                "source": _STRING,
                 "source_pieces": {"type": "array", "items": _STRING},
                 "hypotheses": {
                     "type": "array",

@@ -2,14 +2,19 @@
 an answer does not depend on what else was in the batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.decoding.confidence import is_low
+from keras_transformer.decoding.options import Hypothesis, SearchOptions
+from keras_transformer.decoding.passages import join_hypotheses
+
 from ..runtime.batches import pad_states
 from ..runtime.requests import Candidate
+from .inputs import ANY_BYTES, Request
 from .signatures import DEFAULT_SIGNATURE
 
 Outputs = dict[str, npt.NDArray[Any]]
@@ -17,58 +22,78 @@ ToText = Callable[[list[Sequence[int]]], list[str]]
 
 # Stands where a hypothesis is missing: JSON has no infinity.
 LOWEST = float(np.finfo(np.float32).min)
-_MISSING = Candidate([], LOWEST, LOWEST)
+_MISSING = Hypothesis("", [], LOWEST, LOWEST)
 
 
 class ResultWriter:
-    """Makes arrays of results, one of each for every row.
+    """Makes arrays of results, one of each for every row of the request's arrays.
 
     Args:
         to_text: SentencePiece's decoder of the target side, ids to texts.
-        num_hypotheses: Hypotheses in an answer of `translate_n_best`.
-        max_length: Width of the answer of `translate_ids`.
+        search: The server's search; its `num_hypotheses` and `max_length` are widths of answers.
+        min_score: Log-probability a token below which a translation has low confidence, if known.
         model_dim: Width of the encoder's states.
     """
 
     def __init__(
-        self, *, to_text: ToText, num_hypotheses: int, max_length: int, model_dim: int
+        self,
+        *,
+        to_text: ToText,
+        search: SearchOptions,
+        min_score: float | None,
+        model_dim: int,
     ) -> None:
-        self._to_text, self._count = to_text, num_hypotheses
-        self._max_length, self._model_dim = max_length, model_dim
-        self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
+        self._to_text, self._search, self._min_score = to_text, search, min_score
+        self._model_dim = model_dim
+        self._writers: dict[str, Callable[[Request, Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: self._best,
             "translate_with_options": self._best,
             "translate_n_best": self._n_best,
+            "translate_sentences": self._sentences,
             "translate_ids": self._ids,
             "score": self._scores,
             "encode": self._states,
         }
 
-    def write(self, signature_name: str, results: Sequence[Any]) -> Outputs:
-        """Returns the arrays of a signature's outputs."""
-        return self._writers[signature_name](results)
+    def write(self, signature_name: str, request: Request, results: Sequence[Any]) -> Outputs:
+        """Returns the arrays of a signature's outputs, of a result for each row of the request."""
+        return self._writers[signature_name](request, results)
 
-    def _best(self, results: Sequence[list[Candidate]]) -> Outputs:
-        best = [found[0] for found in results]
-        texts = self._to_text([one.ids for one in best])
+    def _best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+        best = [found[0] for found in self._joined(request, [found[:1] for found in results])]
+        texts = [one.text for one in best]
         return {"translation": _strings(texts), "score": _floats([one.score for one in best])}
 
-    def _n_best(self, results: Sequence[list[Candidate]]) -> Outputs:
-        shape = (len(results), self._count)
-        flat = [
-            found[rank] if rank < len(found) else _MISSING
-            for found in results
-            for rank in range(self._count)
-        ]
+    def _n_best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+        count = self._search.num_hypotheses
+        rows = [_filled(found, count, _MISSING) for found in self._joined(request, results)]
+        return _grids(rows, count)
+
+    def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+        """The best of each part of a text, in as many columns as the longest text has parts."""
+        found = iter(self._hypotheses([found[:1] for found in results]))
+        best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
+        columns = max(map(len, best), default=0)
+        length = max((len(one.ids) for row in best for one in row), default=0)
+        rows = [_filled(row, columns, _MISSING) for row in best]
+        ids = np.zeros((len(rows), columns, length), np.int32)
+        for row, own in zip(ids, rows, strict=True):
+            for line, one in zip(row, own, strict=True):
+                line[: len(one.ids)] = one.ids
+        sources = [_filled(passage.parts, columns, "") for passage in request.passages]
+        starts = [_filled(passage.starts, columns, -1) for passage in request.passages]
+        shape = (len(rows), columns)
         return {
-            "translations": _strings(self._to_text([one.ids for one in flat])).reshape(shape),
-            "scores": _floats([one.score for one in flat]).reshape(shape),
-            "log_probabilities": _floats([one.log_probability for one in flat]).reshape(shape),
+            "count": np.array([len(row) for row in best], np.int32),
+            "sources": _strings([text for row in sources for text in row]).reshape(shape),
+            "starts": np.array(starts, np.int32).reshape(shape),
+            **_grids(rows, columns),
+            "ids": ids,
         }
 
-    def _ids(self, results: Sequence[list[Candidate]]) -> Outputs:
+    def _ids(self, _: Request, results: Sequence[list[Candidate]]) -> Outputs:
         best = [found[0] for found in results]
-        ids = np.zeros((len(best), self._max_length), np.int32)
+        ids = np.zeros((len(best), self._search.max_length), np.int32)
         for row, one in zip(ids, best, strict=True):
             row[: len(one.ids)] = one.ids
         return {
@@ -77,19 +102,53 @@ class ResultWriter:
             "log_probability": _floats([one.log_probability for one in best]),
         }
 
-    def _scores(self, results: Sequence[tuple[float, float]]) -> Outputs:
+    def _scores(self, _: Request, results: Sequence[tuple[float, float]]) -> Outputs:
         return {
             "score": _floats([score for score, _ in results]),
             "log_probability": _floats([total for _, total in results]),
         }
 
-    def _states(self, results: Sequence[npt.NDArray[np.float32]]) -> Outputs:
+    def _states(self, _: Request, results: Sequence[npt.NDArray[np.float32]]) -> Outputs:
         states, mask = pad_states(results, self._model_dim)
         return {"encoder_states": states, "mask": mask}
 
+    def _joined(
+        self, request: Request, results: Sequence[Sequence[Candidate]]
+    ) -> Iterator[list[Hypothesis]]:
+        """Yields each text's hypotheses, made of those of its parts."""
+        found = iter(zip(request.rows, self._hypotheses(results), strict=True))
+        for passage in request.passages:
+            rows, parts = zip(*(next(found) for _ in passage.parts), strict=True)
+            yield join_hypotheses(passage, parts, rows[0].adapt(self._search))
+
+    def _hypotheses(self, results: Sequence[Sequence[Candidate]]) -> Iterator[list[Hypothesis]]:
+        """Yields each row's hypotheses with their texts."""
+        texts = iter(self._to_text([one.ids for found in results for one in found]))
+        for found in results:
+            yield [self._hypothesis(next(texts), one) for one in found]
+
+    def _hypothesis(self, text: str, one: Candidate) -> Hypothesis:
+        low = is_low(one.ids, one.log_probability, self._min_score)
+        return Hypothesis(text, one.ids, one.score, one.log_probability, low_confidence=low)
+
+
+def _grids(rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
+    """Returns texts and scores of equally many hypotheses a row, `(rows, columns)` each."""
+    flat = [one for row in rows for one in row]
+    grids = {
+        "translations": _strings([one.text for one in flat]),
+        "scores": _floats([one.score for one in flat]),
+        "log_probabilities": _floats([one.log_probability for one in flat]),
+    }
+    return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
+
+
+def _filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:
+    return [*row, *[filler] * (columns - len(row))]
+
 
 def _strings(texts: Sequence[str]) -> npt.NDArray[np.object_]:
-    return np.array([text.encode() for text in texts], object)
+    return np.array([text.encode(*ANY_BYTES) for text in texts], object)
 
 
 def _floats(values: Sequence[float]) -> npt.NDArray[np.float32]:

@@ -3,8 +3,8 @@
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from ..runtime.providers import parse_providers
 from .batching import Batcher
 from .bodies import BodyReader
 from .errors import Code, ServingError
-from .inputs import Arrays, TranslationRow, check_inputs
+from .inputs import Arrays, Request, TranslationRow, check_inputs
 from .journal import Entry, Journal
 from .model import Run, ServedModel
 from .settings import ServeOptions
 from .signatures import Signature, signature_of
+from .text_stream import stream_passage
 from .versions import LoadedVersion, Versions, VersionStatus
 
 __all__ = ["Prediction", "Service", "VersionStatus"]
@@ -139,7 +140,8 @@ class Service:
             with loaded.use():
                 signature = signature_of(loaded.model.signatures, signature_name)
                 entry.signature = signature.name
-                rows = await self._read(loaded.model, signature, inputs, entry, until)
+                request = await self._read(loaded.model, signature, inputs, entry, until)
+                rows = request.rows
                 run = loaded.model.run(signature)
                 results = await loaded.batcher.at_once(run, rows) if len(rows) == 1 else None
                 if results is None:
@@ -147,7 +149,8 @@ class Service:
                         results = await _before(until, self._run(loaded, run, rows, entry))
                 else:
                     entry.batch = 1
-                return Prediction(loaded.number, loaded.model.write(signature, results))
+                outputs = loaded.model.write(signature, request, results)
+                return Prediction(loaded.number, outputs)
 
     def signatures(
         self, model: str, version: int | None = None
@@ -172,7 +175,7 @@ class Service:
     async def stream(
         self, model: str, text: str, target_prefix: str = "", timeout: float | None = None
     ) -> AsyncIterator[str]:
-        """Yields a greedy translation piece by piece, as it comes.
+        """Yields a greedy translation piece by piece, as it comes, sentence after sentence.
 
         Args:
             model: The model's name.
@@ -180,30 +183,16 @@ class Service:
             target_prefix: What the translation begins with; its pieces are yielded too.
             timeout: As for `predict`.
         """
-        pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        is_wanted = True
-
-        def emit(piece: str) -> bool:
-            loop.call_soon_threadsafe(pieces.put_nowait, piece)
-            return is_wanted
-
         with self.journal.recorded("rest") as entry:
-            until = loop.time() + self._limit(timeout)
+            until = asyncio.get_running_loop().time() + self._limit(timeout)
             loaded = self._find(model, None)
             entry.signature = "stream"
             with loaded.use():
-                row = await self._read_text(loaded.model, text, target_prefix, entry)
-                run = partial(_stream_all, loaded.model, emit)
-                task = loop.create_task(self._run(loaded, run, [row], entry))
-                task.add_done_callback(lambda _: pieces.put_nowait(None))
-                try:
-                    while (piece := await _before(until, pieces.get())) is not None:
+                request = await self._read_text(loaded.model, text, target_prefix, entry)
+                parts = (self._stream_row(loaded, row, entry, until) for row in request.rows)
+                async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
+                    async for piece in pieces:
                         yield piece
-                    await task
-                finally:
-                    is_wanted = False
-                    task.cancel()
 
     async def explain(self, model: str, text: str, timeout: float | None = None) -> dict[str, Any]:
         """Returns the best translations of a text with their attention to it.
@@ -214,7 +203,7 @@ class Service:
             timeout: As for `predict`.
 
         Returns:
-            `source_pieces`, eos included, and `hypotheses`, best first, each with `translation`,
+            As `ServedModel.describe`; each of the `hypotheses`, best first, has `translation`,
             `score`, `log_probability`, `low_confidence`, `target_pieces` (eos included) and
             `attention`, a row for each target piece and a column for each source piece.
         """
@@ -223,9 +212,9 @@ class Service:
                 loaded = self._find(model, None)
                 entry.signature = "explain"
                 with loaded.use():
-                    row = await self._read_text(loaded.model, text, "", entry)
-                    [found] = await self._run(loaded, loaded.model.explain, [row], entry)
-                    return {"source_pieces": loaded.model.source_pieces(text), "hypotheses": found}
+                    request = await self._read_text(loaded.model, text, "", entry)
+                    found = await self._run(loaded, loaded.model.explain, request.rows, entry)
+                    return loaded.model.describe(request.passages[0], found)
 
     @contextmanager
     def refusals(self, protocol: str) -> Iterator[None]:
@@ -243,6 +232,8 @@ class Service:
             directory,
             self.search,
             max_source_length=options.max_source_length,
+            long_texts=options.long_texts,
+            language=options.language,
             threads=options.threads,
             providers=parse_providers(options.provider),
         )
@@ -275,14 +266,8 @@ class Service:
         inputs: Arrays,
         entry: Entry,
         until: float,
-    ) -> Sequence[Any]:
-        entry.sentences = check_inputs(signature, inputs)
-        if entry.sentences > self.options.max_sentences:
-            raise ServingError(
-                Code.INVALID_ARGUMENT,
-                f"a request may have {self.options.max_sentences} sentences, got "
-                f"{entry.sentences}: send several requests.",
-            )
+    ) -> Request:
+        self._count(entry, check_inputs(signature, inputs))
         texts = [
             text
             for spec in signature.inputs
@@ -292,18 +277,56 @@ class Service:
         if self.journal.log_text:
             entry.texts = [text.decode(errors="replace") for text in texts]
         if sum(map(len, texts)) > _LONG_BYTES:
-            return await _before(until, asyncio.to_thread(model.read, signature, inputs))
-        return model.read(signature, inputs)
+            request = await _before(until, asyncio.to_thread(model.read, signature, inputs))
+        else:
+            request = model.read(signature, inputs)
+        self._count(entry, len(request.rows))
+        return request
 
     async def _read_text(
         self, model: ServedModel, text: str, target_prefix: str, entry: Entry
-    ) -> TranslationRow:
-        entry.sentences = 1
+    ) -> Request:
         if self.journal.log_text:
             entry.texts = [text, target_prefix] if target_prefix else [text]
         if len(text) + len(target_prefix) > _LONG_BYTES:
-            return await asyncio.to_thread(model.read_text, text, target_prefix)
-        return model.read_text(text, target_prefix)
+            request = await asyncio.to_thread(model.read_text, text, target_prefix)
+        else:
+            request = model.read_text(text, target_prefix)
+        self._count(entry, len(request.rows))
+        return request
+
+    def _count(self, entry: Entry, sentences: int) -> None:
+        """Notes how many sentences a request has; refuses too many."""
+        entry.sentences = sentences
+        if sentences > self.options.max_sentences:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f"a request may have {self.options.max_sentences} sentences, got {sentences}: send "
+                "several requests.",
+            )
+
+    async def _stream_row(
+        self, loaded: LoadedVersion, row: TranslationRow, entry: Entry, until: float
+    ) -> AsyncGenerator[str, None]:
+        """Yields a row's greedy translation piece by piece."""
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        is_wanted = True
+
+        def emit(piece: str) -> bool:
+            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+            return is_wanted
+
+        run = partial(_stream_all, loaded.model, emit)
+        task = loop.create_task(self._run(loaded, run, [row], entry))
+        task.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await _before(until, pieces.get())) is not None:
+                yield piece
+            await task
+        finally:
+            is_wanted = False
+            task.cancel()
 
     async def _run(
         self, loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry

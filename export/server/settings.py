@@ -6,7 +6,11 @@ import dataclasses
 import math
 import re
 from pathlib import Path
+from typing import Literal, get_args
 
+from keras_transformer.text.sentences import LANGUAGE
+
+LongTexts = Literal["split", "refuse"]
 _MODEL_NAME = re.compile(r"[^/:]+")
 
 
@@ -27,8 +31,12 @@ class ServeOptions:
         max_queue: Most sentences that wait for the model; more are refused.
         request_timeout: Seconds after which a request is given up; a client may ask for less.
         max_body_bytes: Largest body of a REST request, largest message of a gRPC one.
-        max_sentences: Most sentences in one request.
-        max_source_length: Most tokens of a source text; longer ones are refused.
+        max_sentences: Most sentences in one request, those of its texts included.
+        max_source_length: Most tokens translated as one text.
+        long_texts: "split" translates texts sentence by sentence (as many together as the model was
+            trained on) and halves longer sentences; "refuse" translates texts whole, of which a
+            model that knows single sentences may drop some, and refuses those that are too long.
+        language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
         poll_seconds: Seconds between two looks for new versions.
         threads: Threads for the model; as many as the process may use cores where None.
         provider: onnxruntime's execution providers for the model, best first, each NAME or
@@ -53,6 +61,8 @@ class ServeOptions:
     max_body_bytes: int = 1 << 20
     max_sentences: int = 256
     max_source_length: int = 512
+    long_texts: LongTexts = "split"
+    language: str = LANGUAGE
     poll_seconds: float = 1.0
     threads: int | None = None
     provider: tuple[str, ...] = ()
@@ -80,6 +90,11 @@ class ServeOptions:
             value = getattr(self, name)
             if value is not None and not 0 <= value < 1 << 16:
                 raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
+        if self.long_texts not in get_args(LongTexts):
+            raise ValueError(
+                f"long_texts must be one of {', '.join(get_args(LongTexts))}, got "
+                f"{self.long_texts!r}."
+            )
         if self.max_sentences > self.max_queue:
             raise ValueError(
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "

@@ -77,6 +77,19 @@ def signatures_of(model: Described) -> dict[str, Signature]:
             ),
         ),
         Signature(
+            "translate_sentences",
+            (text,),
+            (
+                TensorSpec("count", "int32", (None,)),
+                TensorSpec("sources", "string", (None, None)),
+                TensorSpec("starts", "int32", (None, None)),
+                TensorSpec("translations", "string", (None, None)),
+                TensorSpec("scores", "float32", (None, None)),
+                TensorSpec("log_probabilities", "float32", (None, None)),
+                TensorSpec("ids", "int32", (None, None, None)),
+            ),
+        ),
+        Signature(
             "score",
             (_strings("source"), _strings("target")),
             (_floats("score"), _floats("log_probability")),

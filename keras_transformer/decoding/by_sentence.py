@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from keras_transformer.decoding.inputs import check_texts
-from keras_transformer.decoding.options import Hypothesis, SearchOptions, length_penalty
-from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
+from keras_transformer.decoding.options import Hypothesis, SearchOptions
+from keras_transformer.decoding.passages import Splitter, join_hypotheses
+from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.text.training_text import TrainingText
 
 
@@ -49,11 +50,7 @@ class TranslatedPart:
 
 
 class SentenceTranslator:
-    """Translates texts sentence by sentence, so that none is dropped.
-
-    A line stays whole where it holds no more sentences than the model was trained on and no more
-    tokens than the longest line that it saw. A model without a record of its training text gets
-    single sentences of at most `max_source_length` tokens. A line break always ends a sentence.
+    """Translates texts sentence by sentence, so that none is dropped; see `Splitter`.
 
     Args:
         translator: A `Translator` or an `OnnxTranslator`.
@@ -66,10 +63,12 @@ class SentenceTranslator:
     def __init__(self, translator: PartTranslator, *, language: str = LANGUAGE) -> None:
         self.translator = translator
         self.language = language
-        known = translator.training_text
-        bounds = [translator.max_source_length, known.longest_source if known else None]
-        self._most_tokens = min((bound for bound in bounds if bound is not None), default=None)
-        self._most_sentences = known.known_sentences if known else 1
+        self._splitter = Splitter(
+            translator.source_lengths,
+            translator.max_source_length,
+            translator.training_text,
+            language,
+        )
 
     def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
         """Returns the best translation of each text, line breaks and spaces as in the source.
@@ -87,11 +86,7 @@ class SentenceTranslator:
         return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
 
     def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
-        """Returns the hypotheses of each text: the best of all parts, the second best, and so on.
-
-        A hypothesis of several parts has all their ids, and the sum of their log-probabilities;
-        its score is that sum over the penalty of the whole length. A part with fewer hypotheses
-        lends its last one to the others. Confidence is low where it is for one of the parts.
+        """Returns the hypotheses of each text, made of those of its parts by `join_hypotheses`.
 
         Args:
             texts: Texts of any length.
@@ -103,13 +98,9 @@ class SentenceTranslator:
         """
         if options.pop("return_attention", False):
             raise ValueError("attention belongs to one part: ask translate_parts for it.")
-        passages, options = self._prepare(texts, options)
-        found = iter(self.translator.translate_n_best(_parts(passages), **options))
+        found = list(self._n_best(texts, options))
         search = SearchOptions(**{k: v for k, v in options.items() if k != "target_prefixes"})
-        return [
-            list(_joined(passage, [next(found) for _ in passage.parts], search))
-            for passage in passages
-        ]
+        return [join_hypotheses(passage, parts, search) for passage, parts in found]
 
     def translate_parts(self, texts: Sequence[str], **options: Any) -> list[list[TranslatedPart]]:
         """Returns each text's parts with their hypotheses, ids and scores.
@@ -122,30 +113,25 @@ class SentenceTranslator:
             TypeError: As for the translator's `translate_n_best`.
             ValueError: As for the translator's `translate_n_best`.
         """
+        return [
+            list(map(TranslatedPart, passage.parts, passage.starts, parts))
+            for passage, parts in self._n_best(texts, options)
+        ]
+
+    def _n_best(
+        self, texts: Sequence[str], options: dict[str, Any]
+    ) -> Iterator[tuple[Passage, list[list[Hypothesis]]]]:
+        """Yields each text taken apart, and its parts' hypotheses."""
         passages, options = self._prepare(texts, options)
         found = iter(self.translator.translate_n_best(_parts(passages), **options))
-        return [
-            [
-                TranslatedPart(part, start, next(found))
-                for part, start in zip(passage.parts, passage.starts, strict=True)
-            ]
-            for passage in passages
-        ]
+        for passage in passages:
+            yield passage, [next(found) for _ in passage.parts]
 
     def _prepare(
         self, texts: Sequence[str], options: dict[str, Any]
     ) -> tuple[list[Passage], dict[str, Any]]:
         """Returns the texts taken apart, and the options with a prefix for every part."""
-        passages = [
-            split_passage(
-                text,
-                self.translator.source_lengths,
-                most_tokens=self._most_tokens,
-                most_sentences=self._most_sentences,
-                language=self.language,
-            )
-            for text in check_texts(texts)
-        ]
+        passages = [self._splitter.split(text) for text in check_texts(texts)]
         prefixes = options.get("target_prefixes")
         if prefixes is None:
             return passages, options
@@ -164,22 +150,3 @@ class SentenceTranslator:
 
 def _parts(passages: Sequence[Passage]) -> list[str]:
     return [part for passage in passages for part in passage.parts]
-
-
-def _joined(
-    passage: Passage, parts: Sequence[Sequence[Hypothesis]], search: SearchOptions
-) -> Iterator[Hypothesis]:
-    """Yields the hypotheses of a text, made of those of its parts."""
-    for rank in range(max(map(len, parts))):
-        chosen = [found[min(rank, len(found) - 1)] for found in parts]
-        text = passage.join([one.text for one in chosen])
-        if len(chosen) == 1:
-            yield dataclasses.replace(chosen[0], text=text)
-            continue
-        total = sum(one.log_probability for one in chosen)
-        length = sum(len(one.ids) + 1 for one in chosen)
-        ids = [token for one in chosen for token in one.ids]
-        flags = [one.low_confidence for one in chosen]
-        low = None if None in flags else any(flags)
-        score = total / length_penalty(length, search)
-        yield Hypothesis(text, ids, score, total, low_confidence=low)

@@ -37,22 +37,51 @@ class Passage:
         behind = itertools.accumulate(sizes)
         return [end - len(part) for end, part in zip(behind, self.parts, strict=True)]
 
+    @classmethod
+    def whole(cls, text: str) -> "Passage":
+        """Returns a text as one part."""
+        return cls((text,), ("", ""))
+
     def join(self, translations: Sequence[str]) -> str:
         """Returns the translated text, in the layout of the source.
 
-        Where the source has no space between two parts, as in Chinese, the translation gets one
-        unless its own script is as wide.
+        Args:
+            translations: One of each part.
+
+        Raises:
+            ValueError: There are not as many translations as parts.
+        """
+        gaps = self.gaps_between(translations)
+        return gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))
+
+    def gaps_between(self, translations: Sequence[str]) -> list[str]:
+        """Returns what stands before each translation and behind the last one; see `gap_before`.
 
         Raises:
             ValueError: There are not as many translations as parts.
         """
         if len(translations) != len(self.parts):
             raise ValueError(f"got {len(translations)} translations for {len(self.parts)} parts.")
-        text = self.gaps[0] + translations[0]
-        for gap, translation in zip(self.gaps[1:-1], translations[1:], strict=True):
-            joins = gap or not text or not translation or _is_wide(text[-1])
-            text += (gap if joins else " ") + translation
-        return text + self.gaps[-1]
+        gaps = []
+        said = ""
+        for gap, translation in zip(self.gaps[:-1], translations, strict=True):
+            gaps.append(gap_before(translation, gap, said))
+            said = translation or gaps[-1] or said
+        return [*gaps, self.gaps[-1]]
+
+
+def gap_before(translation: str, gap: str, said: str) -> str:
+    """Returns the space before a part's translation.
+
+    Where the source has no space between two parts, as in Chinese, the translation gets one unless
+    its own script is as wide.
+
+    Args:
+        translation: The part's translation, or how it begins.
+        gap: The space before the part itself.
+        said: The translation so far, or how it ends; "" at the beginning.
+    """
+    return gap if gap or not said or not translation or _is_wide(said[-1]) else " "
 
 
 def split_sentences(text: str, language: str = LANGUAGE) -> list[str]:

@@ -53,6 +53,6 @@ def test_the_server_s_explanation_has_the_flag(
 ) -> None:
     for path, expected in ((scored, True), (exported.path, None)):
         model = ServedModel(path, SearchOptions(max_length=40))
-        [[hypothesis]] = model.explain([model.read_text(texts[0])])
+        [[hypothesis]] = model.explain(model.read_text(texts[0]).rows)
         assert hypothesis["low_confidence"] is expected
         model.close()

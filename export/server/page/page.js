@@ -1,4 +1,4 @@
-// The page itself: what happens when a sentence is sent, and what the answers fill.
+// The page itself: what happens when a text is sent, and what the answers fill.
 
 import { Matrix } from "./matrix.js";
 import { availableVersion, explain, ServerError, streamTranslation } from "./server.js";
@@ -8,6 +8,7 @@ const part = (id) => document.getElementById(id);
 const [form, source, translation, notice] = ["form", "source", "translation", "notice"].map(part);
 const [details, hypotheses, version] = ["details", "hypotheses", "version"].map(part);
 const [heading, choice] = ["best-heading", "choice"].map(part);
+const [several, sentences] = ["several", "sentences"].map(part);
 const matrix = new Matrix(part("matrix"), part("readout"), part("most"));
 
 // The request under way; a newer one ends it.
@@ -45,8 +46,7 @@ async function translate(text) {
       if (event.piece !== undefined) translation.textContent += event.piece;
       else translation.textContent = event.translation;
     }
-    const explained = await explain(model, text, own.signal);
-    showHypotheses(explained);
+    showExplanation(await explain(model, text, own.signal));
     await showVersion(own.signal);
   } catch (error) {
     if (own.signal.aborted) return;
@@ -62,33 +62,68 @@ function setBusy(isBusy) {
   details.classList.toggle("stale", isBusy);
 }
 
-function showHypotheses({ source_pieces: pieces, hypotheses: found }) {
-  const buttons = found.map((hypothesis) => hypothesisButton(hypothesis));
-  const choose = (chosen) => {
-    buttons.forEach((button, place) => button.setAttribute("aria-pressed", place === chosen));
-    translation.textContent = found[chosen].translation;
-    matrix.draw(pieces, found[chosen].target_pieces, found[chosen].attention);
+// Lists the sentences where there are several; the translation is made of the hypothesis that is
+// chosen for each.
+function showExplanation({ sentences: found, gaps }) {
+  const chosen = found.map((sentence) => sentence.hypotheses[0]);
+  const isWhole = found.length < 2;
+  const show = (place) => {
+    showHypotheses(found[place], found[place].hypotheses.indexOf(chosen[place]), (hypothesis) => {
+      chosen[place] = hypothesis;
+      translation.textContent = gaps
+        .map((gap, number) => gap + (chosen[number]?.translation ?? ""))
+        .join("");
+    });
   };
-  buttons.forEach((button, place) => button.addEventListener("click", () => choose(place)));
-  hypotheses.replaceChildren(...buttons.map((button) => element("li", "", button)));
-  details.hidden = found.length === 0;
+  several.hidden = isWhole;
+  sentences.replaceChildren(...(isWhole ? [] : choices(found.map(sentenceButton), show)));
+  details.hidden = false;
+  show(0);
+}
+
+function showHypotheses({ source_pieces: pieces, hypotheses: found }, first, tell) {
+  const show = (place) => {
+    tell(found[place]);
+    matrix.draw(pieces, found[place].target_pieces, found[place].attention);
+  };
+  hypotheses.replaceChildren(...choices(found.map(hypothesisButton), show, first));
   choice.hidden = found.length < 2;
   heading.textContent = found.length < 2 ? "Best hypothesis" : "Best hypotheses";
-  if (found.length) choose(0);
+  show(first);
+}
+
+// Returns buttons as items of a list, one of them pressed; `show` gets the place of a new one.
+function choices(buttons, show, first = 0) {
+  const press = (chosen) =>
+    buttons.forEach((button, place) => button.setAttribute("aria-pressed", place === chosen));
+  buttons.forEach((button, place) =>
+    button.addEventListener("click", () => {
+      press(place);
+      show(place);
+    }),
+  );
+  press(first);
+  return buttons.map((button) => element("li", "", button));
+}
+
+function sentenceButton({ source: text, hypotheses: [best] }) {
+  return choiceButton(text, doubt(best));
 }
 
 function hypothesisButton(hypothesis) {
   const { translation: text, score, log_probability: logProbability } = hypothesis;
+  const probability = element("span", "", `probability ${percent(Math.exp(logProbability))}`);
+  return choiceButton(text, `score ${minus(score.toFixed(3))}`, probability, doubt(hypothesis));
+}
+
+function doubt(hypothesis) {
+  return hypothesis.low_confidence ? element("strong", "doubt", "low confidence") : "";
+}
+
+function choiceButton(text, ...figures) {
   const words = element("span", "words", text);
   words.dir = "auto";
-  const figures = element(
-    "span",
-    "figures",
-    `score ${minus(score.toFixed(3))}`,
-    element("span", "", `probability ${percent(Math.exp(logProbability))}`),
-  );
-  if (hypothesis.low_confidence) figures.append(element("strong", "doubt", "low confidence"));
-  const button = element("button", "", words, figures);
+  const button = element("button", "", words, element("span", "figures", ...figures));
   button.type = "button";
   return button;
 }

@@ -28,7 +28,8 @@ export async function* streamTranslation(model, text, signal) {
   throw new ServerError("The translation broke off: the connection was closed.");
 }
 
-// Returns {source_pieces, hypotheses}, the best hypothesis first.
+// Returns {sentences, gaps}: each sentence with {source, source_pieces, hypotheses}, the best
+// hypothesis first, and what stands before each sentence's translation and behind the last one.
 export async function explain(model, text, signal) {
   const response = await ask(`v1/models/${encodeURIComponent(model)}:explain`, { text }, signal);
   return response.json();

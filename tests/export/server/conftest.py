@@ -13,6 +13,7 @@ import pytest
 import requests
 import uvloop
 
+from keras_transformer.decoding.by_sentence import SentenceTranslator
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.export.runtime.translator import OnnxTranslator
 from keras_transformer.export.server.server import serve
@@ -144,3 +145,24 @@ def translator(exported: Any) -> Iterator[OnnxTranslator]:
     """The bare translator of `server`'s artefact."""
     with OnnxTranslator(exported.path) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def splitting(exported: Any) -> Iterator[SentenceTranslator]:
+    """What the command line translates with, on the artefact of `server` and with its limit."""
+    with OnnxTranslator(exported.path, max_source_length=40) as translator:
+        yield SentenceTranslator(translator)
+
+
+@pytest.fixture(scope="session")
+def events() -> Callable[[requests.Response], list[tuple[str, dict[str, str]]]]:
+    """`events(response)` reads server-sent events: name and data of each."""
+    return _read_events
+
+
+def _read_events(response: requests.Response) -> list[tuple[str, dict[str, str]]]:
+    found = []
+    for block in response.content.decode().strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n"))
+        found.append((fields.get("event", "message"), json.loads(fields["data"])))
+    return found

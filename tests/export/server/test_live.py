@@ -1,44 +1,34 @@
 """The paths for people: the stream of a translation, and its explanation."""
 
-import json
-from typing import Any
-
 import numpy as np
 import pytest
 
 
-def events(response: Any) -> list[tuple[str, dict[str, str]]]:
-    """Reads server-sent events: name and data."""
-    found = []
-    for block in response.content.decode().strip().split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in block.split("\n"))
-        found.append((fields.get("event", "message"), json.loads(fields["data"])))
-    return found
-
-
 @pytest.mark.parametrize("prefix", ["", "hello"])
 def test_pieces_joined_are_the_greedy_translation_and_the_end_is_the_best(
-    server, translator, texts, search, prefix
+    server, splitting, texts, search, prefix, events
 ) -> None:
     for text in texts:
         response = server.predict({"text": text, "target_prefix": prefix}, ":stream")
         assert response.headers["content-type"].startswith("text/event-stream")
         *pieces, (last, done) = events(response)
         greedy = {**search, "beam_size": 1, "num_hypotheses": 1}
-        [expected] = translator.translate([text], target_prefixes=[prefix], **greedy)
+        [expected] = splitting.translate([text], target_prefixes=[prefix], **greedy)
         assert {name for name, _ in pieces} == {"message"}
         assert "".join(data["piece"] for _, data in pieces) == expected
-        [best] = translator.translate([text], target_prefixes=[prefix], **search)
+        [best] = splitting.translate([text], target_prefixes=[prefix], **search)
         assert (last, done) == ("done", {"translation": best})
 
 
-def test_an_empty_text_streams_an_empty_translation(server) -> None:
+def test_an_empty_text_streams_an_empty_translation(server, events) -> None:
     assert events(server.predict({"text": ""}, ":stream")) == [("done", {"translation": ""})]
 
 
 def test_an_explanation_holds_the_n_best_and_where_they_look(server, translator, search) -> None:
     text = "the red dog Ω"
-    found = server.predict({"text": text}, ":explain").json()
+    answer = server.predict({"text": text}, ":explain").json()
+    [found] = answer["sentences"]
+    assert (found["source"], answer["gaps"]) == (text, ["", ""])
     assert found["source_pieces"][0] == "▁the" or found["source_pieces"][0].startswith("▁")
     assert found["source_pieces"][-1] == "</s>" and "Ω" in "".join(found["source_pieces"])
     [best] = translator.translate_n_best([text], return_attention=True, **search)
@@ -54,7 +44,7 @@ def test_an_explanation_holds_the_n_best_and_where_they_look(server, translator,
 
 
 def test_an_empty_text_is_explained(server) -> None:
-    found = server.predict({"text": ""}, ":explain").json()
+    [found] = server.predict({"text": ""}, ":explain").json()["sentences"]
     [hypothesis] = found["hypotheses"]
     assert (found["source_pieces"], hypothesis["translation"]) == (["</s>"], "")
 
@@ -67,7 +57,7 @@ def test_an_empty_text_is_explained(server) -> None:
         ({"text": 1}, "text must be a string"),
         ({"text": "a", "texts": "b"}, "unknown key 'texts'"),
         ({"text": "\udc00"}, "half a surrogate pair"),
-        ({"text": "hello " * 50}, "row 0 of text has"),
+        ({"text": "hello\n" * 300}, "may have 256 sentences, got 300"),
         ([], "must be a JSON object"),
     ],
     ids=str,

@@ -116,7 +116,9 @@ def test_the_best_are_listed_and_can_be_chosen(page: Any, hypotheses: list[Any])
 def test_nothing_promises_a_choice_where_there_is_none(page: Any, hypotheses: list[Any]) -> None:
     def keep_one(route: Any) -> None:
         found = route.fetch().json()
-        route.fulfill(json={**found, "hypotheses": found["hypotheses"][:1]})
+        [sentence] = found["sentences"]
+        sentence["hypotheses"] = sentence["hypotheses"][:1]
+        route.fulfill(json=found)
 
     translate(page, TEXT)
     assert page.locator("#choice").is_visible()
@@ -158,7 +160,8 @@ def test_the_matrix_can_be_walked_by_keyboard(page: Any, hypotheses: list[Any]) 
 
 def test_text_is_never_read_as_html(page: Any) -> None:
     evil = "<img src=x onerror=alert(1)>"
-    explained = {
+    sentence = {
+        "source": evil,
         "source_pieces": [evil, "</s>"],
         "hypotheses": [
             {
@@ -171,24 +174,55 @@ def test_text_is_never_read_as_html(page: Any) -> None:
             }
         ],
     }
+    explained = {"sentences": [sentence, sentence], "gaps": ["", evil, ""]}
     events = f'data: {{"piece": "{evil}"}}\n\nevent: done\ndata: {{"translation": "{evil}"}}\n\n'
     page.route("**/*:stream", lambda route: route.fulfill(body=events))
     page.route("**/*:explain", lambda route: route.fulfill(json=explained))
     translate(page, evil)
     page.locator(CELLS).first.hover()
-    assert page.inner_text("#translation") == evil
+    assert page.inner_text("#translation") == evil * 3
+    assert page.locator("#sentences .words").first.inner_text() == evil
     assert page.inner_text("#hypotheses .words") == evil
     assert page.inner_text("#hypotheses .doubt") == "low confidence"
     assert page.inner_text("#readout") == f"{evil} looks at {evil}: 0.750"
     assert page.locator("main img, main script").count() == 0
 
 
-def test_a_text_that_is_too_long_is_explained(page: Any) -> None:
+def test_every_line_comes_back_and_each_sentence_can_be_looked_at(
+    page: Any, hypotheses: list[Any]
+) -> None:
+    page.fill("#source", f"hello\n\n{TEXT}\n{TEXT} hello.")
+    page.click("button[type=submit]")
+    page.wait_for_selector("#translation[aria-busy=false]", state="attached")
+    lines = page.inner_text("#translation").split("\n")
+    assert (lines[1], lines[2]) == ("", hypotheses[0].text)
+    assert len(lines) == 4 and lines[0] and lines[3]
+    sentences = page.locator("#sentences button")
+    assert sentences.all_inner_texts() == ["hello", TEXT, f"{TEXT} hello."]
+    sentences.nth(1).click()
+    assert sentences.nth(1).get_attribute("aria-pressed") == "true"
+    assert page.locator("#hypotheses .words").all_inner_texts() == [one.text for one in hypotheses]
+    page.locator("#hypotheses button").nth(2).click()
+    lines[2] = hypotheses[2].text
+    assert page.inner_text("#translation") == "\n".join(lines)
+    # The choice stays while another sentence is looked at.
+    sentences.nth(0).click()
+    sentences.nth(1).click()
+    assert page.locator("#hypotheses button").nth(2).get_attribute("aria-pressed") == "true"
+    assert page.inner_text("#translation") == "\n".join(lines)
+
+
+def test_one_sentence_is_no_list(page: Any) -> None:
     translate(page, TEXT)
-    translate(page, f"{TEXT} " * 30)
+    assert not page.is_visible("#sentences")
+
+
+def test_a_text_of_too_many_sentences_is_refused_in_words(page: Any) -> None:
+    translate(page, TEXT)
+    translate(page, f"{TEXT}. {TEXT}. " * 150)
     notice = page.inner_text("#notice")
     assert "does not accept this text" in notice
-    assert "40" in notice
+    assert "256 sentences, got 300" in notice
     assert not page.is_visible("#hypotheses")
     translate(page, TEXT)
     assert not page.is_visible("#notice")

@@ -177,7 +177,7 @@ def test_no_rows_give_no_rows(server, body) -> None:
         ({"signature_name": "translate_ids", "inputs": [[True]]}, "int32 values, got true"),
         ({"signature_name": "translate_ids", "inputs": [[5], [5, 6]]}, "must be rectangular"),
         ({"signature_name": "translate_ids", "inputs": [5]}, "2 levels, got a number at level 1"),
-        ({"instances": ["hello " * 50]}, "row 0 of text has"),
+        ({"signature_name": "encode", "instances": ["hello " * 50]}, "row 0 of text has"),
         (
             {"signature_name": "score", "inputs": {"source": ["a"], "target": ["house " * 50]}},
             "row 0 of target has",
@@ -218,7 +218,7 @@ def test_status_and_metadata_are_tensorflow_servings(server, search) -> None:
     spec = {"name": "demo", "signature_name": "", "version": "1"}
     assert metadata["model_spec"] == spec
     definitions = metadata["metadata"]["signature_def"]["signature_def"]
-    assert len(definitions) == 6
+    assert len(definitions) == 7
     for definition in definitions.values():
         assert definition["method_name"] == "tensorflow/serving/predict"
         for tensor in (*definition["inputs"].values(), *definition["outputs"].values()):

@@ -53,7 +53,8 @@ def servers(
 ) -> Servers:
     search = SEARCHES[request.param]
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in search.items()]
-    ours = launch(exported.path, "--grpc-port=0", *flags)
+    # A SavedModel translates texts whole.
+    ours = launch(exported.path, "--grpc-port=0", "--long-texts=refuse", *flags)
     directory = tmp_path_factory.mktemp("saved_model")
     export_saved_model(exported.model, directory, tokenizer=exported.source_tokenizer, **search)
     script = EXAMPLES / "saved_model_grpc.py"
@@ -163,6 +164,20 @@ def test_all_servers_and_protocols_answer_alike(
     assert_alike(rest_rows(servers.ours.model, signature, asked), ours.outputs)
 
 
+def test_both_protocols_list_sentences_alike(
+    servers: Servers, inputs: dict[str, dict[str, Any]], grpc_predict: Callable[..., Any]
+) -> None:
+    asked = inputs["serving_default"]
+    ours = grpc_predict(servers.ours.grpc_address, "translate_sentences", asked).outputs
+    assert ours["ids"].dtype == np.int32 and ours["ids"].ndim == 3
+    assert ours["count"].tolist() == [1] * len(asked["text"])
+    for ask in (rest_columns, rest_rows):
+        found = ask(servers.ours.model, "translate_sentences", asked)
+        assert set(found) == set(ours)
+        assert np.array_equal(found["ids"], ours["ids"])
+        np.testing.assert_allclose(found["scores"], ours["scores"], rtol=1e-5, atol=1e-4)
+
+
 def test_the_answers_are_the_translators(
     servers: Servers, exported: Any, texts: list[str], grpc_predict: Callable[..., Any]
 ) -> None:
@@ -195,7 +210,7 @@ def test_the_documentations_rest_code_runs_unchanged(servers: Servers, texts: li
     ]
     metadata = requests.get(servers.ours.model + "/metadata").json()
     signatures = metadata["metadata"]["signature_def"]["signature_def"]
-    assert set(signatures) == set(SIGNATURES)
+    assert set(signatures) == {*SIGNATURES, "translate_sentences"}
 
 
 @pytest.mark.parametrize("servers", ["greedy"], indirect=True)
