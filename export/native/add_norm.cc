@@ -4,11 +4,12 @@
 #include "norm.h"
 #include "operators.h"
 #include "vectors.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
 
-KT_CLONES void add_norm(const float* x, const float* y, const float* gamma, const float* beta,
+KT_INLINE void add_norm(const float* x, const float* y, const float* gamma, const float* beta,
                         float epsilon, int64_t rows, int64_t width, float* sums, float* norms) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t start = row * width;
@@ -41,7 +42,7 @@ KT_CLONES void add_norm(const float* x, const float* y, const float* gamma, cons
 }  // namespace
 
 void Norm::run(const float* x, const float* y, int64_t rows, float* sums, float* norms) const {
-  add_norm(x, y, gamma_.data, beta_, epsilon_, rows, width(), sums, norms);
+  fastest<add_norm>(x, y, gamma_.data, beta_, epsilon_, rows, width(), sums, norms);
 }
 
 void AddNorm::compute(Context& context) const {

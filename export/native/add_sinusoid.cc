@@ -4,6 +4,7 @@
 
 #include "operators.h"
 #include "vectors.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
@@ -34,7 +35,7 @@ const float* waves_of(const float* rates, int64_t width, int32_t step) {
   return position.waves.data();
 }
 
-KT_CLONES void scale_and_add(const float* found, const float* waves, float scale, int64_t width,
+KT_INLINE void scale_and_add(const float* found, const float* waves, float scale, int64_t width,
                              float* output) {
   for (int64_t i = 0; i < width; ++i) output[i] = found[i] * scale + waves[i];
 }
@@ -52,7 +53,7 @@ void AddSinusoid::compute(Context& context) const {
   float* output = context.output<float>(0, {rows, width});
   for (int64_t row = 0; row < rows; ++row) {
     const float* waves = waves_of(rates_.data, width, positions[all_one ? 0 : row]);
-    scale_and_add(found + row * width, waves, scale_, width, output + row * width);
+    fastest<scale_and_add>(found + row * width, waves, scale_, width, output + row * width);
   }
 }
 

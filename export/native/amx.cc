@@ -2,8 +2,6 @@
 #include "byte_products.h"
 #ifdef KT_X86
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -86,16 +84,6 @@ void multiply_all(const ByteMatrix& m, int64_t block, int64_t count, const uint8
 }
 
 }  // namespace
-
-bool is_usable() {
-  // The system keeps these registers for a process only once it has asked.
-  constexpr int kRequestPermission = 0x1023, kTileData = 18;
-  static const bool usable = __builtin_cpu_supports("amx-tile") &&
-                             __builtin_cpu_supports("amx-int8") &&
-                             __builtin_cpu_supports("avx512vnni") &&
-                             syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return usable;
-}
 
 void sum_bytes(const ByteMatrix& m, int64_t block, int64_t count, const uint8_t* rows,
                int64_t num_rows, int32_t* sums) {

@@ -13,6 +13,7 @@
 
 #include "operators.h"
 #include "vectors.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
@@ -54,7 +55,7 @@ KT_INLINE Bounds bounds_of(const int32_t* sums, const float* bounds, Rounding ro
 }
 
 // Adds the candidates of some blocks.
-KT_CLONES void find(const int32_t* sums, const float* bounds, int64_t block, int64_t count,
+KT_INLINE void find(const int32_t* sums, const float* bounds, int64_t block, int64_t count,
                     Rounding row, Candidates& found) {
   constexpr int64_t kOfBlock = 3 * kTokens;
   Floats tops[kChunk];
@@ -81,7 +82,7 @@ KT_CLONES void find(const int32_t* sums, const float* bounds, int64_t block, int
 
 // Decides between the candidates that readers have of a row: in float32, if states and the matrix
 // (vocabulary, width) are given. Of equal ones the lowest id is the best; -1 where none is a number.
-KT_CLONES int32_t decide(const Candidates* found, int64_t readers, int64_t stride,
+KT_INLINE int32_t decide(const Candidates* found, int64_t readers, int64_t stride,
                          int64_t vocabulary, const float* states, const float* matrix, int64_t width) {
   float lower = -std::numeric_limits<float>::infinity(), largest = lower;
   for (int64_t reader = 0; reader < readers; ++reader) {
@@ -131,14 +132,15 @@ void BestToken::compute(Context& context) const {
     const int64_t row = chunk.row;
     // Without bounds the rows' steps change no order, but may round two logits to the same.
     const float step = matrix_.data == nullptr ? 1.0f : rounded.steps[row];
-    find(chunk.sums, head_.bounds(chunk.block), chunk.block, chunk.count,
-         {step, rounded.norms[row], rounded.errors[row]}, found[chunk.reader * rows + row]);
+    fastest<find>(chunk.sums, head_.bounds(chunk.block), chunk.block, chunk.count,
+                  {step, rounded.norms[row], rounded.errors[row]},
+                  found[chunk.reader * rows + row]);
   });
   int32_t* best = context.output<int32_t>(0, {rows});
   context.parallel_for(rows, kDecision, [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
-      best[row] = decide(found + row, readers, rows, head_.vocabulary(), states + row * width,
-                         matrix_.data, width);
+      best[row] = fastest<decide>(found + row, readers, rows, head_.vocabulary(),
+                                  states + row * width, matrix_.data, width);
       if (best[row] >= 0) continue;
       throw std::invalid_argument("no logit of row " + std::to_string(row) + " is a number");
     }

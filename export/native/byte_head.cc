@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "quantize.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // What is added to states in bytes.
 constexpr int32_t kMiddle = 128;
 
-KT_CLONES void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
+KT_INLINE void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
                         ByteRows& result) {
   result.bytes.assign(rows * stride, kMiddle);
   result.steps.resize(rows), result.norms.resize(rows), result.errors.resize(rows);
@@ -60,7 +61,7 @@ const ByteRows& ByteHead::round(const float* states, int64_t rows, int64_t width
   check_shape("bytes", {4, {matrix_.blocks, matrix_.quads, kTokens, kBytes}},
               {matrix_.blocks, stride / kBytes, kTokens, kBytes});
   static thread_local ByteRows rounded;
-  quantize(states, rows, width, stride, rounded);
+  fastest<quantize>(states, rows, width, stride, rounded);
   return rounded;
 }
 

@@ -41,8 +41,6 @@ void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* r
                int64_t num_rows, int32_t* sums);
 }
 namespace amx {
-// Whether this processor has the instructions, and the system lets this process use them.
-bool is_usable();
 void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
                int64_t num_rows, int32_t* sums);
 }
@@ -50,7 +48,7 @@ void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* r
 
 inline SumBytes fastest_sum_bytes() {
 #ifdef KT_X86
-  if (most_allowed() >= Instructions::kAmx && amx::is_usable()) return amx::sum_bytes;
+  if (instructions() == Instructions::kAmx) return amx::sum_bytes;
 #endif
   return KT_FASTEST(sum_bytes);
 }

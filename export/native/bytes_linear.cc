@@ -4,6 +4,7 @@
 
 #include "operators.h"
 #include "quantize.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
@@ -14,7 +15,7 @@ float largest_word(int64_t width) {
 }
 
 // The last of an odd number of inputs is followed by a zero.
-KT_CLONES void quantize(const float* values, int64_t rows, int64_t width, int64_t stride,
+KT_INLINE void quantize(const float* values, int64_t rows, int64_t width, int64_t stride,
                         int16_t* words, float* steps) {
   const float most = largest_word(width);
   for (int64_t row = 0; row < rows; ++row) {
@@ -32,7 +33,7 @@ void BytesLayer::run(const float* values, int64_t rows, int64_t inputs, int64_t 
   const int64_t pairs = bytes_.shape[1], stride = pairs * kPair;
   if (words.size() < static_cast<size_t>(rows * stride)) words.resize(rows * stride);
   float steps[kMostRows];
-  quantize(values, rows, inputs, stride, words.data(), steps);
+  fastest<quantize>(values, rows, inputs, stride, words.data(), steps);
   multiply({pairs, outputs, bytes_.data, ends_, floor}, words.data(), steps, rows, output);
 }
 

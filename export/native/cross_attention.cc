@@ -1,6 +1,7 @@
 // Attention of every beam of a sentence to the sentence's source.
 #include "attention.h"
 #include "operators.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
@@ -16,7 +17,7 @@ struct Source {
 };
 
 // queries (count, heads · width) of some rows → output (count, heads · width).
-KT_CLONES void attend_rows(const Source& s, int64_t first, int64_t count, const float* queries,
+KT_INLINE void attend_rows(const Source& s, int64_t first, int64_t count, const float* queries,
                            float* output) {
   const int64_t model = s.heads * s.width;
   for (int64_t row = first; row < first + count; ++row, queries += model, output += model) {
@@ -56,7 +57,8 @@ void CrossAttention::compute(Context& context) const {
   const float* queries = context.input<float>(0, "queries", {source.rows, model});
   float* output = context.output<float>(0, {source.rows, model});
   context.parallel_for(source.rows, source.cost(), [&](int64_t first, int64_t last) {
-    attend_rows(source, first, last - first, queries + first * model, output + first * model);
+    fastest<attend_rows>(source, first, last - first, queries + first * model,
+                         output + first * model);
   });
 }
 
@@ -64,7 +66,7 @@ void CrossAttentionSubLayer::compute(Context& context) const {
   const Source source = read_source(context, SubLayer::kOwnInputs);
   const int64_t model = source.model_width();
   const auto attend = [&](int64_t row, int64_t count, const float* queries, float* output) {
-    attend_rows(source, row, count, queries, output);
+    fastest<attend_rows>(source, row, count, queries, output);
     return output;
   };
   layer_.run(context, source.rows, model, kLinear, model, source.cost(), attend);

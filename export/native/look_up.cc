@@ -3,11 +3,12 @@
 
 #include "operators.h"
 #include "vectors.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
 
-KT_CLONES void scale(const int8_t* bytes, int64_t width, float factor, float* output) {
+KT_INLINE void scale(const int8_t* bytes, int64_t width, float factor, float* output) {
   for (int64_t i = 0; i < width; ++i) output[i] = static_cast<float>(bytes[i]) * factor;
 }
 
@@ -23,7 +24,7 @@ void LookUp::compute(Context& context) const {
       throw std::invalid_argument("ids must be from 0 to " + std::to_string(count - 1) + ", got " +
                                   std::to_string(ids[row]));
     }
-    scale(table_.data + ids[row] * width, width, scales_[ids[row]], output + row * width);
+    fastest<scale>(table_.data + ids[row] * width, width, scales_[ids[row]], output + row * width);
   }
 }
 

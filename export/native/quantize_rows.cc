@@ -2,11 +2,12 @@
 // depends on the others.
 #include "operators.h"
 #include "quantize.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
 
-KT_CLONES void quantize(const float* values, int64_t rows, int64_t width, float middle,
+KT_INLINE void quantize(const float* values, int64_t rows, int64_t width, float middle,
                         uint8_t* bytes, float* scales) {
   for (int64_t row = 0; row < rows; ++row) {
     scales[row] = quantize_row(values + row * width, width, middle, bytes + row * width);
@@ -28,8 +29,8 @@ void QuantizeRows::compute(Context& context) const {
   float* scales = context.output<float>(1, {rows, 1});
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
     const int64_t start = first * width;
-    quantize(values + start, last - first, width, static_cast<float>(middle_), bytes + start,
-             scales + first);
+    fastest<quantize>(values + start, last - first, width, static_cast<float>(middle_),
+                      bytes + start, scales + first);
   });
 }
 

@@ -23,13 +23,15 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
   // An older onnxruntime: it says so itself, and then knows none of the operators.
   if (api == nullptr) return nullptr;
   try {
-    most_allowed();  // What the environment asks for in vain is refused here, not within a thread.
+    instructions();  // What the environment asks for in vain is refused here, not within a thread.
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
                     LargestPlace, LookUp, BytesLinear, SelfAttentionSubLayer,
                     CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums>(*api);
     return api->add_custom_op_domain(options, domain);
+  } catch (const std::invalid_argument& error) {
+    return api->create_status(ort::kInvalidArgument, error.what());
   } catch (const std::exception& error) {
     return api->create_status(ort::kFailure, error.what());
   }

@@ -4,11 +4,12 @@
 
 #include "operators.h"
 #include "vectors.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
 
-KT_CLONES void scale(const int32_t* sums, const float* scales, const float* bias, float of_row,
+KT_INLINE void scale(const int32_t* sums, const float* scales, const float* bias, float of_row,
                      float floor, int64_t width, float* output) {
   for (int64_t i = 0; i < width; ++i) {
     const float value = static_cast<float>(sums[i]) * (scales[i] * of_row) + bias[i];
@@ -41,8 +42,8 @@ void ScaleSums::compute(Context& context) const {
   float* output = context.output<float>(0, {rows, width});
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
-      scale(sums + row * width, scales_.data, bias_.data(), of_rows[row], floor_, width,
-            output + row * width);
+      fastest<scale>(sums + row * width, scales_.data, bias_.data(), of_rows[row], floor_, width,
+                     output + row * width);
     }
   });
 }

@@ -5,6 +5,7 @@
 
 #include "attention.h"
 #include "operators.h"
+#include "versions.h"
 
 namespace keras_transformer {
 namespace {
@@ -21,7 +22,7 @@ struct Step {
 
 // packed (count, 3 · heads · width): query, key and value of the new tokens of some rows → output
 // (count, heads · width).
-KT_CLONES void attend_rows(const Step& s, int64_t first, int64_t count, const float* packed,
+KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const float* packed,
                            float* output) {
   const int64_t model = s.heads * s.width, of_head = s.capacity * s.width;
   const int64_t of_row = s.heads * of_head;
@@ -56,7 +57,7 @@ float* cache_of(Context& context, size_t input, size_t output, const Shape& shap
 }
 
 // Whether all are from 0 to `limit` - 1.
-KT_CLONES bool all_below(const int32_t* values, int64_t count, uint32_t limit) {
+KT_INLINE bool all_below(const int32_t* values, int64_t count, uint32_t limit) {
   uint32_t top = 0;
   for (int64_t i = 0; i < count; ++i) top = std::max(top, static_cast<uint32_t>(values[i]));
   return top < limit;
@@ -66,7 +67,7 @@ KT_CLONES bool all_below(const int32_t* values, int64_t count, uint32_t limit) {
 void check_beams(const Step& s) {
   for (int64_t row = 0; row < s.rows; ++row) {
     const int32_t* beams = s.beams + row * s.capacity;
-    if (s.step == 0 || all_below(beams, s.step, static_cast<uint32_t>(s.beam_size))) continue;
+    if (fastest<all_below>(beams, s.step, static_cast<uint32_t>(s.beam_size))) continue;
     const auto is_outside = [&](int32_t beam) { return beam < 0 || beam >= s.beam_size; };
     const int32_t* wrong = std::find_if(beams, beams + s.step, is_outside);
     throw std::invalid_argument("beams must be from 0 to " + std::to_string(s.beam_size - 1) +
@@ -115,7 +116,8 @@ void SelfAttention::compute(Context& context) const {
   const float* packed = context.input<float>(0, "packed", {step.rows, 3 * model});
   float* output = context.output<float>(0, {step.rows, model});
   context.parallel_for(step.rows, step.cost(), [&](int64_t first, int64_t last) {
-    attend_rows(step, first, last - first, packed + first * 3 * model, output + first * model);
+    fastest<attend_rows>(step, first, last - first, packed + first * 3 * model,
+                         output + first * model);
   });
 }
 
@@ -123,7 +125,7 @@ void SelfAttentionSubLayer::compute(Context& context) const {
   const Step step = read_step(context, SubLayer::kOwnInputs, 2);
   const int64_t model = step.model_width();
   const auto attend = [&](int64_t row, int64_t count, const float* packed, float* output) {
-    attend_rows(step, row, count, packed, output);
+    fastest<attend_rows>(step, row, count, packed, output);
     return output;
   };
   layer_.run(context, step.rows, 3 * model, kLinear, model, step.cost(), attend);

@@ -1,15 +1,10 @@
-// Eight numbers at a time, in the compiler's vector types: code that every processor runs, compiled
-// several times for those that have wider registers (`KT_CLONES`).
+// Eight numbers at a time, in the compiler's vector types: code that every processor runs, and that
+// `versions.h` compiles several times for those that have wider registers.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define KT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define KT_CLONES
-#endif
 #define KT_INLINE inline __attribute__((always_inline))
 #define KT_INLINE_LAMBDA __attribute__((always_inline))
 

@@ -1,4 +1,7 @@
 // What Python asks this library before onnxruntime opens a graph with its operators.
+#include <stdexcept>
+#include <string>
+
 #include "instructions.h"
 
 namespace keras_transformer {
@@ -6,18 +9,6 @@ namespace keras_transformer {
 // Raised whenever graphs that were exported before mean something else, or nothing, to the operators:
 // another name, input, output, attribute or layout of weights.
 constexpr int kOperatorsVersion = 1;
-
-#ifdef KT_X86
-namespace vnni {
-constexpr const char* kName = "vnni";
-}
-namespace avx2 {
-constexpr const char* kName = "avx2";
-}
-#endif
-namespace portable {
-constexpr const char* kName = "portable";
-}
 
 }  // namespace keras_transformer
 
@@ -27,8 +18,18 @@ KT_EXPORTED int keras_transformer_operators_version() {
   return keras_transformer::kOperatorsVersion;
 }
 
-// The set of instructions that the innermost loops use on this processor.
+// What the environment asks for in vain, or null.
+KT_EXPORTED const char* keras_transformer_refusal() {
+  try {
+    keras_transformer::instructions();
+    return nullptr;
+  } catch (const std::invalid_argument& error) {
+    static const std::string message = error.what();
+    return message.c_str();
+  }
+}
+
+// The set of instructions that loops use in this process; only where nothing is refused.
 KT_EXPORTED const char* keras_transformer_instructions() {
-  using namespace keras_transformer;
-  return KT_FASTEST(kName);
+  return keras_transformer::name_of(keras_transformer::instructions());
 }

@@ -8,6 +8,7 @@ import functools
 import logging
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from typing import Any
 
 from onnxruntime import SessionOptions
 
@@ -45,14 +46,17 @@ def operators_version() -> int:
 
 
 def instructions() -> str:
-    """Returns the instructions that the operators use here: "vnni", "avx2" or "portable".
+    """Returns the instructions that the operators use here: "amx", "vnni", "avx2" or "portable".
 
     Raises:
         ImportError: As for `operators_version`.
+        ValueError: KERAS_TRANSFORMER_MAX_ISA names none of them.
     """
-    name = _load(operators_library()).keras_transformer_instructions
-    name.restype = ctypes.c_char_p
-    return str(name().decode())
+    library = _load(operators_library())
+    refusal = _text(library.keras_transformer_refusal)
+    if refusal is not None:
+        raise ValueError(refusal)
+    return str(_text(library.keras_transformer_instructions))
 
 
 def check_library(wanted: int | None = None) -> None:
@@ -63,6 +67,7 @@ def check_library(wanted: int | None = None) -> None:
 
     Raises:
         ImportError: They are not compiled, cannot be loaded, or are of another version.
+        ValueError: As for `instructions`.
     """
     found = operators_version()
     if wanted not in (None, found):
@@ -84,6 +89,7 @@ def register_operators(options: SessionOptions, recorded: int | None) -> None:
 
     Raises:
         ImportError: As for `check_library`, or onnxruntime refuses the library.
+        ValueError: As for `check_library`.
     """
     check_library(_FIRST_VERSION if recorded is None else recorded)
     try:
@@ -96,10 +102,16 @@ def register_operators(options: SessionOptions, recorded: int | None) -> None:
 def _load(path: Path) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(path))
-        library.keras_transformer_operators_version  # noqa: B018 (absent from older libraries)
+        library.keras_transformer_refusal  # noqa: B018 (absent from older libraries)
     except (OSError, AttributeError) as error:
         raise _unusable(path, error) from error
     return library
+
+
+def _text(function: Any) -> str | None:
+    function.restype = ctypes.c_char_p
+    found = function()
+    return None if found is None else found.decode()
 
 
 def _unusable(path: Path, error: Exception) -> ImportError:

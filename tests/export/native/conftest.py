@@ -1,7 +1,11 @@
-"""Runs one of our operators, as onnxruntime runs it."""
+"""Runs one of our operators, as onnxruntime runs it, with every set of instructions that this
+processor has."""
 
+import ctypes
 import os
+import shutil
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +16,31 @@ from onnx import helper
 from onnx.numpy_helper import from_array
 
 from keras_transformer.export.onnx.operators import NATIVE
-from keras_transformer.export.runtime.operators import operators_library
+from keras_transformer.export.runtime.operators import instructions, operators_library
 
 Run = Callable[..., list[np.ndarray]]
 # `make sanitize` gives a library that was built with sanitizers.
 SANITIZED = os.environ.get("KERAS_TRANSFORMER_SANITIZED_OPERATORS")
 
 
+SETS = ("portable", "avx2", "vnni", "amx")
+
+
+@pytest.fixture(scope="session", params=SETS[: SETS.index(instructions()) + 1])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The operators' library, capped at a set of instructions."""
+    compiled = SANITIZED or operators_library()
+    # To the system a copy is another library, which reads the environment anew.
+    copy = Path(shutil.copy(compiled, tmp_path_factory.mktemp(request.param) / "operators.so"))
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("KERAS_TRANSFORMER_MAX_ISA", request.param)
+        # onnxruntime would let go of it with the last session, and it would forget.
+        ctypes.CDLL(str(copy)).keras_transformer_instructions()
+    return copy
+
+
 def session(
+    library: Path,
     name: str,
     inputs: Sequence[np.ndarray],
     outputs: int,
@@ -51,12 +72,12 @@ def session(
     options.intra_op_num_threads = 2
     # Memory of onnxruntime's arena is all its own: nothing beyond a tensor would be noticed.
     options.enable_cpu_mem_arena = not SANITIZED
-    options.register_custom_ops_library(SANITIZED or str(operators_library()))
+    options.register_custom_ops_library(str(library))
     return ort.InferenceSession(model.SerializeToString(), options)
 
 
 @pytest.fixture(scope="session")
-def run() -> Run:
+def run(library: Path) -> Run:
     """`run(operator, inputs, outputs=1, stored=(), **attributes)` gives the outputs.
 
     `stored` are the places of the inputs that the graph holds; sessions without any are kept.
@@ -74,7 +95,7 @@ def run() -> Run:
         key = (name, types, outputs, tuple(sorted(attributes.items())))
         opened = sessions.get(key)
         if stored or opened is None:
-            opened = session(name, inputs, outputs, stored, **attributes)
+            opened = session(library, name, inputs, outputs, stored, **attributes)
         if not stored:
             sessions[key] = opened
         feeds = {

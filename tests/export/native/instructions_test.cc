@@ -36,12 +36,10 @@ struct Named {
 // Every set but plain code; AMX has the first of the three only.
 std::vector<Named> sets() {
 #ifdef KT_X86
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool has_vnni =
-      __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
-  return {{"avx2", has_avx2, avx2::sum_bytes, avx2::multiply, avx2::rank_logits},
-          {"vnni", has_vnni, vnni::sum_bytes, vnni::multiply, vnni::rank_logits},
-          {"amx", amx::is_usable(), amx::sum_bytes, nullptr, nullptr}};
+  const auto has = [](Instructions set) { return instructions() >= set; };
+  return {{"avx2", has(Instructions::kAvx2), avx2::sum_bytes, avx2::multiply, avx2::rank_logits},
+          {"vnni", has(Instructions::kVnni), vnni::sum_bytes, vnni::multiply, vnni::rank_logits},
+          {"amx", has(Instructions::kAmx), amx::sum_bytes, nullptr, nullptr}};
 #else
   return {};
 #endif

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.export.onnx.int8_matrices import quantize_lines
@@ -28,6 +28,7 @@ def best_token(run: Run, states: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     spread=st.sampled_from([0.0, 1e-3, 1.0, 50.0]),
 )
 @example(seed=0, rows=1, spread=1.0)
+@settings(max_examples=15)  # Of each kind, with every set of instructions.
 def test_the_token_is_that_of_the_largest_of_all_logits(
     run: Run, kind: str, vocabularies: Any, seed: int, rows: int, spread: float
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_large_matrix_is_searched_by_several_threads(run: Run) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 9))
+@settings(max_examples=15)
 def test_without_the_matrix_the_products_of_bytes_decide(
     run: Run, kind: str, vocabularies: Any, seed: int, rows: int
 ) -> None:

@@ -97,7 +97,7 @@ def hostile(draw: st.DrawFn) -> tuple[str, list[np.ndarray], int, tuple[int, ...
 
 
 @given(node=hostile())
-@settings(max_examples=250)
+@settings(max_examples=100)  # With every set of instructions.
 def test_a_hostile_node_gives_what_exists_or_an_error(run: Run, node: Any) -> None:
     name, inputs, outputs, stored, attributes = node
     try:

@@ -106,6 +106,17 @@ def test_a_library_that_cannot_be_loaded_is_named(
         open_session(Manifest.read(exported_native.path), exported_native.path, "encoder")
 
 
+def test_instructions_that_there_are_not_are_refused(
+    exported_native: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Another library to the system, which reads the environment anew.
+    copy = shutil.copy(operators_library(), tmp_path / "operators.so")
+    monkeypatch.setattr(operators, "operators_library", lambda: copy)
+    monkeypatch.setenv("KERAS_TRANSFORMER_MAX_ISA", "avx")
+    with pytest.raises(ValueError, match='must be portable, avx2, vnni or amx.*got "avx"'):
+        open_session(Manifest.read(exported_native.path), exported_native.path, "encoder")
+
+
 @pytest.mark.parametrize("slow", [True, False])
 def test_slow_kernels_are_told_once(
     exported_native: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any, slow: bool
@@ -134,7 +145,9 @@ def test_an_export_tells_of_slow_kernels(
 )
 def test_what_the_kernels_use_is_what_the_processor_has() -> None:
     flags = Path("/proc/cpuinfo").read_text().split("flags")[1].split("\n")[0].split()
-    if {"avx512_vnni", "avx512bw"} <= set(flags):
+    if {"amx_tile", "amx_int8"} <= set(flags):
+        expected = "amx"
+    elif {"avx512_vnni", "avx512vl"} <= set(flags):
         expected = "vnni"
     else:
         expected = "avx2" if {"avx2", "fma"} <= set(flags) else "portable"

@@ -1,0 +1,44 @@
+// A function that is compiled for several sets of instructions as it stands.
+#pragma once
+
+#include "instructions.h"
+
+namespace keras_transformer {
+
+template <auto kFunction>
+class Versions;
+
+template <typename Result, typename... Arguments, Result (*kFunction)(Arguments...)>
+class Versions<kFunction> {
+ public:
+  Result operator()(Arguments... arguments) const {
+    static Result (*const chosen)(Arguments...) = fastest();
+    return chosen(arguments...);
+  }
+
+ private:
+  struct portable {
+    static Result run(Arguments... arguments) { return kFunction(arguments...); }
+  };
+#ifdef KT_X86
+  struct avx2 {
+    __attribute__((target("avx2,fma"))) static Result run(Arguments... arguments) {
+      return kFunction(arguments...);
+    }
+  };
+  struct vnni {
+    __attribute__((target("arch=x86-64-v4,avx512vnni"))) static Result run(Arguments... arguments) {
+      return kFunction(arguments...);
+    }
+  };
+#endif
+
+  static auto fastest() { return KT_FASTEST(run); }
+};
+
+// `fastest<function>(…)` calls the version for this processor. The function is `KT_INLINE`: it takes
+// the instructions of what it is inlined into.
+template <auto kFunction>
+inline constexpr Versions<kFunction> fastest{};
+
+}  // namespace keras_transformer
