@@ -1,5 +1,5 @@
 """Which source piece and word a target token comes from, by attention, and what that is good for:
-unknown tokens of a translation give way to the source's own words.
+word alignments, and unknown tokens of a translation give way to the source's own words.
 """
 
 import unicodedata
@@ -67,6 +67,50 @@ def words_of(pieces: Sequence[str]) -> list[int]:
             word += 1
         words.append(word)
     return words
+
+
+def aligned_words(
+    attention: Attention,
+    target_ids: Sequence[int],
+    eos_id: int,
+    *,
+    source_pieces: Sequence[str],
+    target_pieces: Sequence[str],
+) -> list[tuple[int, int]]:
+    """Returns which words of a source the words of a translation come from.
+
+    Words are what spaces separate, counted from 0. A target word comes from the source words that
+    its pieces attend to most.
+
+    Args:
+        attention: As for `aligned_source`.
+        target_ids: As for `aligned_source`.
+        eos_id: As for `aligned_source`.
+        source_pieces: Pieces of the source, without eos.
+        target_pieces: Piece of each target id; "" for one that is no text.
+
+    Returns:
+        Pairs (source word, target word) in ascending order, each once.
+
+    Raises:
+        ValueError: As for `aligned_source`.
+
+    Example:
+        >>> aligned_words(np.eye(3), [7, 8], 3, source_pieces="▁a ▁b".split(),
+        ...               target_pieces="▁c d".split())
+        [(0, 0), (1, 0)]
+    """
+    if not any(map(_has_text, target_pieces)):
+        return []
+    places = aligned_source(attention[: len(target_ids)], target_ids, eos_id)
+    sources, targets = _text_words(source_pieces), _text_words(target_pieces)
+    return sorted(
+        {
+            (sources[place], word)
+            for place, word, piece in zip(places.tolist(), targets, target_pieces, strict=True)
+            if _has_text(piece)
+        }
+    )
 
 
 class SourceWords:
@@ -241,6 +285,23 @@ def _piece_spans(
         end = next((offset for offset in offsets[last + 1 :] if offset > offsets[last]), len(text))
         spans.append((offsets[first], end))
     return spans
+
+
+def _has_text(piece: str) -> bool:
+    return piece.strip(_SPACE) != ""
+
+
+def _text_words(pieces: Sequence[str]) -> list[int]:
+    """Numbers words as `words_of` does, but never one without text: spaces may follow each other
+    in a translation.
+    """
+    words, word, has_text = [], 0, False
+    for piece in pieces:
+        if piece.startswith(_SPACE) and has_text:
+            word, has_text = word + 1, False
+        has_text = has_text or _has_text(piece)
+        words.append(word)
+    return words
 
 
 def _is_punctuation(character: str) -> bool:

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.long_lines import LineOptions
+from keras_transformer.decoding.options import Hypothesis
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run_directory import RunDirectory
 
 
@@ -27,25 +29,6 @@ class RuntimeOptions:
     provider: tuple[str, ...] = ()
 
 
-class Hypothesis(Protocol):
-    """One candidate translation, as both translators return it."""
-
-    @property
-    def text(self) -> str:
-        """The translation."""
-        ...
-
-    @property
-    def score(self) -> float:
-        """Sum of log-probabilities over the length penalty."""
-        ...
-
-    @property
-    def low_confidence(self) -> bool | None:
-        """Whether its log-probability a token is below the threshold; None where none is known."""
-        ...
-
-
 class TextTranslator(Protocol):
     """What the Keras and the onnxruntime translator have in common."""
 
@@ -53,9 +36,7 @@ class TextTranslator(Protocol):
         """Returns the best translation of each text, in order."""
         ...
 
-    def translate_n_best(
-        self, texts: Sequence[str], **search: Any
-    ) -> Sequence[Sequence[Hypothesis]]:
+    def translate_n_best(self, texts: Sequence[str], **search: Any) -> list[list[Hypothesis]]:
         """Returns the best candidates of each text, in order, best first."""
         ...
 
@@ -113,6 +94,23 @@ def open_translator(
         **lines.limits,
     )
     return lines.wrap(translator)
+
+
+def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
+    """Reads the source and the target tokenizer of an artefact or a run, without its model.
+
+    Raises:
+        FileNotFoundError: The directory or a file in it is missing, or it is neither of the two.
+        ValueError: The manifest or a tokenizer is damaged.
+    """
+    if not (directory / "manifest.json").is_file():
+        _check_run(directory)
+        return RunDirectory(directory).load_tokenizers()
+    from keras_transformer.export import Manifest
+
+    files = Manifest.read(directory).tokenizers
+    source, target = (Tokenizer.load(directory / files[side].file) for side in ("source", "target"))
+    return source, target
 
 
 def refuse_for_runs(directory: Path, flag: str, how: str = "") -> None:

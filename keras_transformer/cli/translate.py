@@ -1,15 +1,16 @@
 """`keras-transformer translate`: lines in, translated lines out, block by block, in order."""
 
+import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from keras_transformer.cli.alignments import AligningTranslator
 from keras_transformer.cli.artefact import (
-    Hypothesis,
     RuntimeOptions,
     TextTranslator,
     open_translator,
@@ -20,7 +21,9 @@ from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.confidence import check_min_score
 from keras_transformer.decoding.inputs import TooLongError
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import Hypothesis, SearchOptions
+
+_NOTHING = Hypothesis("", [], float("-inf"), float("-inf"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +41,11 @@ class TranslateOptions:
         target_prefix: What every translation begins with, whole words.
         target_prefixes: File with what each translation begins with, line by line with the input;
             an empty line for none.
+        alignments: Put a tab and the word alignment behind each translation: pairs of a source word
+            and the target word that comes from it, words separated by spaces and counted from 0
+            (Pharaoh's format, 0-0 1-2).
         replace_unk: Put the source word that it looks at most in place of an unknown token
-            (exported models only; one translation a line, without scores).
+            (exported models only; one translation a line, without scores and alignments).
     """
 
     block_lines: int = 256
@@ -47,6 +53,7 @@ class TranslateOptions:
     min_score: float | None = None
     target_prefix: str = ""
     target_prefixes: Path | None = None
+    alignments: bool = False
     replace_unk: bool = False
 
     def __post_init__(self) -> None:
@@ -58,9 +65,10 @@ class TranslateOptions:
                 "--target-prefix is for every line, --target-prefixes has one for each: give one "
                 "of the two."
             )
-        if self.replace_unk and self.has_scores:
+        if self.replace_unk and (self.has_scores or self.alignments):
             raise ValueError(
-                "--replace-unk gives translations alone: leave out --scores and --min-score."
+                "--replace-unk gives translations alone: leave out --scores, --min-score and "
+                "--alignments."
             )
 
     @property
@@ -83,7 +91,8 @@ def main(arguments: Sequence[str]) -> int:
     runtime = read_fields(given, RuntimeOptions)
     prefixes = Prefixes(options.target_prefix, options.target_prefixes)
     translator = open_translator(given.model, runtime, lines, min_score=options.min_score)
-    job = _Job(translator, search, options)
+    aligning = AligningTranslator(translator, given.model) if options.alignments else None
+    job = _Job(translator, search, options, aligning)
     block_lines = 1 if sys.stdin.isatty() else options.block_lines
     try:
         _translate_input(job, prefixes, lines, block_lines)
@@ -99,26 +108,30 @@ class _Job:
         translator: What translates.
         search: The search.
         options: How lines are written.
+        aligning: What translates where alignments are wanted.
 
     Attributes:
         done: How many lines were translated and written.
     """
 
     def __init__(
-        self, translator: TextTranslator, search: SearchOptions, options: TranslateOptions
+        self,
+        translator: TextTranslator,
+        search: SearchOptions,
+        options: TranslateOptions,
+        aligning: AligningTranslator | None,
     ) -> None:
         self.translator = translator
         self.done = 0
-        self._search = asdict(search)
-        if options.replace_unk:
-            self._search["replace_unk"] = True
+        self._search = search
         self._options = options
+        self._aligning = aligning
         self._doubtful: list[int] = []
 
     def write(self, lines: Sequence[str], prefixes: Sequence[str] | None) -> None:
         """Translates the next lines, each with its prefix, and writes what comes of them."""
         for line in self._translate(lines, {"target_prefixes": prefixes} if prefixes else {}):
-            sys.stdout.buffer.write(_one_line(line).encode("utf-8") + b"\n")
+            sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
         sys.stdout.buffer.flush()
         self.done += len(lines)
 
@@ -131,23 +144,34 @@ class _Job:
 
     def _translate(self, lines: Sequence[str], prefixes: dict[str, Any]) -> Iterator[str]:
         """Yields `num_hypotheses` output lines for every input line, in order, best first."""
-        if self._search["num_hypotheses"] == 1 and not self._options.has_scores:
+        options = {**asdict(self._search), **prefixes}
+        if self._options.replace_unk:
+            options["replace_unk"] = True
+        plain = not self._options.has_scores and self._aligning is None
+        if plain and self._search.num_hypotheses == 1:
             # Where no score is wanted, greedy search spares the softmax.
-            yield from self.translator.translate(lines, **prefixes, **self._search)
+            yield from map(_one_line, self.translator.translate(lines, **options))
             return
-        found = self.translator.translate_n_best(lines, **prefixes, **self._search)
-        for number, hypotheses in enumerate(found, start=self.done + 1):
-            if self._options.has_scores and hypotheses[0].low_confidence:
+        for number, found in enumerate(self._hypotheses(lines, options), start=self.done + 1):
+            if self._options.has_scores and found[0][0].low_confidence:
                 self._doubtful.append(number)
-            for rank in range(self._search["num_hypotheses"]):
-                # An empty line has one candidate only; empty lines keep the count of lines even.
-                best = hypotheses[rank] if rank < len(hypotheses) else None
-                yield self._with_score(best)
+            # An empty line has one candidate only; empty lines keep the count of lines even.
+            missing = self._search.num_hypotheses - len(found)
+            yield from itertools.starmap(self._columns, [*found, *[(_NOTHING, "")] * missing])
 
-    def _with_score(self, hypothesis: Hypothesis | None) -> str:
-        text = "" if hypothesis is None else hypothesis.text
-        score = float("-inf") if hypothesis is None else hypothesis.score
-        return f"{score:.6f}\t{text}" if self._options.scores else text
+    def _hypotheses(
+        self, lines: Sequence[str], options: dict[str, Any]
+    ) -> Iterable[list[tuple[Hypothesis, str]]]:
+        """Returns the hypotheses of each line, each with its alignment, if that is wanted."""
+        if self._aligning is not None:
+            return self._aligning.translate(lines, self._search, **options)
+        found = self.translator.translate_n_best(lines, **options)
+        return ([(hypothesis, "") for hypothesis in hypotheses] for hypotheses in found)
+
+    def _columns(self, hypothesis: Hypothesis, alignment: str) -> str:
+        text = _one_line(hypothesis.text)
+        score = f"{hypothesis.score:.6f}\t" if self._options.scores else ""
+        return f"{score}{text}" + (f"\t{alignment}" if self._aligning is not None else "")
 
 
 def _translate_input(job: _Job, prefixes: Prefixes, lines: LineOptions, block_lines: int) -> None:

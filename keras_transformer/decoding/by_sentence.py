@@ -5,7 +5,7 @@ It stands on either translator, Keras's or onnxruntime's, and needs no TensorFlo
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from keras_transformer.decoding.inputs import check_texts
@@ -98,7 +98,7 @@ class SentenceTranslator:
         """
         if options.pop("return_attention", False):
             raise ValueError("attention belongs to one part: ask translate_parts for it.")
-        found = list(self._n_best(texts, options))
+        found = self.translate_passages(texts, **options)
         search = SearchOptions(**{k: v for k, v in options.items() if k != "target_prefixes"})
         return [join_hypotheses(passage, parts, search) for passage, parts in found]
 
@@ -115,17 +115,25 @@ class SentenceTranslator:
         """
         return [
             list(map(TranslatedPart, passage.parts, passage.starts, parts))
-            for passage, parts in self._n_best(texts, options)
+            for passage, parts in self.translate_passages(texts, **options)
         ]
 
-    def _n_best(
-        self, texts: Sequence[str], options: dict[str, Any]
-    ) -> Iterator[tuple[Passage, list[list[Hypothesis]]]]:
-        """Yields each text taken apart, and its parts' hypotheses."""
+    def translate_passages(
+        self, texts: Sequence[str], **options: Any
+    ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
+        """Returns each text taken apart, and its parts' hypotheses, for `join_hypotheses`.
+
+        Args:
+            texts: Texts of any length.
+            **options: As for the translator's `translate_n_best`.
+
+        Raises:
+            TypeError: As for the translator's `translate_n_best`.
+            ValueError: As for the translator's `translate_n_best`.
+        """
         passages, options = self._prepare(texts, options)
         found = iter(self.translator.translate_n_best(_parts(passages), **options))
-        for passage in passages:
-            yield passage, [next(found) for _ in passage.parts]
+        return [(passage, [next(found) for _ in passage.parts]) for passage in passages]
 
     def _prepare(
         self, texts: Sequence[str], options: dict[str, Any]

@@ -142,6 +142,16 @@ class Tokenizer:
         self._check_range(row)
         return [self._processor.id_to_piece(token) for token in row]
 
+    def split(self, text: str) -> list[str]:
+        """Pieces of a text as they are spelled in it, normalized: unknown ones too."""
+        _check_text("texts", 0, text)
+        return self._processor.encode(text, out_type=str)
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Text of pieces, those that the vocabulary lacks included; special ones are dropped."""
+        special = self.pieces(sorted(_SPECIAL_IDS.values()))
+        return self._processor.decode_pieces([piece for piece in pieces if piece not in special])
+
     def _check_range(self, row: list[int]) -> None:
         size = self.vocab_size
         for token in (min(row), max(row)) if row else ():

@@ -1,6 +1,7 @@
 """The four commands on a real, barely trained model: what one writes the next one reads."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -137,6 +138,34 @@ def test_a_translation_begins_with_its_prefix(run_cli, request, tmp_path, model)
 def test_words_stand_for_unknown_tokens(run_cli, exported) -> None:
     flags = ("--max-length", 8, "--replace-unk", "--target-prefix", "☃")
     assert run_cli("translate", exported, *flags, stdin=b"beta\n").out.startswith("beta")
+
+
+PHARAOH = re.compile(r"(\d+-\d+)( \d+-\d+)*")
+
+
+@pytest.mark.parametrize("long_lines", ["split", "cut"])
+def test_run_and_export_align_the_same_words(
+    run_cli, run_directory, exported, long_lines: str
+) -> None:
+    flags = ("--max-length", 8, "--scores", "--alignments", "--long-lines", long_lines)
+    flags += ("--beam-size", 2, "--num-hypotheses", 2)
+    lines = b"beta alpha zeta\n\nBeta alpha. Zeta eta.  Theta.\n"
+    by_onnx = run_cli("translate", exported, *flags, stdin=lines)
+    by_keras = run_cli("translate", run_directory, *flags, stdin=lines)
+    found = [line.split("\t") for line in by_onnx.out.splitlines()]
+    assert [row[1:] for row in found] == [
+        line.split("\t")[1:] for line in by_keras.out.splitlines()
+    ]
+    assert [row[1:] for row in found[2:4]] == [["", ""], ["", ""]]
+    sizes = (3, 3, 0, 0, 5, 5)
+    for (_, text, alignment), source_words in zip(found, sizes, strict=True):
+        assert source_words == 0 or PHARAOH.fullmatch(alignment)
+        pairs = [tuple(map(int, pair.split("-"))) for pair in alignment.split()]
+        assert {target for _, target in pairs} == set(range(len(text.split())))
+        assert all(source < source_words for source, _ in pairs)
+    # Every sentence is aligned with its own words.
+    if long_lines == "split":
+        assert {source for source, _ in pairs} & {4} and {source for source, _ in pairs} & {0, 1}
 
 
 LONG = b"beta alpha\n" + b"alpha beta " * 700 + b"\nzeta\n"

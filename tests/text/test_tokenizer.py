@@ -26,6 +26,14 @@ def test_training_sentences_come_back_unchanged(tokenizer, sentences):
     assert tokenizer.decode(tokenizer.encode(sentences)) == sentences
 
 
+@pytest.mark.parametrize("text", ["a small house", "żółw, ☃ 家", "don't </s>", ""])
+def test_pieces_spell_the_text_unknown_ones_too(tokenizer, text):
+    pieces = tokenizer.split(text)
+    assert not any(" " in piece for piece in pieces)
+    assert tokenizer.join(pieces) == text
+    assert tokenizer.join(["<s>", *pieces, "<unk>", "</s>", "<pad>"]) == text
+
+
 def test_the_vocabulary_has_exactly_the_asked_size(sentences):
     for size in (60, 80):
         assert train_tokenizer(sentences, size, "bpe").vocab_size == size

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from keras_transformer.export.runtime.alignment import (
     SourceWords,
     aligned_source,
+    aligned_words,
     replace_unknown,
     words_of,
 )
@@ -89,6 +90,30 @@ def test_a_token_without_a_source_is_refused() -> None:
 )
 def test_a_space_begins_a_word(pieces: list[str], words: list[int]) -> None:
     assert words_of(pieces) == words
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "positions", "pairs"),
+    [
+        ("▁the ▁hou se", "▁la ▁casa", [0, 2], [(0, 0), (1, 1)]),
+        ("▁the ▁hou se", "▁das ▁Ha us", [0, 1, 2], [(0, 0), (1, 1)]),
+        ("▁red ▁house", "▁casa ▁roja ▁roja", [1, 0, 0], [(0, 1), (0, 2), (1, 0)]),
+        ("▁a ▁b", "▁x y", [1, 0], [(0, 0), (1, 0)]),
+        # Spaces in a row begin no words of their own, nor does a space at the end.
+        ("▁a ▁b", "▁ ▁x ▁ ▁y ▁", [0, 0, 0, 1, 1], [(0, 0), (1, 1)]),
+        ("▁a ▁b", "▁x <unk> ▁y", [0, 1, 1], [(0, 0), (1, 1)]),
+        ("▁a", "", [], []),
+        ("", "", [], []),
+    ],
+)
+def test_words_come_from_the_words_that_their_pieces_attend_to(
+    source: str, target: str, positions: list[int], pairs: list[tuple[int, int]]
+) -> None:
+    pieces = ["" if piece == "<unk>" else piece for piece in target.split()]
+    attention = attend([*positions, -1], len(source.split()) + 1)
+    ids = [UNK if piece == "" else 9 for piece in pieces]
+    found = aligned_words(attention, ids, EOS, source_pieces=source.split(), target_pieces=pieces)
+    assert found == pairs
 
 
 @pytest.mark.parametrize(
