@@ -91,7 +91,7 @@ class _ClosingWhenDraining:
 
 def _operations(service: Service, options: ServeOptions) -> list[Route]:
     """Returns the routes for whoever runs the server."""
-    description = describe(service.model_name, options, service.search)
+    description = describe(service.model_name, service.labels, options, service.search)
 
     async def is_alive(_: Request) -> Response:
         return JSONResponse({"status": "alive"})

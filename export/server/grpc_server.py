@@ -23,6 +23,7 @@ from .grpc_tensors import to_array, to_proto, to_signature_def
 from .service import Service
 from .settings import ServeOptions
 from .signatures import Signature, signature_of
+from .versions import Asked, LoadedVersion
 
 _Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
 
@@ -102,25 +103,23 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
     ) -> predict_pb2.PredictResponse:
         """Runs a signature; the client's deadline is the request's."""
         with self._service.refusals("grpc"):
-            name, asked = _model(request)
-            _, signatures = self._service.signatures(name, asked)
-            signature = signature_of(signatures, request.model_spec.signature_name)
+            loaded = self._service.find(*_model(request))
+            signature = signature_of(loaded.model.signatures, request.model_spec.signature_name)
             wanted = _wanted_outputs(request.output_filter, signature)
             inputs = {
                 key: to_array(value, key, self._max_elements)
                 for key, value in request.inputs.items()
             }
-        prediction = await self._service.predict(
-            name,
+        outputs = await self._service.predict(
+            loaded,
             signature.name,
             inputs,
-            version=asked,
             timeout=context.time_remaining(),
             protocol="grpc",
         )
         return predict_pb2.PredictResponse(
-            outputs={key: to_proto(prediction.outputs[key]) for key in wanted},
-            model_spec=_spec(name, prediction.version, signature.name),
+            outputs={key: to_proto(outputs[key]) for key in wanted},
+            model_spec=_spec(loaded, signature.name),
         )
 
     @_answering
@@ -138,9 +137,11 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
             if field != "signature_def":
                 message = f"Metadata field {field} is not supported: ask for signature_def"
                 raise ServingError(Code.INVALID_ARGUMENT, message)
-        version, signatures = self._service.signatures(name, asked)
-        definitions = {key: to_signature_def(value) for key, value in signatures.items()}
-        response = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=_spec(name, version))
+        loaded = self._service.find(name, asked)
+        definitions = {
+            key: to_signature_def(value) for key, value in loaded.model.signatures.items()
+        }
+        response = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=_spec(loaded))
         response.metadata["signature_def"].Pack(
             get_model_metadata_pb2.SignatureDefMap(signature_def=definitions)
         )
@@ -189,21 +190,19 @@ class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
         await _refuse(context, "HandleReloadConfigRequest")
 
 
-def _model(request: Any) -> tuple[str, int | None]:
-    """Returns the name and, where one is asked for, the version of the request's model."""
+def _model(request: Any) -> tuple[str, Asked]:
+    """Returns the name of the request's model and, where one is asked for, its version or label."""
     if not request.HasField("model_spec"):
         raise ServingError(Code.INVALID_ARGUMENT, "Missing ModelSpec: name the model")
     spec = request.model_spec
     if spec.HasField("version_label"):
-        message = f"Unrecognized servable version label: {spec.version_label}; give a number"
-        raise ServingError(Code.INVALID_ARGUMENT, message)
+        return spec.name, spec.version_label
     return spec.name, spec.version.value if spec.HasField("version") else None
 
 
-def _spec(name: str, version: int, signature_name: str = "") -> model_pb2.ModelSpec:
-    return model_pb2.ModelSpec(
-        name=name, version=Int64Value(value=version), signature_name=signature_name
-    )
+def _spec(loaded: LoadedVersion, signature_name: str = "") -> model_pb2.ModelSpec:
+    version = Int64Value(value=loaded.number)
+    return model_pb2.ModelSpec(name=loaded.name, version=version, signature_name=signature_name)
 
 
 def _wanted_outputs(asked: Sequence[str], signature: Signature) -> list[str]:

@@ -3,7 +3,8 @@ comes, and one that explains it with the n best and their attention.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from starlette.routing import Route
 from .errors import Code, ServingError
 from .exchange import read_timeout, until_hang_up
 from .json_tensors import read_object
+from .predict import asked_version
+from .rest import MODEL_PATHS
 from .service import Service
+from .versions import LoadedVersion
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -23,8 +27,9 @@ def live_routes(service: Service) -> list[Route]:
     """Returns the routes of `:stream` and `:explain`."""
     live = _Live(service)
     return [
-        Route("/v1/models/{model:model}:stream", live.stream, methods=["POST"]),
-        Route("/v1/models/{model:model}:explain", live.explain, methods=["POST"]),
+        Route(base + verb, endpoint, methods=["POST"])
+        for verb, endpoint in ((":stream", live.stream), (":explain", live.explain))
+        for base in MODEL_PATHS
     ]
 
 
@@ -34,44 +39,57 @@ class _Live:
 
     async def stream(self, request: Request) -> Response:
         """Sends the pieces of a translation as server-sent events."""
-        model = request.path_params["model"]
+        model, version = asked_version(request.scope)
         with self._service.refusals("rest"):
             timeout = read_timeout(request.scope)
             body = await self._read(request, ("text", "target_prefix"))
-        text, prefix = body["text"], body.get("target_prefix", "")
-        pieces = self._service.stream(model, text, prefix, timeout)
+            loaded = self._service.find(model, version)
+        events = self._events(loaded, body["text"], body.get("target_prefix", ""), timeout)
         # What is refused before the first piece is answered as any other request.
         with until_hang_up(request.receive):
-            first = await anext(pieces, None)
+            first = await anext(events)
 
-        async def events() -> AsyncIterator[str]:
-            translation = ""
-            try:
-                if first is not None:
-                    translation = first
-                    yield _event({"piece": first})
-                    async for piece in pieces:
-                        translation += piece
-                        yield _event({"piece": piece})
-                if self._service.is_beam_search:
-                    translation = await self._best(model, text, prefix, timeout)
-                yield _event({"translation": translation}, "done")
-            except ServingError as error:
-                yield _event({"error": error.message}, "error")
+        async def all_events() -> AsyncIterator[str]:
+            async with aclosing(events):
+                yield first
+                async for event in events:
+                    yield event
 
-        return StreamingResponse(events(), media_type="text/event-stream", headers=_HEADERS)
+        return StreamingResponse(all_events(), media_type="text/event-stream", headers=_HEADERS)
 
     async def explain(self, request: Request) -> Response:
         """Sends the best translations with their attention."""
+        model, version = asked_version(request.scope)
         with self._service.refusals("rest"):
             timeout = read_timeout(request.scope)
             body = await self._read(request, ("text",))
+            loaded = self._service.find(model, version)
         with until_hang_up(request.receive):
-            return JSONResponse(
-                await self._service.explain(request.path_params["model"], body["text"], timeout)
-            )
+            return JSONResponse(await self._service.explain(loaded, body["text"], timeout))
 
-    async def _best(self, model: str, text: str, prefix: str, timeout: float | None) -> str:
+    async def _events(
+        self, loaded: LoadedVersion, text: str, prefix: str, timeout: float | None
+    ) -> AsyncGenerator[str, None]:
+        """Yields the events of a stream; an error before the first of them is raised."""
+        translation, has_begun = "", False
+        try:
+            # The pieces and what beam search finds are one answer: one version gives both.
+            with loaded.use():
+                async for piece in self._service.stream(loaded, text, prefix, timeout):
+                    translation += piece
+                    has_begun = True
+                    yield _event({"piece": piece})
+                if self._service.is_beam_search:
+                    translation = await self._best(loaded, text, prefix, timeout)
+            yield _event({"translation": translation}, "done")
+        except ServingError as error:
+            if not has_begun:
+                raise
+            yield _event({"error": error.message}, "error")
+
+    async def _best(
+        self, loaded: LoadedVersion, text: str, prefix: str, timeout: float | None
+    ) -> str:
         """Returns what beam search finds, where greedy search has been streamed."""
         search = self._service.search
         inputs = {
@@ -81,8 +99,8 @@ class _Live:
             "target_prefix": np.array([prefix.encode()], object),
         }
         signature = "translate_with_options"
-        found = await self._service.predict(model, signature, inputs, timeout=timeout)
-        return found.outputs["translation"][0].decode()
+        found = await self._service.predict(loaded, signature, inputs, timeout=timeout)
+        return found["translation"][0].decode()
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""

@@ -1,5 +1,6 @@
 """The OpenAPI description of the REST interface, for people, client generators and tests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from keras_transformer import __version__
@@ -30,13 +31,17 @@ _EVENT = {
 }
 _MODEL = "/v1/models/{model}"
 _VERSION = _MODEL + "/versions/{version}"
+_LABEL = _MODEL + "/labels/{label}"
 
 
-def describe(model_name: str, options: ServeOptions, search: SearchOptions) -> Json:
+def describe(
+    model_name: str, labels: Sequence[str], options: ServeOptions, search: SearchOptions
+) -> Json:
     """Returns the description of a server.
 
     Args:
         model_name: The only model's name.
+        labels: The labels of its versions.
         options: The server's limits.
         search: The server's search.
     """
@@ -48,11 +53,7 @@ def describe(model_name: str, options: ServeOptions, search: SearchOptions) -> J
             "summary": "Translation over TensorFlow Serving's REST interface",
         },
         "paths": {
-            **_both(":predict", _predict()),
-            **_both("", _get("Status of the versions", "ModelStatus", ["404", "400"])),
-            **_both("/metadata", _get("Signatures", "Metadata", ["404", "400", "503"])),
-            f"{_MODEL}:stream": {"parameters": [_ref("model")], "post": _stream()},
-            f"{_MODEL}:explain": {"parameters": [_ref("model")], "post": _explain()},
+            **_of_models(labels),
             "/healthz": _get("Whether the process lives", "Health", []),
             "/readyz": {
                 "get": _operation(
@@ -68,13 +69,40 @@ def describe(model_name: str, options: ServeOptions, search: SearchOptions) -> J
         },
         "components": {
             "schemas": schemas(options, search),
-            "parameters": _parameters(model_name),
+            "parameters": _parameters(model_name, labels),
         },
     }
 
 
-def _parameters(model_name: str) -> Json:
+def _of_models(labels: Sequence[str]) -> Json:
+    """The paths of models, each without and with a version and, where there are any, a label."""
+    bases = {_MODEL: [_ref("model")], _VERSION: [_ref("model"), _ref("version")]}
+    if labels:
+        bases[_LABEL] = [_ref("model"), _ref("label")]
+    operations = {
+        ":predict": _predict(),
+        "": _get("Status of the versions", "ModelStatus", ["404", "400"]),
+        "/metadata": _get("Signatures", "Metadata", ["404", "400", "503"]),
+        ":stream": {"post": _stream()},
+        ":explain": {"post": _explain()},
+    }
     return {
+        base + path: {"parameters": parameters, **operation}
+        for path, operation in operations.items()
+        for base, parameters in bases.items()
+    }
+
+
+def _parameters(model_name: str, labels: Sequence[str]) -> Json:
+    label = {
+        "name": "label",
+        "in": "path",
+        "required": True,
+        "description": "The label of a version.",
+        "schema": {"type": "string", "enum": list(labels)},
+    }
+    return {
+        **({"label": label} if labels else {}),
         "model": {
             "name": "model",
             "in": "path",
@@ -94,14 +122,6 @@ def _parameters(model_name: str) -> Json:
             "description": "Seconds that the request has; the server's own limit holds beside it.",
             "schema": {"type": "number", "exclusiveMinimum": 0},
         },
-    }
-
-
-def _both(path: str, operations: Json) -> Json:
-    """The same operations without and with a version in the path."""
-    return {
-        _MODEL + path: {"parameters": [_ref("model")], **operations},
-        _VERSION + path: {"parameters": [_ref("model"), _ref("version")], **operations},
     }
 
 

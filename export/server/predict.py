@@ -10,8 +10,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .errors import Code, ServingError
 from .exchange import error_response, read_timeout, send_json, until_hang_up
 from .json_tensors import read_inputs, read_predict, write_outputs
+from .model_options import is_version
 from .service import Service
 from .signatures import signature_of
+from .versions import Asked
 
 
 class Predict:
@@ -39,18 +41,17 @@ class Predict:
             timeout = read_timeout(scope)
             body = await self._service.bodies.read(scope, receive)
             asked = read_predict(body)
-            _, signatures = self._service.signatures(model, version)
-            signature = signature_of(signatures, asked.signature_name)
+            loaded = self._service.find(model, version)
+            signature = signature_of(loaded.model.signatures, asked.signature_name)
             inputs = read_inputs(asked, signature)
-        prediction = await self._service.predict(
-            model,
+        outputs = await self._service.predict(
+            loaded,
             signature.name,
             inputs,
-            version=version,
             timeout=timeout,
             waiting=partial(until_hang_up, receive),
         )
-        return write_outputs(prediction.outputs, signature, is_row=asked.is_row)
+        return write_outputs(outputs, signature, is_row=asked.is_row)
 
 
 class PredictFirst:
@@ -76,8 +77,8 @@ class PredictFirst:
             await self._app(scope, receive, send)
 
 
-def asked_version(scope: Scope) -> tuple[str, int | None]:
-    """Returns the model and the version in a request's path.
+def asked_version(scope: Scope) -> tuple[str, Asked]:
+    """Returns the model and the version, a number or a label, in a request's path.
 
     Raises:
         ServingError: The version is no number.
@@ -85,8 +86,8 @@ def asked_version(scope: Scope) -> tuple[str, int | None]:
     asked = scope["path_params"]
     version = asked.get("version")
     if version is None:
-        return asked["model"], None
-    if not (version.isascii() and version.isdigit() and len(version) < 19):
+        return asked["model"], asked.get("label")
+    if not is_version(version):
         message = f"the version in the path must be a number, got {version!r}."
         raise ServingError(Code.INVALID_ARGUMENT, message)
     return asked["model"], int(version)

@@ -12,11 +12,12 @@ from .signatures import Signature, TensorSpec
 
 _DTYPES = {"string": "DT_STRING", "int32": "DT_INT32", "float32": "DT_FLOAT", "bool": "DT_BOOL"}
 _MODEL = "/v1/models/{model:model}"
-_VERSION = _MODEL + "/versions/{version:model}"
+# A model, one of its versions, or one of its labels.
+MODEL_PATHS = (_MODEL, _MODEL + "/versions/{version:model}", _MODEL + "/labels/{label:model}")
 
 
 def rest_routes(service: Service) -> list[Route]:
-    """Returns the routes of the REST interface, each with and without a version."""
+    """Returns the routes of the REST interface, each with and without a version or a label."""
     rest = _Rest(service)
     return [
         Route(base + path, endpoint, methods=[method])
@@ -25,7 +26,7 @@ def rest_routes(service: Service) -> list[Route]:
             ("/metadata", rest.metadata, "GET"),
             ("", rest.status, "GET"),
         )
-        for base in (_MODEL, _VERSION)
+        for base in MODEL_PATHS
     ]
 
 
@@ -54,12 +55,17 @@ class _Rest:
 
     async def metadata(self, request: Request) -> Response:
         """Describes the signatures."""
-        model, asked = asked_version(request.scope)
-        version, signatures = self._service.signatures(model, asked)
-        definitions = {name: _definition(signature) for name, signature in signatures.items()}
+        loaded = self._service.find(*asked_version(request.scope))
+        definitions = {
+            name: _definition(signature) for name, signature in loaded.model.signatures.items()
+        }
         return JSONResponse(
             {
-                "model_spec": {"name": model, "signature_name": "", "version": str(version)},
+                "model_spec": {
+                    "name": loaded.name,
+                    "signature_name": "",
+                    "version": str(loaded.number),
+                },
                 "metadata": {"signature_def": {"signature_def": definitions}},
             }
         )

@@ -154,7 +154,9 @@ async def _watch(service: Service, addresses: str, tell: Callable[[str], None]) 
     await service.look()
     # A server that waits for a version to come would never say why it does not answer.
     service.check_loaded()
-    tell(f"serving {service.model_name} version {service.version}: {addresses}")
+    versions = ", ".join(map(str, service.versions))
+    plural = "s" if len(service.versions) > 1 else ""
+    tell(f"serving {service.model_name} version{plural} {versions}: {addresses}")
     await service.watch()
 
 

@@ -1,15 +1,12 @@
 """The server without a protocol: arrays come in, arrays leave; REST and gRPC are built upon it."""
 
 import asyncio
-import dataclasses
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy.typing as npt
 
 from keras_transformer.decoding.options import SearchOptions
 
@@ -20,28 +17,14 @@ from .errors import Code, ServingError
 from .inputs import Arrays, Request, TranslationRow, check_inputs
 from .journal import Entry, Journal
 from .model import Run, ServedModel
+from .outputs import Outputs
 from .settings import ServeOptions
 from .signatures import Signature, signature_of
 from .text_stream import stream_passage
-from .versions import LoadedVersion, Versions, VersionStatus
-
-__all__ = ["Prediction", "Service", "VersionStatus"]
+from .versions import Asked, LoadedVersion, Versions, VersionStatus, not_found
 
 # Texts of more bytes are tokenized beside the event loop: they would hold up everyone else.
 _LONG_BYTES = 1 << 15
-
-
-@dataclasses.dataclass(frozen=True)
-class Prediction:
-    """A request's result.
-
-    Attributes:
-        version: Version of the model that gave it.
-        outputs: Arrays by the names of the signature's outputs; strings as objects of bytes.
-    """
-
-    version: int
-    outputs: dict[str, npt.NDArray[Any]]
 
 
 class Service:
@@ -58,6 +41,7 @@ class Service:
         options: As given.
         search: As given.
         model_name: What requests call the model.
+        labels: The labels of its versions.
         is_beam_search: Whether the search keeps several hypotheses.
         journal: As given.
         bodies: What reads the bodies of REST requests.
@@ -72,12 +56,13 @@ class Service:
         if search.sample:
             raise ValueError("sample=True is not served: an answer is the same every time.")
         self.options, self.journal = options, journal
-        self.model_name = options.model_name or options.artefact.resolve().name
+        model = options.model()
+        self.model_name, self.labels = model.name, sorted(model.labels)
         self.draining = False
         self.bodies = BodyReader(options.max_body_bytes, options.request_timeout)
         self.is_beam_search = search.beam_size > 1
         self.search = search
-        self._versions = Versions(options.artefact, self._load, self._make_batcher, journal)
+        self._versions = Versions(model, self._load, self._make_batcher, journal)
         journal.follow(
             lambda: sum(version.batcher.waiting for version in self._versions.loaded),
             lambda: self._versions.newest.number if self._versions.newest else 0,
@@ -85,13 +70,13 @@ class Service:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a version is loaded and the server is not about to stop."""
-        return self._versions.newest is not None and not self.draining
+        """Whether the versions are loaded and the server is not about to stop."""
+        return self._versions.is_ready and not self.draining
 
     @property
-    def version(self) -> int | None:
-        """The version that is served by default; None where none is loaded."""
-        return self._versions.newest.number if self._versions.newest else None
+    def versions(self) -> list[int]:
+        """The versions that are served, in order."""
+        return sorted(version.number for version in self._versions.loaded)
 
     def check_loaded(self) -> None:
         """Checks that a look has found a version; see `Versions.check_loaded`."""
@@ -109,34 +94,48 @@ class Service:
         """Lets go of the models when their requests are done."""
         await self._versions.close()
 
-    async def predict(
-        self,
-        model: str,
-        signature_name: str,
-        inputs: Arrays,
-        *,
-        version: int | None = None,
-        timeout: float | None = None,
-        protocol: str = "rest",
-        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> Prediction:
-        """Runs a signature. Cancelled, it takes its rows out of the queue.
+    def find(self, model: str, asked: Asked = None) -> LoadedVersion:
+        """Returns what answers a request, to be kept for the whole of its answer.
 
         Args:
             model: The model's name.
+            asked: The version's number or its label; the newest version where None.
+
+        Raises:
+            ServingError: There is no such model, version or label.
+        """
+        if model != self.model_name:
+            raise not_found(model, asked)
+        return self._versions.get(asked)
+
+    async def predict(
+        self,
+        loaded: LoadedVersion,
+        signature_name: str,
+        inputs: Arrays,
+        *,
+        timeout: float | None = None,
+        protocol: str = "rest",
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Outputs:
+        """Runs a signature. Cancelled, it takes its rows out of the queue.
+
+        Args:
+            loaded: What `find` gave.
             signature_name: The signature; "" for `serving_default`.
             inputs: Arrays by name: int32, float32, bool, or objects of bytes.
-            version: The model's version, the newest where None.
             timeout: Seconds after which it gives up, at most the server's own.
             protocol: "rest" or "grpc", for metrics and log.
             waiting: Makes what is entered where the request has to wait for its turn.
+
+        Returns:
+            Arrays by the names of the signature's outputs; strings as objects of bytes.
 
         Raises:
             ServingError: There is no result.
         """
         with self.journal.recorded(protocol) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
-            loaded = self._find(model, version)
             with loaded.use():
                 signature = signature_of(loaded.model.signatures, signature_name)
                 entry.signature = signature.name
@@ -149,43 +148,32 @@ class Service:
                         results = await _before(until, self._run(loaded, run, rows, entry))
                 else:
                     entry.batch = 1
-                outputs = loaded.model.write(signature, request, results)
-                return Prediction(loaded.number, outputs)
+                return loaded.model.write(signature, request, results)
 
-    def signatures(
-        self, model: str, version: int | None = None
-    ) -> tuple[int, dict[str, Signature]]:
-        """Returns the version and its signatures by name."""
-        loaded = self._find(model, version)
-        return loaded.number, loaded.model.signatures
-
-    def status(self, model: str, version: int | None = None) -> list[VersionStatus]:
-        """Returns the state of one version, or of all."""
-        if model == self.model_name:
-            found = self._versions.status()
-            if version is None:
-                return found
-            found = [status for status in found if status.version == version]
-            if found:
-                return found
-        asked = "" if version is None else f" (version {version})"
-        message = f"Could not find any versions of model {model}{asked}"
-        raise ServingError(Code.NOT_FOUND, message)
+    def status(self, model: str, asked: Asked = None) -> list[VersionStatus]:
+        """Returns the state of one version, or of all; `asked` is as for `find`."""
+        if model != self.model_name:
+            message = f"Could not find any versions of model {model}"
+            raise ServingError(Code.NOT_FOUND, message)
+        return self._versions.status(asked)
 
     async def stream(
-        self, model: str, text: str, target_prefix: str = "", timeout: float | None = None
+        self,
+        loaded: LoadedVersion,
+        text: str,
+        target_prefix: str = "",
+        timeout: float | None = None,
     ) -> AsyncIterator[str]:
         """Yields a greedy translation piece by piece, as it comes, sentence after sentence.
 
         Args:
-            model: The model's name.
+            loaded: What `find` gave.
             text: The source text.
             target_prefix: What the translation begins with; its pieces are yielded too.
             timeout: As for `predict`.
         """
         with self.journal.recorded("rest") as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
-            loaded = self._find(model, None)
             entry.signature = "stream"
             with loaded.use():
                 request = await self._read_text(loaded.model, text, target_prefix, entry)
@@ -194,11 +182,13 @@ class Service:
                     async for piece in pieces:
                         yield piece
 
-    async def explain(self, model: str, text: str, timeout: float | None = None) -> dict[str, Any]:
+    async def explain(
+        self, loaded: LoadedVersion, text: str, timeout: float | None = None
+    ) -> dict[str, Any]:
         """Returns the best translations of a text with their attention to it.
 
         Args:
-            model: The model's name.
+            loaded: What `find` gave.
             text: The source text.
             timeout: As for `predict`.
 
@@ -209,7 +199,6 @@ class Service:
         """
         with self.journal.recorded("rest") as entry:
             async with asyncio.timeout(self._limit(timeout)):
-                loaded = self._find(model, None)
                 entry.signature = "explain"
                 with loaded.use():
                     request = await self._read_text(loaded.model, text, "", entry)
@@ -248,12 +237,6 @@ class Service:
             max_queue=options.max_queue,
             observe=self.journal.batch,
         )
-
-    def _find(self, model: str, version: int | None) -> LoadedVersion:
-        if model != self.model_name:
-            asked = f"Latest({model})" if version is None else f"Specific({model}, {version})"
-            raise ServingError(Code.NOT_FOUND, f"Servable not found for request: {asked}")
-        return self._versions.get(version, model)
 
     def _limit(self, timeout: float | None) -> float:
         longest = self.options.request_timeout

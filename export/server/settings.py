@@ -4,14 +4,14 @@ and logs.
 
 import dataclasses
 import math
-import re
 from pathlib import Path
 from typing import Literal, get_args
 
 from keras_transformer.text.sentences import LANGUAGE
 
+from .model_options import ModelOptions, VersionPolicy, parse_labels
+
 LongTexts = Literal["split", "refuse"]
-_MODEL_NAME = re.compile(r"[^/:]+")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,10 @@ class ServeOptions:
         artefact: An exported artefact (served as version 1), or a base directory with a directory
             for each version, named by its number.
         model_name: Name of the model in requests; the directory's name where None.
+        versions: Which versions are served at once: "latest", the N newest as "latest:N", "all", or
+            numbers such as "1,2".
+        version_labels: Names for versions, each LABEL=VERSION, such as stable=1; what they name is
+            served whatever `versions` says.
         host: Address to listen on; "0.0.0.0" opens the server to other machines.
         port: Port of the REST side; 0 picks a free one.
         grpc_port: Port of the gRPC side; 0 picks a free one; no gRPC where None.
@@ -51,6 +55,8 @@ class ServeOptions:
 
     artefact: Path
     model_name: str | None = None
+    versions: str = "latest"
+    version_labels: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8501
     grpc_port: int | None = None
@@ -100,5 +106,14 @@ class ServeOptions:
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "
                 "such a request could never wait."
             )
-        if self.model_name is not None and not _MODEL_NAME.fullmatch(self.model_name):
-            raise ValueError(f"model_name must have neither '/' nor ':', got {self.model_name!r}.")
+        self.model()
+
+    def model(self) -> ModelOptions:
+        """Returns the model to serve.
+
+        Raises:
+            ValueError: Its name, its versions or their labels cannot be.
+        """
+        name = self.artefact.resolve().name if self.model_name is None else self.model_name
+        policy = VersionPolicy.parse(self.versions)
+        return ModelOptions(name, self.artefact, policy, parse_labels(self.version_labels))

@@ -1,5 +1,5 @@
-"""Which versions of the model are loaded: a directory is looked at again and again, the newest
-version that is whole is loaded beside the old one and takes its place.
+"""Which versions of a model are loaded: a directory is looked at again and again, a new version
+that is whole is loaded beside the old ones and takes the place of those that the policy leaves out.
 """
 
 import asyncio
@@ -15,7 +15,10 @@ from .batching import Batcher
 from .errors import Code, ServingError
 from .journal import Journal
 from .model import ServedModel
+from .model_options import ModelOptions
 
+# A version's number or its label; None for the newest.
+Asked = int | str | None
 State = Literal["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]
 Load = Callable[[Path], ServedModel]
 # A directory's files with their sizes and times: what failed is tried again when these change.
@@ -44,13 +47,14 @@ class LoadedVersion:
     """A model that takes requests.
 
     Attributes:
+        name: The model's name.
         number: Its version.
         model: The model.
         batcher: What brings rows to it.
     """
 
-    def __init__(self, number: int, model: ServedModel, batcher: Batcher) -> None:
-        self.number, self.model, self.batcher = number, model, batcher
+    def __init__(self, name: str, number: int, model: ServedModel, batcher: Batcher) -> None:
+        self.name, self.number, self.model, self.batcher = name, number, model, batcher
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -78,11 +82,11 @@ class Versions:
     """The versions of one model.
 
     A directory that is itself an artefact is version 1 and is read once. In a base directory each
-    subdirectory whose name is a number is a version; the newest that verifies is served, and the
-    others are unloaded when it is ready.
+    subdirectory whose name is a number is a version; of those that verify, the ones that the policy
+    chooses and those with a label are served. The others are unloaded when these are ready.
 
     Args:
-        directory: The artefact or the base directory.
+        options: The model's name, its directory, its policy and its labels.
         load: Opens an artefact; runs in a thread.
         make_batcher: Makes what brings rows to a loaded model.
         journal: Told of every change.
@@ -93,13 +97,14 @@ class Versions:
 
     def __init__(
         self,
-        directory: Path,
+        options: ModelOptions,
         load: Load,
         make_batcher: Callable[[], Batcher],
         journal: Journal,
     ) -> None:
-        self._directory, self._load, self._make_batcher = directory, load, make_batcher
+        self._options, self._load, self._make_batcher = options, load, make_batcher
         self._journal = journal
+        self._directory = directory = options.directory
         self._is_single = (directory / MANIFEST_FILE).is_file()
         if not self._is_single and not find_versions(directory):
             raise FileNotFoundError(
@@ -111,6 +116,12 @@ class Versions:
         self._failed: dict[int, Stamp] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._trouble = ""
+        self._has_looked = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a version is loaded, and a look has ended: every label means something."""
+        return self._has_looked and bool(self._loaded)
 
     @property
     def newest(self) -> LoadedVersion | None:
@@ -122,28 +133,36 @@ class Versions:
         """All versions that take requests."""
         return list(self._loaded.values())
 
-    def get(self, version: int | None, name: str) -> LoadedVersion:
-        """Returns a loaded version, the newest where None.
-
-        Args:
-            version: Its number.
-            name: The model's name, for the message.
+    def get(self, asked: Asked) -> LoadedVersion:
+        """Returns a loaded version.
 
         Raises:
-            ServingError: It is not loaded.
+            ServingError: It is not loaded, or there is no such label.
         """
-        found = self.newest if version is None else self._loaded.get(version)
-        if found is not None:
-            return found
-        if version is None:
-            message = f"No version of {name} is loaded: try again later."
-            raise ServingError(Code.UNAVAILABLE, message)
-        message = f"Servable not found for request: Specific({name}, {version})"
-        raise ServingError(Code.NOT_FOUND, message)
+        if asked is None:
+            if self.newest is None:
+                message = f"No version of {self._options.name} is loaded: try again later."
+                raise ServingError(Code.UNAVAILABLE, message)
+            return self.newest
+        number = self._number(asked)
+        if number not in self._loaded:
+            raise not_found(self._options.name, asked)
+        return self._loaded[number]
 
-    def status(self) -> list[VersionStatus]:
-        """Returns every version seen so far, the newest first, as TensorFlow Serving does."""
-        return [self._statuses[number] for number in sorted(self._statuses, reverse=True)]
+    def status(self, asked: Asked = None) -> list[VersionStatus]:
+        """Returns one version, or every version seen so far, the newest first.
+
+        Raises:
+            ServingError: The version has never been seen, or there is no such label.
+        """
+        if asked is None:
+            return [self._statuses[number] for number in sorted(self._statuses, reverse=True)]
+        number = self._number(asked)
+        if number not in self._statuses:
+            name = self._options.name
+            message = f"Could not find any versions of model {name} (version {number})"
+            raise ServingError(Code.NOT_FOUND, message)
+        return [self._statuses[number]]
 
     async def watch(self, seconds: float) -> None:
         """Looks for versions forever, with a pause of so many seconds between two looks."""
@@ -152,7 +171,7 @@ class Versions:
             await asyncio.sleep(seconds)
 
     async def look(self) -> None:
-        """Loads the newest version that can be loaded and lets go of the others.
+        """Loads the versions that are to be served and lets go of the others.
 
         Raises:
             OSError: A directory that is itself an artefact cannot be loaded.
@@ -161,7 +180,47 @@ class Versions:
         if self._is_single:
             if not self._statuses:
                 await self._try(1, self._directory, ())
-            return
+        else:
+            await self._look_for_versions()
+        self._has_looked = True
+
+    def check_loaded(self) -> None:
+        """Checks that the looks so far have found what is to be served.
+
+        Raises:
+            OSError: The directory cannot be read.
+            ValueError: None can be loaded, and the message names each with the reason; or one that
+                the policy or a label names is not among them.
+        """
+        if not self._loaded:
+            reasons = [f"version {status.version}: {status.error}" for status in self.status()]
+            hints = {_hint(path) for path in find_versions(self._directory).values()}
+            raise ValueError(
+                f"{self._directory} holds nothing that can be served: "
+                f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
+            )
+        for label, number in self._options.labels.items():
+            self._check_served(number, f"the label {label!r} names version {number}")
+        for number in self._options.policy.only or ():
+            self._check_served(number, f"version {number} is to be served")
+
+    async def close(self) -> None:
+        """Lets go of every version when its users are done."""
+        self._let_go_of_all_but(set())
+        await asyncio.gather(*self._closing)
+
+    def _number(self, asked: int | str) -> int:
+        """Returns the version that a number or a label means."""
+        if isinstance(asked, int):
+            return asked
+        labels = self._options.labels
+        if asked not in labels:
+            known = f"its labels are {', '.join(sorted(labels))}" if labels else "it has no labels"
+            message = f"Unrecognized servable version label: {self._options.name} has no {asked!r}"
+            raise ServingError(Code.NOT_FOUND, f"{message}, {known}.")
+        return labels[asked]
+
+    async def _look_for_versions(self) -> None:
         try:
             found = await asyncio.to_thread(find_versions, self._directory)
         except OSError as error:
@@ -169,32 +228,25 @@ class Versions:
             self._tell_once(f"{type(error).__name__}: {error}")
             return
         self._trouble = ""
+        policy, labelled = self._options.policy, set(self._options.labels.values())
+        kept: set[int] = set()
         for number in sorted(found, reverse=True):
+            has_room = policy.most is None or len(kept) < policy.most
+            is_allowed = policy.only is None or number in policy.only
+            if not (is_allowed and has_room or number in labelled):
+                continue
+            # One that cannot be loaded leaves its place to the next older one.
             if number in self._loaded or await self._try(number, found[number]):
-                self._let_go_of_all_but(number)
-                return
-        self._let_go_of_all_but(None)
+                kept.add(number)
+        self._let_go_of_all_but(kept)
 
-    def check_loaded(self) -> None:
-        """Checks that the looks so far have found a version to serve.
-
-        Raises:
-            OSError: The directory cannot be read.
-            ValueError: None can be loaded; the message names each with the reason.
-        """
-        if self._loaded:
+    def _check_served(self, number: int, claim: str) -> None:
+        if number in self._loaded:
             return
-        reasons = [f"version {status.version}: {status.error}" for status in self.status()]
-        hints = {_hint(path) for path in find_versions(self._directory).values()}
-        raise ValueError(
-            f"{self._directory} holds nothing that can be served: "
-            f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
-        )
-
-    async def close(self) -> None:
-        """Lets go of every version when its users are done."""
-        self._let_go_of_all_but(None)
-        await asyncio.gather(*self._closing)
+        seen = self._statuses.get(number)
+        served = ", ".join(map(str, sorted(self._loaded)))
+        reason = seen.error if seen else f"{self._directory} has no such version"
+        raise ValueError(f"{self._options.name}: {claim}, but {reason}; served: {served}.")
 
     async def _try(self, number: int, path: Path, stamp: Stamp | None = None) -> bool:
         """Loads a version; returns whether it can take requests."""
@@ -212,7 +264,8 @@ class Versions:
             self._refuse(number, stamp, error)
             return False
         self._failed.pop(number, None)
-        self._loaded[number] = LoadedVersion(number, model, self._make_batcher())
+        name = self._options.name
+        self._loaded[number] = LoadedVersion(name, number, model, self._make_batcher())
         self._note(number, "AVAILABLE")
         return True
 
@@ -225,8 +278,8 @@ class Versions:
         else:
             self._note(number, "END", status.error)
 
-    def _let_go_of_all_but(self, kept: int | None) -> None:
-        for number in [number for number in self._loaded if number != kept]:
+    def _let_go_of_all_but(self, kept: set[int]) -> None:
+        for number in sorted(self._loaded.keys() - kept):
             task = asyncio.create_task(self._unload(self._loaded.pop(number)))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
@@ -246,6 +299,17 @@ class Versions:
         if trouble != self._trouble:
             self._trouble = trouble
             self._journal.event("versions", error=trouble)
+
+
+def not_found(name: str, asked: Asked) -> ServingError:
+    """Returns the error of a model, or a version of it, that is not there."""
+    if asked is None:
+        request = f"Latest({name})"
+    elif isinstance(asked, int):
+        request = f"Specific({name}, {asked})"
+    else:
+        request = f"Label({name}, {asked})"
+    return ServingError(Code.NOT_FOUND, f"Servable not found for request: {request}")
 
 
 def find_versions(directory: Path) -> dict[int, Path]:

@@ -22,7 +22,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
 def test_flags_reach_the_server_and_the_search(run_cli, served) -> None:
     flags = (
         "--port 0 --grpc-port 8500 --model-name demo --max-batch 8 --max-wait-ms 2.5 "
-        "--no-log-requests --host 0.0.0.0 --beam-size 4 --num-hypotheses 2 --max-length 99"
+        "--no-log-requests --host 0.0.0.0 --versions all --version-labels stable=1 canary=2 "
+        "--beam-size 4 --num-hypotheses 2 --max-length 99"
     )
     assert run_cli("serve", "exported/demo", *flags.split()).code == 0
     options = ServeOptions(
@@ -34,6 +35,8 @@ def test_flags_reach_the_server_and_the_search(run_cli, served) -> None:
         max_wait_ms=2.5,
         log_requests=False,
         host="0.0.0.0",  # noqa: S104
+        versions="all",
+        version_labels=("stable=1", "canary=2"),
     )
     search = SearchOptions(beam_size=4, num_hypotheses=2, max_length=99)
     assert served == [(options, search)]

@@ -5,6 +5,8 @@ import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -25,9 +27,9 @@ from tensorflow_serving.apis import (
 
 from keras_transformer.export.server.errors import Code, ServingError
 from keras_transformer.export.server.grpc_server import GrpcServer, start_grpc
-from keras_transformer.export.server.service import Prediction, VersionStatus
 from keras_transformer.export.server.settings import ServeOptions
 from keras_transformer.export.server.signatures import Signature, TensorSpec
+from keras_transformer.export.server.versions import VersionStatus
 
 SHOUT = Signature(
     "serving_default",
@@ -35,7 +37,7 @@ SHOUT = Signature(
     (TensorSpec("translation", "string", (None,)), TensorSpec("score", "float32", (None,))),
 )
 OTHER = dataclasses.replace(SHOUT, name="other")
-OPTIONS: dict[str, Any] = {"artefact": "nowhere", "grpc_port": 0, "max_body_bytes": 10_000}
+OPTIONS: dict[str, Any] = {"artefact": Path("nowhere"), "grpc_port": 0, "max_body_bytes": 10_000}
 
 
 class ScriptedService:
@@ -48,10 +50,10 @@ class ScriptedService:
         self.cancelled = threading.Event()
 
     async def predict(
-        self, model: str, signature_name: str, inputs: dict[str, np.ndarray], **options: Any
-    ) -> Prediction:
-        self.calls.append({"signature_name": signature_name, "inputs": inputs, **options})
-        self.signatures(model, options["version"])
+        self, loaded: Any, signature_name: str, inputs: dict[str, np.ndarray], **options: Any
+    ) -> dict[str, np.ndarray]:
+        call = {"version": loaded.number, "signature_name": signature_name, "inputs": inputs}
+        self.calls.append({**call, **options})
         texts = inputs["text"].tolist()
         if texts == [b"wait"]:
             self.waiting.set()
@@ -62,18 +64,21 @@ class ScriptedService:
                 raise
         if texts and texts[0].startswith(b"refuse: "):
             raise ServingError(Code[texts[0].decode().partition(": ")[2]], "said so")
-        outputs = {
+        return {
             "translation": np.array([text.upper() for text in texts], object),
             "score": np.arange(len(texts), dtype=np.float32),
         }
-        return Prediction(options["version"] or 7, outputs)
 
-    def signatures(
-        self, model: str, version: int | None = None
-    ) -> tuple[int, dict[str, Signature]]:
+    def find(self, model: str, asked: int | str | None = None) -> Any:
         if model != "shout":
             raise ServingError(Code.NOT_FOUND, f"Servable not found for request: Latest({model})")
-        return version or 7, {"serving_default": SHOUT, "other": OTHER}
+        number = {None: 7, "stable": 5}.get(asked, asked)
+        if not isinstance(number, int):
+            raise ServingError(Code.NOT_FOUND, f"no label {asked}, its labels are stable")
+        signatures = {"serving_default": SHOUT, "other": OTHER}
+        return SimpleNamespace(
+            name=model, number=number, model=SimpleNamespace(signatures=signatures)
+        )
 
     @contextlib.contextmanager
     def refusals(self, protocol: str) -> Iterator[None]:
@@ -83,10 +88,10 @@ class ScriptedService:
             self.refused.append((protocol, error.code))
             raise
 
-    def status(self, model: str, version: int | None = None) -> list[VersionStatus]:
-        self.signatures(model)
+    def status(self, model: str, version: int | str | None = None) -> list[VersionStatus]:
+        number = self.find(model, version).number
         found = [VersionStatus(8, "END", "a file is missing"), VersionStatus(7, "AVAILABLE")]
-        return [status for status in found if version in (None, status.version)]
+        return [status for status in found if version is None or status.version == number]
 
 
 class Running:
@@ -154,21 +159,23 @@ def test_a_prediction_comes_with_the_model_that_gave_it(
     assert response.model_spec.version.value == 7
     assert response.model_spec.signature_name == "serving_default"
     assert running.service.calls[-1]["protocol"] == "grpc"
-    assert running.service.calls[-1]["version"] is None
+    assert running.service.calls[-1]["version"] == 7
 
 
 def test_a_batch_of_none_is_answered(predict: Callable[..., Any]) -> None:
     assert tf.make_ndarray(predict().outputs["translation"]).shape == (0,)
 
 
-def test_a_version_and_a_signature_may_be_asked_for(
-    running: Running, predict: Callable[..., Any]
+@pytest.mark.parametrize(
+    ("asked", "number"), [({"version": {"value": 3}}, 3), ({"version_label": "stable"}, 5)]
+)
+def test_a_version_or_a_label_and_a_signature_may_be_asked_for(
+    running: Running, predict: Callable[..., Any], asked, number
 ) -> None:
-    spec = {"name": "shout", "version": {"value": 3}, "signature_name": "other"}
-    response = predict("a", model_spec=spec)
-    assert response.model_spec.version.value == 3
+    response = predict("a", model_spec={"name": "shout", "signature_name": "other", **asked})
+    assert response.model_spec.version.value == number
     assert running.service.calls[-1]["signature_name"] == "other"
-    assert running.service.calls[-1]["version"] == 3
+    assert running.service.calls[-1]["version"] == number
 
 
 def test_an_unknown_signature_is_refused(predict: Callable[..., Any]) -> None:
@@ -221,15 +228,17 @@ def test_an_unknown_model_is_not_found(running: Running, predict: Callable[..., 
         assert_status(error, "NOT_FOUND", message)
 
 
-def test_a_request_must_name_its_model_by_number_of_version(
-    running: Running, predict: Callable[..., Any]
-) -> None:
+def test_a_request_must_name_its_model(running: Running) -> None:
     with pytest.raises(grpc.RpcError) as error:
         running.stub.Predict(predict_pb2.PredictRequest(), 20)
     assert_status(error, "INVALID_ARGUMENT", "Missing ModelSpec")
+
+
+@pytest.mark.parametrize("label", ["canary", ""])
+def test_an_unknown_label_is_not_found(predict: Callable[..., Any], label) -> None:
     with pytest.raises(grpc.RpcError) as error:
-        predict("a", model_spec={"name": "shout", "version_label": "stable"})
-    assert_status(error, "INVALID_ARGUMENT", "version label: stable")
+        predict("a", model_spec={"name": "shout", "version_label": label})
+    assert_status(error, "NOT_FOUND", "its labels are stable")
 
 
 def test_a_tensor_that_cannot_be_read_is_refused_by_name(running: Running) -> None:

@@ -22,9 +22,21 @@ from keras_transformer.export.server.settings import ServeOptions
         ("max_queue", 10, "max_sentences (256) is more than max_queue (10)"),
         ("model_name", "a/b", "model_name must have neither '/' nor ':', got 'a/b'"),
         ("model_name", "", "model_name must have neither"),
+        ("versions", "newest", "versions must be latest, latest:N, all, or numbers"),
+        ("versions", "latest:", "versions must be latest"),
+        ("versions", "1,,2", "versions must be latest"),
+        ("versions", "latest:0", "at least 1 of the latest versions must be served, got 0"),
+        ("version_labels", ("stable",), "LABEL=VERSION, such as stable=1, got 'stable'"),
+        ("version_labels", ("a=1", "a=2"), "version_labels names 'a' twice, got 'a=2'"),
+        ("version_labels", ("a/b=1",), "label must have neither '/' nor ':', got 'a/b'"),
     ],
 )
 def test_what_cannot_be_is_refused(field, value, message) -> None:
     with pytest.raises(ValueError) as error:
         ServeOptions(artefact=Path("exported"), **{field: value})
     assert message in str(error.value)
+
+
+def test_a_label_of_a_version_that_is_left_out_is_refused() -> None:
+    with pytest.raises(ValueError, match="'a' names version 3 of exported, but only 1, 2 are to"):
+        ServeOptions(artefact=Path("exported"), versions="1,2", version_labels=("a=3",))

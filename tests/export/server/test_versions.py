@@ -1,4 +1,4 @@
-"""Which version is loaded: the newest whole one, exchanged while requests go on."""
+"""Which versions are loaded: those that the policy chooses, exchanged while requests go on."""
 
 import asyncio
 import dataclasses
@@ -13,6 +13,7 @@ import pytest
 from keras_transformer.export.server.batching import Batcher
 from keras_transformer.export.server.errors import Code, ServingError
 from keras_transformer.export.server.journal import Journal
+from keras_transformer.export.server.model_options import ModelOptions, VersionPolicy
 from keras_transformer.export.server.versions import Versions
 
 
@@ -53,14 +54,15 @@ class Base:
         lines = map(json.loads, self.log.getvalue().splitlines())
         return [(line["version"], line["state"]) for line in lines if "version" in line]
 
-    def run(self, work: Callable[[Versions], Any]) -> None:
+    def run(self, work: Callable[[Versions], Any], policy: str = "latest", **labels: int) -> None:
         """Runs a coroutine function on the versions, and lets go of them."""
+        options = ModelOptions("demo", self.path, VersionPolicy.parse(policy), labels)
 
         def make_batcher() -> Batcher:
             return Batcher(max_batch=1, max_wait=0, max_queue=1, observe=lambda _: None)
 
         async def inside() -> None:
-            versions = Versions(self.path, self.load, make_batcher, Journal(stream=self.log))
+            versions = Versions(options, self.load, make_batcher, Journal(stream=self.log))
             await work(versions)
             await versions.close()
 
@@ -70,6 +72,10 @@ class Base:
 @pytest.fixture
 def base(tmp_path: Path) -> Base:
     return Base(tmp_path)
+
+
+def served(versions: Versions) -> list[int]:
+    return sorted(version.number for version in versions.loaded)
 
 
 def newest(versions: Versions) -> int | None:
@@ -84,7 +90,7 @@ def test_the_newest_is_served_and_older_ones_are_not_loaded(base) -> None:
         await versions.look()
         assert newest(versions) == 10
         with pytest.raises(ServingError, match=r"Specific\(demo, 2\)") as error:
-            versions.get(2, "demo")
+            versions.get(2)
         assert error.value.code is Code.NOT_FOUND
 
     base.run(work)
@@ -96,7 +102,7 @@ def test_a_newer_version_takes_over_when_it_is_ready_and_the_old_one_finishes(ba
 
     async def work(versions: Versions) -> None:
         await versions.look()
-        old = versions.get(None, "demo")
+        old = versions.get(None)
         with old.use():
             base.add(2)
             await versions.look()
@@ -172,7 +178,7 @@ def test_a_version_that_is_removed_gives_way_to_the_one_before_or_to_none(base) 
         (base.path / "1").rmdir()
         await versions.look()
         with pytest.raises(ServingError, match="No version of demo is loaded") as error:
-            versions.get(None, "demo")
+            versions.get(None)
         assert error.value.code is Code.UNAVAILABLE
         base.add(1)
         await versions.look()
@@ -250,3 +256,121 @@ def test_a_saved_model_alone_is_refused_by_name(base) -> None:
     (base.path / "saved_model.pb").touch()
     with pytest.raises(FileNotFoundError, match="is a TensorFlow SavedModel"):
         base.run(None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "labels", "expected"),
+    [
+        ("latest", {}, [4]),
+        ("latest:2", {}, [2, 4]),  # 3 is broken: it leaves its place to the next older one.
+        ("latest:9", {}, [1, 2, 4]),
+        ("all", {}, [1, 2, 4]),
+        ("1,2", {}, [1, 2]),
+        ("latest", {"stable": 1}, [1, 4]),
+        ("latest", {"stable": 4}, [4]),
+        ("1,2", {"stable": 1, "canary": 2}, [1, 2]),
+    ],
+)
+def test_the_policy_and_the_labels_choose_what_is_served_at_once(
+    base, policy, labels, expected
+) -> None:
+    base.add(1), base.add(2), base.add(3, "half"), base.add(4)
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        await versions.look()
+        versions.check_loaded()
+        assert served(versions) == expected
+        assert newest(versions) == max(expected)
+        for label, number in labels.items():
+            assert versions.get(label).number == number
+            assert [status.version for status in versions.status(label)] == [number]
+
+    base.run(work, policy, **labels)
+    assert len(set(base.loads)) == len(base.loads)
+
+
+def test_a_labelled_version_stays_when_newer_ones_come(base) -> None:
+    base.add(1)
+
+    async def work(versions: Versions) -> None:
+        for number in (1, 2, 3):
+            base.add(number)
+            await versions.look()
+        assert served(versions) == [1, 3]
+        assert versions.get("stable").number == 1
+
+    base.run(work, stable=1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "known"),
+    [({}, "it has no labels"), ({"stable": 1, "canary": 1}, "its labels are canary, stable")],
+)
+@pytest.mark.parametrize("ask", ["get", "status"])
+def test_an_unknown_label_is_refused_with_those_there_are(base, labels, known, ask) -> None:
+    base.add(1)
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        with pytest.raises(ServingError, match=f"demo has no 'next', {known}") as error:
+            getattr(versions, ask)("next")
+        assert error.value.code is Code.NOT_FOUND
+
+    base.run(work, **labels)
+
+
+def test_a_label_whose_version_has_gone_is_not_found(base) -> None:
+    gone = base.add(1)
+    base.add(2)
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        (gone / "model").unlink()
+        gone.rmdir()
+        await versions.look()
+        with pytest.raises(ServingError, match=r"Label\(demo, stable\)") as error:
+            versions.get("stable")
+        assert error.value.code is Code.NOT_FOUND
+
+    base.run(work, stable=1)
+
+
+def test_it_is_ready_when_all_of_its_versions_are(base) -> None:
+    base.add(1), base.add(2)
+    load = base.load
+    readiness = []
+
+    async def work(versions: Versions) -> None:
+        def watched(path: Path) -> Any:
+            readiness.append(versions.is_ready)
+            return load(path)
+
+        versions._load = watched
+        await versions.look()
+        assert versions.is_ready
+
+    base.run(work, "all")
+    assert readiness == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("policy", "labels", "message"),
+    [
+        ("latest", {"stable": 7}, "the label 'stable' names version 7, but .* has no such version"),
+        ("latest", {"stable": 2}, "label 'stable' names version 2, but ValueError: half of it"),
+        ("1,7", {}, "version 7 is to be served, but .* has no such version; served: 1"),
+        ("1,2", {}, "version 2 is to be served, but ValueError: half of it .*; served: 1"),
+    ],
+)
+def test_a_version_that_is_named_and_cannot_be_served_is_an_error(
+    base, policy, labels, message
+) -> None:
+    base.add(1), base.add(2, "half")
+
+    async def work(versions: Versions) -> None:
+        await versions.look()
+        with pytest.raises(ValueError, match=f"demo: .*{message}"):
+            versions.check_loaded()
+
+    base.run(work, policy, **labels)

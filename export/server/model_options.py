@@ -1,0 +1,122 @@
+"""One model as it is to be served: where its versions are, which of them answer, and the labels
+that point at them.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+# What can stand in a path of the REST side, before a colon and its verb.
+_NAME = re.compile(r"[^/:]+")
+_MOST_DIGITS = 18
+
+
+@dataclasses.dataclass(frozen=True)
+class VersionPolicy:
+    """Which versions of a model are served at once.
+
+    Args:
+        most: How many, the newest first; None for no limit.
+        only: The versions that may be served; None for any.
+
+    Raises:
+        ValueError: No version could ever be served.
+    """
+
+    most: int | None = 1
+    only: frozenset[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.most is not None and self.most < 1:
+            raise ValueError(f"at least 1 of the latest versions must be served, got {self.most}.")
+        if self.only is not None and not self.only:
+            raise ValueError("at least one specific version must be named.")
+
+    @classmethod
+    def parse(cls, text: str) -> "VersionPolicy":
+        """Reads `latest`, `latest:2`, `all`, or numbers such as `1,2`.
+
+        Raises:
+            ValueError: It is none of them.
+        """
+        if text == "all":
+            return cls(most=None)
+        kind, colon, count = text.partition(":")
+        if kind == "latest" and (is_version(count) or not colon):
+            return cls(most=int(count or 1))
+        numbers = text.split(",")
+        if all(map(is_version, numbers)):
+            return cls(most=None, only=frozenset(map(int, numbers)))
+        raise ValueError(
+            f"versions must be latest, latest:N, all, or numbers such as 1,2, got {text!r}."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelOptions:
+    """A model to serve.
+
+    Args:
+        name: What requests call it.
+        directory: An artefact, or a directory with one for each version, named by its number.
+        policy: Which versions are served. A version with a label is served beside them.
+        labels: Numbers of versions by label.
+
+    Raises:
+        ValueError: A name cannot stand in a path, or the policy leaves a labelled version out.
+    """
+
+    name: str
+    directory: Path
+    policy: VersionPolicy = VersionPolicy()
+    labels: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_name("model_name", self.name)
+        for label, number in self.labels.items():
+            check_name("a version's label", label)
+            if self.policy.only is not None and number not in self.policy.only:
+                served = ", ".join(map(str, sorted(self.policy.only)))
+                raise ValueError(
+                    f"the label {label!r} names version {number} of {self.name}, but only "
+                    f"{served} are to be served: name it there too."
+                )
+
+
+def parse_labels(pairs: Iterable[str]) -> dict[str, int]:
+    """Reads labels such as `stable=1`.
+
+    Raises:
+        ValueError: One is no such pair, or names two versions.
+    """
+    labels: dict[str, int] = {}
+    for pair in pairs:
+        label, _, number = pair.partition("=")
+        if not is_version(number):
+            raise ValueError(
+                f"version_labels must be LABEL=VERSION, such as stable=1, got {pair!r}."
+            )
+        if label in labels:
+            raise ValueError(f"version_labels names {label!r} twice, got {pair!r}.")
+        labels[label] = int(number)
+    return labels
+
+
+def check_name(what: str, name: str) -> None:
+    """Checks that a name can stand in a path.
+
+    Args:
+        what: What it names, for the message.
+        name: The name.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{what} must have neither '/' nor ':', got {name!r}.")
+
+
+def is_version(text: str) -> bool:
+    """Returns whether a text is the number of a version."""
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
