@@ -81,7 +81,8 @@ KT_INLINE void find(const int32_t* sums, const float* bounds, int64_t block, int
 }
 
 // Decides between the candidates that readers have of a row: in float32, if states and the matrix
-// (vocabulary, width) are given. Of equal ones the lowest id is the best; -1 where none is a number.
+// (vocabulary, width) are given. Of equal ones the lowest id is the best; -1 where one is NaN or none
+// is above -∞.
 KT_INLINE int32_t decide(const Candidates* found, int64_t readers, int64_t stride,
                          int64_t vocabulary, const float* states, const float* matrix, int64_t width) {
   float lower = -std::numeric_limits<float>::infinity(), largest = lower;
@@ -96,6 +97,7 @@ KT_INLINE int32_t decide(const Candidates* found, int64_t readers, int64_t strid
       if (token >= vocabulary || candidates.uppers[i] < lower) continue;
       const float logit = matrix == nullptr ? candidates.uppers[i]
                                             : dot(states, matrix + token * width, width);
+      if (std::isnan(logit)) return -1;
       if (logit > largest || (logit == largest && token < best)) {
         largest = logit, best = token;
       }
@@ -142,7 +144,8 @@ void BestToken::compute(Context& context) const {
       best[row] = fastest<decide>(found + row, readers, rows, head_.vocabulary(),
                                   states + row * width, matrix_.data, width);
       if (best[row] >= 0) continue;
-      throw std::invalid_argument("no logit of row " + std::to_string(row) + " is a number");
+      throw std::invalid_argument("row " + std::to_string(row) +
+                                  " holds NaN, or no logit above -infinity");
     }
   });
 }

@@ -1,5 +1,6 @@
 #include "byte_head.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "quantize.h"
@@ -53,6 +54,11 @@ ByteHead::ByteHead(const Node& node, size_t place)
   const int32_t* starts = node.constant<int32_t>(place + 1, "starts", {blocks, kTokens});
   matrix_ = {blocks, quads, bytes.data, starts};
   bounds_ = node.constant<float>(place + 2, "bounds", {blocks, 3, kTokens});
+  // Comparisons would never choose a token of NaN, as if it were the worst.
+  const auto is_finite = [](float bound) { return std::isfinite(bound); };
+  if (!std::all_of(bounds_, bounds_ + blocks * 3 * kTokens, is_finite)) {
+    throw std::invalid_argument("bounds must be finite");
+  }
 }
 
 const ByteRows& ByteHead::round(const float* states, int64_t rows, int64_t width) const {

@@ -1,7 +1,7 @@
 // The sets of instructions that loops are compiled for, and which of them this process uses.
 #pragma once
 
-// Compilers are told of them as GCC is, and AMX is asked for as Linux has it.
+// GCC's own pragmas and attributes choose them, and AMX is asked for as Linux has it.
 #if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
 #define KT_X86
 #endif

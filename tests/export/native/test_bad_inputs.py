@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, RuntimeException
 
+from keras_transformer.export.onnx.native_heads import Screen
+
 Run = Callable[..., list[np.ndarray]]
 NAN = float("nan")
 
@@ -107,6 +109,66 @@ def test_logits_that_are_no_numbers_have_no_continuations(run: Run, place: int, 
     inputs = [logits, zeros(150, 2), numbers(8, dtype=np.int64)]
     with pytest.raises(InvalidArgument, match="row 299 holds NaN or infinity"):
         run("BestContinuations", inputs, outputs=3)
+
+
+VOCABULARY, WIDTH = 1201, 80
+MATRIX = np.random.default_rng(0).standard_normal((VOCABULARY, WIDTH)).astype(np.float32)
+TOTALS = [zeros(20, 2), numbers(5, dtype=np.int64)]
+# Operators, what each takes between states and vocabulary, and behind it, and how many outputs.
+HEADS: dict[str, tuple[str, list[np.ndarray], list[np.ndarray], int]] = {
+    "exact": ("BestToken", [], [MATRIX], 1),
+    "bytes": ("BestToken", [], [], 1),
+    "beams": ("BestContinuationsOfStates", TOTALS, [], 4),
+}
+
+
+def best(run: Run, head: str, states: np.ndarray, **changed: list[np.ndarray]) -> list[np.ndarray]:
+    name, between, behind, outputs = HEADS[head]
+    between, behind = changed.get("between", between), changed.get("behind", behind)
+    vocabulary = [*changed.get("screen", Screen.of(MATRIX)), *behind]
+    inputs = [states, *between, *vocabulary]
+    stored = range(len(inputs) - len(vocabulary), len(inputs))
+    return run(name, inputs, outputs, stored, vocabulary=VOCABULARY)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("place", [0, WIDTH - 1])
+@pytest.mark.parametrize("bad", [NAN, float("inf"), -float("inf"), 3e38])
+def test_states_that_are_no_numbers_have_no_best_tokens(
+    run: Run, head: str, place: int, bad: float
+) -> None:
+    states = np.ones((40, WIDTH), np.float32)  # More than one thread's work.
+    states[33, place] = bad
+    with pytest.raises(InvalidArgument, match="row 33 "):
+        best(run, head, states)
+    states[33] = 0
+    found, *_ = best(run, head, states)
+    assert ((found >= 0) & (found < VOCABULARY)).all()
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("value", [NAN, float("inf")])
+@pytest.mark.parametrize("token", [3, slice(None)])
+def test_tokens_of_which_bytes_are_no_numbers_are_refused(
+    run: Run, head: str, value: float, token: int | slice
+) -> None:
+    screen = [*Screen.of(MATRIX)]
+    screen[2][:, 0, token] = value
+    with pytest.raises((InvalidArgument, RuntimeException), match="bounds must be finite"):
+        best(run, head, np.ones((40, WIDTH), np.float32), screen=screen)
+
+
+def test_a_best_token_s_logit_is_a_number(run: Run) -> None:
+    matrix = MATRIX.copy()
+    matrix[7, 5] = NAN
+    with pytest.raises(InvalidArgument, match="row 0 holds NaN"):
+        best(run, "exact", MATRIX[7:8], behind=[matrix])
+
+
+def test_a_hypothesis_whose_total_is_nan_has_no_continuations(run: Run) -> None:
+    totals = [np.array([[-1.0, NAN]], np.float32), TOTALS[1]]
+    with pytest.raises(InvalidArgument, match="row 1 "):
+        best(run, "beams", np.ones((2, WIDTH), np.float32), between=totals)
 
 
 def test_many_logits_of_minus_infinity_are_no_nan(run: Run) -> None:

@@ -13,7 +13,7 @@ import pytest
 from onnxruntime import SessionOptions
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
-from keras_transformer.export.runtime.operators import operators_library
+from keras_transformer.export.runtime.operators import instructions, operators_library
 
 SOURCES = Path(__file__).resolve().parents[3] / "export" / "native"
 Run = Callable[..., list[np.ndarray]]
@@ -54,6 +54,7 @@ def test_no_set_above_the_one_asked_for_is_chosen(program: Path) -> None:
     assert all(place <= most for most, place in enumerate(found)) and found == sorted(found)
 
 
+@pytest.mark.skipif(instructions() == "portable", reason="this processor has one set only")
 @pytest.mark.parametrize(
     ("library", "fuses"), [("portable", False), ("avx2", True)], indirect=["library"]
 )
