@@ -20,6 +20,8 @@ COMMANDS = {
     "translate": "translate the lines of standard input",
     "serve": "answer over REST and gRPC, as TensorFlow Serving does",
     "evaluate": "translate a test set and score it with BLEU and chrF",
+    "score": "give the log-probabilities of given translations",
+    "tokenize": "write the pieces or ids of the lines of standard input, or read them back",
     "plot": "draw learning curves, attention, masks, positions or a corpus",
 }
 DEBUG_VARIABLE = "KERAS_TRANSFORMER_DEBUG"

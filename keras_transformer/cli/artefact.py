@@ -40,6 +40,10 @@ class TextTranslator(Protocol):
         """Returns the best candidates of each text, in order, best first."""
         ...
 
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Hypothesis]:
+        """Returns given translations with their log-probabilities."""
+        ...
+
 
 def open_translator(
     directory: Path,

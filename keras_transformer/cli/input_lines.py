@@ -1,11 +1,21 @@
 """Lines that a command reads: those of standard input in blocks, and what goes with each."""
 
 import itertools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from keras_transformer.data.files import iter_lines, require_files
+
+
+def standard_input(command: str) -> BinaryIO:
+    """Returns standard input; raises `ValueError` where the command was started without it."""
+    if sys.stdin is None:
+        raise ValueError(
+            f"standard input is closed: {command} reads the text there, `< input.txt`."
+        )
+    return sys.stdin.buffer
 
 
 def read_blocks(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:

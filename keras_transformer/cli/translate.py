@@ -16,7 +16,7 @@ from keras_transformer.cli.artefact import (
     open_translator,
     refuse_for_runs,
 )
-from keras_transformer.cli.input_lines import Prefixes, read_blocks
+from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_input
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.confidence import check_min_score
@@ -86,8 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         raise ValueError("--replace-unk gives one translation a line: leave out --num-hypotheses.")
     if options.replace_unk:
         refuse_for_runs(given.model, "--replace-unk")
-    if sys.stdin is None:
-        raise ValueError("standard input is closed: translate reads the text there, `< input.txt`.")
+    stream = standard_input("translate")
     runtime = read_fields(given, RuntimeOptions)
     prefixes = Prefixes(options.target_prefix, options.target_prefixes)
     translator = open_translator(given.model, runtime, lines, min_score=options.min_score)
@@ -95,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     job = _Job(translator, search, options, aligning)
     block_lines = 1 if sys.stdin.isatty() else options.block_lines
     try:
-        _translate_input(job, prefixes, lines, block_lines)
+        _translate_input(job, read_blocks(stream, block_lines), prefixes, lines)
     finally:  # what was written before an error is told all the same
         job.tell_doubtful_lines()
     return 0
@@ -174,12 +173,14 @@ class _Job:
         return f"{score}{text}" + (f"\t{alignment}" if self._aligning is not None else "")
 
 
-def _translate_input(job: _Job, prefixes: Prefixes, lines: LineOptions, block_lines: int) -> None:
+def _translate_input(
+    job: _Job, blocks: Iterable[Sequence[str]], prefixes: Prefixes, lines: LineOptions
+) -> None:
     """Translates standard input block by block."""
     # Where translations appear on the same terminal, they are the progress.
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
     with tqdm(unit="line", desc="translate", disable=hidden) as progress:
-        for block in read_blocks(sys.stdin.buffer, block_lines):
+        for block in blocks:
             done = job.done
             for number, tokens in lines.cut_lines(job.translator, block, done + 1):
                 message = f"line {number} of the input was cut: it has {tokens} tokens."

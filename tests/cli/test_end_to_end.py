@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
+from keras_transformer.export import OnnxTranslator
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
 SMALL_MODEL = (
@@ -138,6 +139,40 @@ def test_a_translation_begins_with_its_prefix(run_cli, request, tmp_path, model)
 def test_words_stand_for_unknown_tokens(run_cli, exported) -> None:
     flags = ("--max-length", 8, "--replace-unk", "--target-prefix", "☃")
     assert run_cli("translate", exported, *flags, stdin=b"beta\n").out.startswith("beta")
+
+
+def test_score_writes_log_probabilities(run_cli, tmp_path, text, run_directory, exported) -> None:
+    files = [text / "source.txt", text / "target.txt"]
+    sources, targets = (file.read_text(encoding="utf-8").splitlines() * 2 for file in files)
+    for name, lines in (("source", sources), ("target", targets)):  # more than one block
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    flags = ("--source", tmp_path / "source", "--target", tmp_path / "target")
+    expected = OnnxTranslator(exported).score(sources, targets)
+    for model, more in ((run_directory, ()), (exported, ()), (exported, ("--per-token",))):
+        result = run_cli("score", model, *flags, *more)
+        assert result.code == 0
+        wanted = [one.log_probability / (len(one.ids) + 1 if more else 1) for one in expected]
+        assert list(map(float, result.out.splitlines())) == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("beta\n", "alpha\nzeta\n", "parallel files need as many lines"),
+        ("", "", "the corpus is empty"),
+        ("beta\n" + "alpha " * 40 + "\n", "a\nb\n", "line 2 of {source} has "),
+    ],
+)
+def test_what_cannot_be_scored_is_named(
+    run_cli, tmp_path, exported, source: str, target: str, message: str
+) -> None:
+    files = [tmp_path / "source", tmp_path / "target"]
+    for file, text in zip(files, (source, target), strict=True):
+        file.write_text(text, encoding="utf-8")
+    flags = ("--source", files[0], "--target", files[1], "--max-source-length", 30)
+    result = run_cli("score", exported, *flags)
+    assert (result.code, result.out) == (1, "")
+    assert message.format(source=files[0]) in result.err
 
 
 PHARAOH = re.compile(r"(\d+-\d+)( \d+-\d+)*")

@@ -1,0 +1,80 @@
+"""`keras-transformer score`: given translations in, the log-probability of each out."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
+from keras_transformer.cli.long_lines import LineOptions
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.data.corpus import Pairs
+from keras_transformer.data.files import read_parallel
+from keras_transformer.decoding.confidence import token_score
+from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH, TooLongError
+
+_BLOCK_LINES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """Which translations are scored, and how.
+
+    Args:
+        source: Source text, one sentence a line, plain or .gz.
+        target: A translation of each line, line by line.
+        per_token: Write the mean over the tokens of each translation, its end token counted,
+            rather than the sum.
+        max_source_length: Most tokens of a source line that an exported model takes.
+    """
+
+    source: Path
+    target: Path
+    per_token: bool = False
+    max_source_length: int = MAX_SOURCE_LENGTH
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    options = read_fields(given, ScoreOptions)
+    pairs = read_parallel(options.source, options.target)
+    whole = LineOptions(long_lines="refuse", max_source_length=options.max_source_length)
+    translator = open_translator(given.model, read_fields(given, RuntimeOptions), whole)
+    for score in _score(translator, pairs, options):
+        print(f"{score:.6f}")
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser(
+        "score",
+        "Score given translations: one log-probability a line, in nats, as the model sees it.",
+    )
+    parser.add_positional("model", "Exported directory, or training run.")
+    parser.add_fields(ScoreOptions, title="translations")
+    parser.add_fields(RuntimeOptions, title="runtime")
+    return parser
+
+
+def _score(translator: TextTranslator, pairs: Pairs, options: ScoreOptions) -> Iterator[float]:
+    """Yields the score of each pair, with a progress bar at a terminal."""
+    hidden = sys.stdout.isatty() or not sys.stderr.isatty()
+    with tqdm(total=len(pairs.source), unit="line", desc="score", disable=hidden) as progress:
+        for start in range(0, len(pairs.source), _BLOCK_LINES):
+            block = slice(start, start + _BLOCK_LINES)
+            try:
+                found = translator.score(pairs.source[block], pairs.target[block])
+            except TooLongError as error:
+                raise ValueError(
+                    f"line {start + error.index + 1} of {options.source} has {error.tokens} "
+                    f"tokens, more than the {error.limit} allowed: raise --max-source-length "
+                    "where the model allows it."
+                ) from error
+            for one in found:
+                total = one.log_probability
+                yield token_score(one.ids, total) if options.per_token else total
+            progress.update(len(found))

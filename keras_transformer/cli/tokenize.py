@@ -1,0 +1,79 @@
+"""`keras-transformer tokenize`: lines become the pieces or ids that a model reads, and back."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+from keras_transformer.cli.artefact import open_tokenizers
+from keras_transformer.cli.input_lines import read_blocks, standard_input
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.text.tokenizer import Tokenizer
+
+_BLOCK_LINES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizeOptions:
+    """What is read and what is written.
+
+    Args:
+        side: Whose vocabulary: that of the "source" or of the "target" language.
+        ids: Token ids rather than pieces, without begin and end tokens.
+        detokenize: The way back: read pieces (ids with --ids), separated by spaces, write text.
+    """
+
+    side: Literal["source", "target"] = "source"
+    ids: bool = False
+    detokenize: bool = False
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    options = read_fields(given, TokenizeOptions)
+    stream = standard_input("tokenize")
+    source, target = open_tokenizers(given.model)
+    tokenizer = source if options.side == "source" else target
+    convert = _to_text if options.detokenize else _to_tokens
+    # At a terminal every line is answered at once.
+    at_terminal = sys.stdin.isatty()
+    blocks = read_blocks(stream, 1 if at_terminal else _BLOCK_LINES)
+    for number, line in enumerate(chain.from_iterable(blocks), start=1):
+        try:
+            written = convert(tokenizer, line, ids=options.ids)
+        except ValueError as error:
+            raise ValueError(f"line {number} of the input: {error}") from error
+        sys.stdout.buffer.write(written.encode("utf-8") + b"\n")
+        if at_terminal:
+            sys.stdout.buffer.flush()
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser(
+        "tokenize",
+        "Write the pieces of each line of standard input, separated by spaces, as a model reads "
+        "them.",
+    )
+    parser.add_positional("model", "Exported directory, or training run.")
+    parser.add_fields(TokenizeOptions, title="tokens")
+    return parser
+
+
+def _to_tokens(tokenizer: Tokenizer, line: str, *, ids: bool) -> str:
+    return (
+        " ".join(map(str, tokenizer.encode([line])[0])) if ids else " ".join(tokenizer.split(line))
+    )
+
+
+def _to_text(tokenizer: Tokenizer, line: str, *, ids: bool) -> str:
+    words = line.split()
+    if not ids:
+        return tokenizer.join(words)
+    wrong = next((word for word in words if not word.isdecimal()), None)
+    if wrong is not None:
+        raise ValueError(f"expected token ids separated by spaces, got {wrong!r}.")
+    return tokenizer.decode([[int(word) for word in words]])[0]
