@@ -1,5 +1,6 @@
-"""What happens between updates: the end, the learning rate in logs, the record, checkpoints."""
+"""What happens between updates: progress, the end, the learning rate, the record, checkpoints."""
 
+import math
 from typing import Any
 
 import keras
@@ -14,6 +15,36 @@ from keras_transformer.training.run_directory import RunDirectory
 
 # A checkpoint that turns out damaged needs one before it.
 _FEWEST_CHECKPOINTS = 2
+
+
+class RoundProgress(keras.callbacks.ProgbarLogger):
+    """Keras's progress, with rounds called rounds: to `fit` they are epochs.
+
+    Args:
+        round_steps: Updates in a round.
+        epoch_steps: Updates in an epoch, in which every pair is seen once.
+        total: Updates of the whole run.
+    """
+
+    def __init__(self, round_steps: int, epoch_steps: int, total: int) -> None:
+        super().__init__()
+        self._round_steps = round_steps
+        self._epoch_steps = epoch_steps
+        self._rounds, self._epochs = (
+            math.ceil(total / steps) for steps in (round_steps, epoch_steps)
+        )
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Takes what `fit` was called with, but for the number of its epochs."""
+        # Of one epoch Keras prints no number.
+        super().set_params({**params, "epochs": 1})
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Prints the round and the epoch that it begins in."""
+        if self.verbose:
+            seen = 1 + epoch * self._round_steps // self._epoch_steps
+            print(f"Round {epoch + 1}/{self._rounds} (epoch {seen}/{self._epochs})", flush=True)
+        super().on_epoch_begin(epoch, logs)
 
 
 class RoundEnd(keras.callbacks.Callback):

@@ -25,6 +25,7 @@ from keras_transformer.data.batching import (
 from keras_transformer.training.callbacks import (
     LearningRateLog,
     RoundEnd,
+    RoundProgress,
     StopAtStep,
     StopWithoutGain,
 )
@@ -112,6 +113,8 @@ def fit_rounds(
                 RoundEnd(run, history, record, options.average_checkpoints),
                 StopWithoutGain(history, patience),
                 *callbacks,
+                # Last, so that it shows what the others add.
+                RoundProgress(round_steps, _per_epoch(data, options), total),
             ],
             shuffle=False,
             verbose=1 if sys.stdout.isatty() else 2,

@@ -158,3 +158,22 @@ def test_sentences_are_spread_evenly() -> None:
 def test_a_negative_number_of_sentences_is_refused() -> None:
     with pytest.raises(ValueError, match="bleu_sentences must be at least 0, got -1"):
         TrainOptions(bleu_sentences=-1)
+
+
+def test_rounds_are_not_called_epochs(
+    corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = TrainOptions(**{**OPTIONS, "bleu_sentences": 0}, epochs=2)
+    train(corpus, tmp_path, options=options, **SETTINGS)
+    history = json.loads((tmp_path / "training.json").read_text(encoding="utf-8"))["history"]
+    updates, rounds = history["step"][-1], len(history["step"])
+    lines = capsys.readouterr().out.splitlines()
+    heads = [line for line in lines if line.startswith(("Round", "Epoch"))]
+    per_epoch = updates // 2
+    assert heads == [
+        f"Round {number + 1}/{rounds} (epoch {1 + 3 * number // per_epoch}/2)"
+        for number in range(rounds)
+    ]
+    assert rounds > 2 and heads[-1].endswith("(epoch 2/2)")
+    # The figures stand below, those of validation included.
+    assert sum("val_loss" in line and "learning_rate" in line for line in lines) == rounds
