@@ -90,9 +90,10 @@ class StartingPoint:
         if _digests(self.tokenizers) != _digests(
             (corpus.source_tokenizer, corpus.target_tokenizer)
         ):
+            these = f"the tokenizers of {self.run.path}" if self.run else "these"
             raise ValueError(
-                "the corpus was prepared with other tokenizers than those to start with: train on "
-                "the text that it was made from."
+                "the corpus was prepared with other tokenizers than those to start with: prepare "
+                f"it with {these} (--tokenizer), or train on the text that it was made from."
             )
 
     def load_weights(self, model: Transformer) -> None:

@@ -1,5 +1,6 @@
 """Training from what exists: tokenizers of one's own, and the weights of a finished run."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ import numpy as np
 import pytest
 
 from keras_transformer.data.corpus import Corpus, Pairs
+from keras_transformer.data.prepared import PreparedCorpus
+from keras_transformer.data.preparing import PrepareOptions, prepare
+from keras_transformer.data.streams import ParallelFiles
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.run import load_run, train
@@ -113,6 +117,42 @@ def test_a_config_that_does_not_fit_is_refused_by_the_name_of_the_field(
     with pytest.raises(ValueError, match="was trained with feed_forward_dim=12, not 16"):
         run_training(tmp_path / "tuned", init=general, overrides={**SIZES, "feed_forward_dim": 16})
     assert not (tmp_path / "tuned").exists()
+
+
+def prepared_with(tokenizer: Path, directory: Path) -> PreparedCorpus:
+    text = directory / "text"
+    text.write_text("".join(f"{line}\n" for line in LINES[:30]), encoding="utf-8")
+    prepare(
+        ParallelFiles((text,), (text,)),
+        directory / "prepared",
+        tokenizers=(tokenizer,),
+        options=PrepareOptions(shards=1),
+        workers=1,
+        say=lambda line: None,
+    )
+    return PreparedCorpus.load(directory / "prepared")
+
+
+def test_a_corpus_prepared_with_the_runs_tokenizer_fine_tunes_it(
+    general: Path, tmp_path: Path
+) -> None:
+    corpus = prepared_with(general / "tokenizer.model", tmp_path)
+    still = {"max_steps": 1, "learning_rate": 1e-30}
+    options = TrainOptions(**{**OPTIONS, **still})
+    tuned = train(corpus, tmp_path / "run", init=general, overrides=SIZES, options=options)
+    before, tokenizer, _ = load_run(general)
+    assert same_weights(tuned, before)
+    assert load_run(tmp_path / "run")[1].model == tokenizer.model
+
+
+def test_a_corpus_prepared_with_another_tokenizer_is_refused(general: Path, tmp_path: Path) -> None:
+    other = train_tokenizer(LINES, vocab_size=13, model_type="bpe")
+    other.save(tmp_path / "other.model")
+    corpus = prepared_with(tmp_path / "other.model", tmp_path)
+    advice = f"prepare it with the tokenizers of {general} (--tokenizer), or train on the text"
+    with pytest.raises(ValueError, match=f"prepared with other tokenizers .* {re.escape(advice)}"):
+        train(corpus, tmp_path / "run", init=general, overrides=SIZES)
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_unfinished_run_is_no_start(general: Path, tmp_path: Path) -> None:
