@@ -1,0 +1,129 @@
+"""docs/fine_tuning.md and docs/with_keras.md: every command and snippet runs as it stands, in the
+order of its page; only the preset is smaller.
+"""
+
+import importlib.util
+import linecache
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.cli import main
+from keras_transformer.config import PRESETS
+from keras_transformer.training.options import RECIPES
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+TINY = {"model_dim": 8, "feed_forward_dim": 8, **LAYERS}
+ON_JAX = 'os.environ["KERAS_BACKEND"] = "jax"'
+WITHOUT_TENSORFLOW = f"""
+import sys
+from keras_transformer.config import PRESETS
+sys.modules["tensorflow"] = None  # an import fails as if it were not installed
+PRESETS["tiny"] = {TINY}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _small_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PRESETS, "tiny", TINY)
+    monkeypatch.setitem(RECIPES, "tiny", {"max_steps": 4})
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Returns the language and the text of a page's commands and snippets."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(r"```(bash|python)\n(.*?)```", text, flags=re.DOTALL)
+
+
+def run_page(page: str) -> dict[str, Any]:
+    """Runs a page, but for what needs a process of its own; returns the names it leaves."""
+    names: dict[str, Any] = {"__name__": page}
+    for place, (language, block) in enumerate(blocks(page)):
+        if language == "bash":
+            run_commands(block)
+        elif ON_JAX not in block:
+            run_snippet(block, f"{page}, block {place}", names)
+    return names
+
+
+def run_commands(block: str) -> None:
+    for line in block.replace("\\\n", " ").splitlines():
+        program, *words = shlex.split(line)
+        assert program == "keras-transformer"
+        assert main(words) == 0, line
+
+
+def run_snippet(block: str, name: str, names: dict[str, Any]) -> None:
+    # TensorFlow reads the lines of what it traces, as if they stood in a file.
+    linecache.cache[name] = (len(block), None, block.splitlines(keepends=True), name)
+    exec(compile(block, name, "exec"), names)
+
+
+def write_text(name: str, lines: int) -> None:
+    """Writes made-up words, of which there are enough for the default vocabulary."""
+    generator = random.Random(name)
+    words = ("".join(generator.choices("abcdefghijklmnop", k=5)) for _ in range(4 * lines))
+    text = "".join(f"{' '.join(line)}.\n" for line in zip(*[words] * 4, strict=True))
+    for language in ("en", "es"):
+        Path(f"{name}.{language}").write_text(text, encoding="utf-8")
+
+
+def test_all_of_fine_tuning_runs(tmp_path: Path) -> None:
+    for name, lines in {"general": 5_000, "general_valid": 30, "own": 150, "own_valid": 30}.items():
+        write_text(name, lines)
+    names = run_page("fine_tuning.md")
+    finished = {path.parent.name for path in tmp_path.glob("runs/*/model.keras")}
+    assert finished == {"general", "own", "own_prepared", "own_python", "wide"}
+    general, own = names["kt"].load_run("runs/general")[0], names["model"]
+    before, after = general.get_layer("encoder"), own.get_layer("encoder")
+    for value, frozen in zip(before.get_weights(), after.get_weights(), strict=True):
+        np.testing.assert_array_equal(value, frozen)
+
+
+def test_all_of_with_keras_runs() -> None:
+    names = run_page("with_keras.md")
+    model, same = names["model"], names["same"]
+    for saved, loaded in zip(model.get_weights(), same.get_weights(), strict=True):
+        np.testing.assert_array_equal(saved, loaded)
+    assert int(same.optimizer.iterations) == int(model.optimizer.iterations) > 0
+    assert_own_batches_are_the_pipelines(names)
+
+
+def assert_own_batches_are_the_pipelines(names: dict[str, Any]) -> None:
+    """What the page writes out in tf.data makes the ids, labels and weights that ours makes."""
+    kt, tokenizer = names["kt"], names["tokenizer"]
+    pair = kt.Pairs(["Hello, how are you?"], ["Hola, ¿cómo estás?"], "test")
+    [expected] = kt.evaluation_batches(kt.encode_pairs(pair, tokenizer, tokenizer), 100)
+    inputs, labels, weights = names["to_batch"](list(pair.source), list(pair.target))
+    for name, ids in expected[0].items():
+        np.testing.assert_array_equal(inputs[name], ids)
+    np.testing.assert_array_equal(labels, expected[1])
+    np.testing.assert_array_equal(weights, expected[2])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the package jax")
+def test_what_is_fitted_on_jax_without_tensorflow_is_loaded_with_it() -> None:
+    import keras
+
+    [snippet] = [block for _, block in blocks("with_keras.md") if ON_JAX in block]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW + snippet],
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    model = keras.saving.load_model("from_jax.keras")
+    assert keras.backend.backend() == "tensorflow"
+    assert int(model.optimizer.iterations) > 0
