@@ -28,7 +28,7 @@ SERVE = [
     "uvloop>=0.22,<1",
     "prometheus-client>=0.22,<1",
 ]
-# TensorFlow Serving's gRPC interface beside it; its protos bring TensorFlow.
+# TensorFlow Serving's gRPC interface and its file of models; the protos bring TensorFlow.
 GRPC = [*SERVE, "grpcio>=1.76,<2", "tensorflow-serving-api>=2.20,<2.22"]
 TRAIN = [
     *CLI,

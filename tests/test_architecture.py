@@ -35,8 +35,10 @@ SHARED = {
     "keras_transformer.text.training_text",
 }
 SHARED_WITH_SERVER = SHARED | {"keras_transformer.decoding.passages"}
-# The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.
+# The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos. Those of
+# the file of models load none.
 SERVER_PACKAGES = RUNTIME_PACKAGES | {"prometheus_client", "starlette", "uvicorn", "uvloop"}
+MODEL_CONFIG_IMPORTS = ("google.protobuf.", "tensorflow_serving.config.")
 GRPC_IMPORTS = ("google.protobuf.", "grpc", "tensorflow.core.", "tensorflow_serving.")
 # The package itself loads its public names lazily: tests/test_package.py looks at that.
 PACKAGE = ROOT / "keras_transformer" / "__init__.py"
@@ -124,6 +126,8 @@ def server_complaints(name: str, module: str) -> list[str]:
         return []
     if file.startswith("grpc_") and name.startswith(GRPC_IMPORTS):
         return []
+    if file == "model_config" and name.startswith(MODEL_CONFIG_IMPORTS):
+        return []
     if name.startswith(("keras_transformer.export.server.", "keras_transformer.distribution.")):
         return []
     inside = ("keras_transformer.export.runtime.", "keras_transformer.export.manifest.")
@@ -165,6 +169,8 @@ def test_imports_point_one_way(path: Path) -> None:
         ("keras_transformer.export.server.model", "from ..onnx import graphs"),
         ("keras_transformer.export.server.model", "import keras"),
         ("keras_transformer.export.server.rest", "import grpc"),
+        ("keras_transformer.export.server.model_config", "import tensorflow_serving.apis"),
+        ("keras_transformer.export.server.rest", "import tensorflow_serving.config.x"),
         ("keras_transformer.export.server.grpc_server", "import tensorflow"),
         ("keras_transformer.export.server.server", "import keras_transformer.cli.serve"),
     ],
@@ -194,6 +200,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         ("keras_transformer.export.server.model", "from ..runtime.engine import Engine"),
         ("keras_transformer.export.server.app", "import starlette.routing"),
         ("keras_transformer.export.server.grpc_server", "import grpc"),
+        ("keras_transformer.export.server.model_config", "import tensorflow_serving.config.x"),
         (
             "keras_transformer.export.server.grpc_tensors",
             "from tensorflow.core.framework.tensor_pb2 import TensorProto",
@@ -238,13 +245,22 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
 
 
-def test_the_server_without_grpc_loads_no_tensorflow() -> None:
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("server", {"tensorflow", "tensorflow_serving", "keras", "grpc"}),
+        # The schema is TensorFlow Serving's, and no part of TensorFlow itself.
+        ("model_config", {"tensorflow", "keras", "grpc"}),
+    ],
+)
+def test_the_server_without_grpc_loads_no_tensorflow(module: str, unwanted: set[str]) -> None:
     command = (
-        "import sys, keras_transformer.cli.serve as serve, keras_transformer.export.server.server;"
+        "import sys, keras_transformer.cli.serve as serve;"
+        f"import keras_transformer.export.server.{module};"
         "serve.build_parser(); print(*sys.modules)"
     )
     result = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True, check=True
     )
     tops = {name.partition(".")[0] for name in result.stdout.split()}
-    assert not tops & {"tensorflow", "tensorflow_serving", "keras", "grpc"}
+    assert not tops & unwanted

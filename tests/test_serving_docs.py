@@ -22,10 +22,19 @@ def test_models_config_is_a_model_server_config() -> None:
     from google.protobuf import text_format
     from tensorflow_serving.config.model_server_config_pb2 import ModelServerConfig
 
-    config = text_format.Parse(block("textproto", "model_config_list"), ModelServerConfig())
+    config = text_format.Parse(block("textproto", '"tensorflow"'), ModelServerConfig())
     [model] = config.model_config_list.config
     assert (model.name, model.base_path) == ("demo", "/models/demo")
     assert model.model_version_policy.latest.num_versions == 1
+
+
+def test_our_servers_file_of_models_is_one(tmp_path: Path) -> None:
+    from keras_transformer.export.server.model_config import read_model_config
+
+    file = tmp_path / "models.config"
+    file.write_text(block("textproto", '"there"'), encoding="utf-8")
+    there, back = read_model_config(file)
+    assert (there.labels, back.name) == ({"stable": 1, "canary": 2}, "back")
 
 
 def test_the_batching_file_has_the_servers_fields() -> None:

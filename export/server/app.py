@@ -42,17 +42,18 @@ def build_app(service: Service, options: ServeOptions) -> ASGIApp:
         service: What answers.
         options: The server's options.
     """
+    names = [model.name for model in service.models]
     register_url_convertor("model", _ModelName())
     framework = Starlette(
         routes=[
             *rest_routes(service),
             *live_routes(service),
             *_operations(service, options),
-            *page_routes(service.model_name),
+            *page_routes(names),
         ],
         exception_handlers={ServingError: answer_serving_error, HTTPException: answer_http_error},
     )
-    first = PredictFirst(framework, Predict(service), service.model_name)
+    first = PredictFirst(framework, Predict(service), names)
     return _ClosingWhenDraining(first, service)
 
 
@@ -91,7 +92,7 @@ class _ClosingWhenDraining:
 
 def _operations(service: Service, options: ServeOptions) -> list[Route]:
     """Returns the routes for whoever runs the server."""
-    description = describe(service.model_name, service.labels, options, service.search)
+    description = describe(service.models, options, service.search)
 
     async def is_alive(_: Request) -> Response:
         return JSONResponse({"status": "alive"})

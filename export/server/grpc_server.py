@@ -102,7 +102,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
         self, request: predict_pb2.PredictRequest, context: grpc.aio.ServicerContext
     ) -> predict_pb2.PredictResponse:
         """Runs a signature; the client's deadline is the request's."""
-        with self._service.refusals("grpc"):
+        with self._service.refusals("grpc", request.model_spec.name):
             loaded = self._service.find(*_model(request))
             signature = signature_of(loaded.model.signatures, request.model_spec.signature_name)
             wanted = _wanted_outputs(request.output_filter, signature)

@@ -20,7 +20,8 @@ from .errors import Code, ServingError
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_UNKNOWN = "unknown"
+# In place of what a request asks for and nobody knows.
+UNKNOWN = "unknown"
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Entry:
     Attributes:
         number: Counts the server's requests.
         protocol: "rest" or "grpc".
+        model: The model's name.
         began: When it came, by `time.perf_counter`.
         signature: What is called; "unknown" until it is known to exist.
         sentences: Rows of the request.
@@ -42,8 +44,9 @@ class Entry:
 
     number: int
     protocol: str
+    model: str
     began: float
-    signature: str = _UNKNOWN
+    signature: str = UNKNOWN
     sentences: int = 0
     batch: int = 0
     queue_seconds: float = 0.0
@@ -69,44 +72,52 @@ class Journal:
         self._requests = Counter(
             "keras_transformer_requests",
             "Requests answered.",
-            ("signature", "code", "protocol"),
+            ("model", "signature", "code", "protocol"),
             registry=registry,
         )
         self._seconds = Histogram(
             "keras_transformer_request_seconds",
             "Seconds from a request's arrival to its answer.",
-            ("signature", "protocol"),
+            ("model", "signature", "protocol"),
             buckets=_SECONDS,
             registry=registry,
         )
         self._batch_sizes = Histogram(
             "keras_transformer_batch_size",
             "Sentences translated together.",
+            ("model",),
             buckets=_BATCH_SIZES,
             registry=registry,
         )
         self._sentences = Counter(
-            "keras_transformer_sentences", "Sentences answered.", ("signature",), registry=registry
+            "keras_transformer_sentences",
+            "Sentences answered.",
+            ("model", "signature"),
+            registry=registry,
         )
         self._version = Gauge(
             "keras_transformer_model_version",
             "The version that is served by default; 0 where none is.",
+            ("model",),
             registry=registry,
         )
         self._queue = Gauge(
             "keras_transformer_queue_length",
             "Sentences that wait for the model.",
+            ("model",),
             registry=registry,
         )
 
-    def follow(self, queue_length: Callable[[], int], version: Callable[[], int]) -> None:
-        """Makes the gauges show what these return whenever they are read."""
-        self._queue.set_function(queue_length)
-        self._version.set_function(version)
+    def follow(
+        self, model: str, queue_length: Callable[[], int], version: Callable[[], int]
+    ) -> None:
+        """Makes a model's gauges show what these return whenever they are read."""
+        self._queue.labels(model).set_function(queue_length)
+        self._version.labels(model).set_function(version)
 
-    def begin(self, protocol: str, began: float | None = None) -> Entry:
-        """Returns the entry of a request that has come, at `began` or now."""
-        return Entry(next(self._numbers), protocol, began or time.perf_counter())
+    def begin(self, protocol: str, model: str, began: float | None = None) -> Entry:
+        """Returns the entry of a request for a model that has come, at `began` or now."""
+        return Entry(next(self._numbers), protocol, model, began or time.perf_counter())
 
     def end(self, entry: Entry, code: str) -> None:
         """Counts a request and writes its line, once its answer has gone.
@@ -119,17 +130,18 @@ class Journal:
         asyncio.get_running_loop().call_soon(self._tell, entry, code, seconds)
 
     def _tell(self, entry: Entry, code: str, seconds: float) -> None:
-        self._requests.labels(entry.signature, code, entry.protocol).inc()
-        self._seconds.labels(entry.signature, entry.protocol).observe(seconds)
+        model, signature = entry.model, entry.signature
+        self._requests.labels(model, signature, code, entry.protocol).inc()
+        self._seconds.labels(model, signature, entry.protocol).observe(seconds)
         if code == "OK":
-            self._sentences.labels(entry.signature).inc(entry.sentences)
+            self._sentences.labels(model, signature).inc(entry.sentences)
         if self._log_requests:
             self._write(entry, code, seconds)
 
     @contextmanager
-    def recorded(self, protocol: str) -> Iterator[Entry]:
+    def recorded(self, protocol: str, model: str) -> Iterator[Entry]:
         """Writes a request down, and makes whatever goes wrong within a `ServingError`."""
-        entry, code = self.begin(protocol), "OK"
+        entry, code = self.begin(protocol, model), "OK"
         try:
             yield entry
         except ServingError as error:
@@ -150,9 +162,9 @@ class Journal:
         finally:
             self.end(entry, code)
 
-    def batch(self, size: int) -> None:
-        """Counts a batch."""
-        self._batch_sizes.observe(size)
+    def batch(self, model: str, size: int) -> None:
+        """Counts a batch of a model."""
+        self._batch_sizes.labels(model).observe(size)
 
     def event(self, event: str, **fields: object) -> None:
         """Writes a line about the server itself, such as a version that was loaded."""
@@ -166,6 +178,7 @@ class Journal:
         fields: dict[str, object] = {
             "request": entry.number,
             "protocol": entry.protocol,
+            "model": entry.model,
             "signature": entry.signature,
             "sentences": entry.sentences,
             "batch": entry.batch,

@@ -40,7 +40,7 @@ class _Live:
     async def stream(self, request: Request) -> Response:
         """Sends the pieces of a translation as server-sent events."""
         model, version = asked_version(request.scope)
-        with self._service.refusals("rest"):
+        with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
             body = await self._read(request, ("text", "target_prefix"))
             loaded = self._service.find(model, version)
@@ -60,7 +60,7 @@ class _Live:
     async def explain(self, request: Request) -> Response:
         """Sends the best translations with their attention."""
         model, version = asked_version(request.scope)
-        with self._service.refusals("rest"):
+        with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
             body = await self._read(request, ("text",))
             loaded = self._service.find(model, version)

@@ -7,6 +7,7 @@ from keras_transformer import __version__
 from keras_transformer.decoding.options import SearchOptions
 
 from .exchange import TIMEOUT_HEADER
+from .model_options import ModelOptions
 from .openapi_schemas import schemas
 from .settings import ServeOptions
 
@@ -34,17 +35,16 @@ _VERSION = _MODEL + "/versions/{version}"
 _LABEL = _MODEL + "/labels/{label}"
 
 
-def describe(
-    model_name: str, labels: Sequence[str], options: ServeOptions, search: SearchOptions
-) -> Json:
+def describe(models: Sequence[ModelOptions], options: ServeOptions, search: SearchOptions) -> Json:
     """Returns the description of a server.
 
     Args:
-        model_name: The only model's name.
-        labels: The labels of its versions.
+        models: The models that are served.
         options: The server's limits.
         search: The server's search.
     """
+    names = [model.name for model in models]
+    labels = sorted({label for model in models for label in model.labels})
     return {
         "openapi": "3.1.0",
         "info": {
@@ -69,7 +69,7 @@ def describe(
         },
         "components": {
             "schemas": schemas(options, search),
-            "parameters": _parameters(model_name, labels),
+            "parameters": _parameters(names, labels),
         },
     }
 
@@ -93,12 +93,12 @@ def _of_models(labels: Sequence[str]) -> Json:
     }
 
 
-def _parameters(model_name: str, labels: Sequence[str]) -> Json:
+def _parameters(names: Sequence[str], labels: Sequence[str]) -> Json:
     label = {
         "name": "label",
         "in": "path",
         "required": True,
-        "description": "The label of a version.",
+        "description": "The label of a version; each model has its own.",
         "schema": {"type": "string", "enum": list(labels)},
     }
     return {
@@ -107,7 +107,7 @@ def _parameters(model_name: str, labels: Sequence[str]) -> Json:
             "name": "model",
             "in": "path",
             "required": True,
-            "schema": {"type": "string", "enum": [model_name]},
+            "schema": {"type": "string", "enum": list(names)},
         },
         "version": {
             "name": "version",

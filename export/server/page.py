@@ -3,6 +3,7 @@ Only its files are served here: what they show comes from the server's other pat
 """
 
 import html
+from collections.abc import Sequence
 from importlib import resources
 
 from starlette.requests import Request
@@ -27,22 +28,37 @@ _HEADERS = {
     # After an update of the server no browser mixes old files with new ones.
     "Cache-Control": "no-cache",
 }
-_MODEL_NAME = "{{model_name}}"
+_TITLE, _MODEL, _HEADING = "{{title}}", "{{model}}", "{{heading}}"
 
 
-def page_routes(model_name: str) -> list[Route]:
+def page_routes(models: Sequence[str]) -> list[Route]:
     """Returns the routes of the page and of its files under `/page/`; all are read now, once.
 
     Args:
-        model_name: The model that the page asks.
+        models: Names of the models that the page may ask, first the one that it begins with.
     """
     folder = resources.files(__package__) / "page"
     files = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
-    index = files.pop("index.html").replace(_MODEL_NAME, html.escape(model_name))
+    index = files.pop("index.html")
+    for mark, text in (
+        (_TITLE, html.escape(", ".join(models))),
+        (_MODEL, html.escape(models[0])),
+        (_HEADING, _heading(models)),
+    ):
+        index = index.replace(mark, text)
     return [
         _route("/", "index.html", index),
         *(_route(f"/page/{name}", name, text) for name, text in files.items()),
     ]
+
+
+def _heading(models: Sequence[str]) -> str:
+    """Returns the model's name, or a choice where there are several."""
+    names = [html.escape(name) for name in models]
+    if len(names) == 1:
+        return names[0]
+    options = "".join(f"<option>{name}</option>" for name in names)
+    return f'<select id="model" aria-label="Model" autocomplete="off">{options}</select>'
 
 
 def _route(path: str, name: str, text: str) -> Route:

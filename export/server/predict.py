@@ -3,6 +3,7 @@
 The framework's routes, requests and responses would take a good part of a short translation's time.
 """
 
+from collections.abc import Iterable
 from functools import partial
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -37,7 +38,7 @@ class Predict:
 
     async def _answer(self, scope: Scope, receive: Receive) -> bytes:
         model, version = asked_version(scope)
-        with self._service.refusals("rest"):
+        with self._service.refusals("rest", model):
             timeout = read_timeout(scope)
             body = await self._service.bodies.read(scope, receive)
             asked = read_predict(body)
@@ -55,23 +56,23 @@ class Predict:
 
 
 class PredictFirst:
-    """Takes the served model's predict calls out before the framework sees them.
+    """Takes the served models' predict calls out before the framework sees them.
 
     Args:
         app: The framework's application, which gets everything else.
         predict: What answers predict calls.
-        model_name: Name of the served model.
+        names: Names of the served models.
     """
 
-    def __init__(self, app: ASGIApp, predict: Predict, model_name: str) -> None:
+    def __init__(self, app: ASGIApp, predict: Predict, names: Iterable[str]) -> None:
         self._app, self._predict = app, predict
-        self._path = f"/v1/models/{model_name}:predict"
-        self._path_params = {"model": model_name}
+        self._path_params = {f"/v1/models/{name}:predict": {"model": name} for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, as the framework's router would."""
-        if scope["path"] == self._path and scope["method"] == "POST":
-            scope["path_params"] = self._path_params
+        path_params = self._path_params.get(scope["path"])
+        if path_params is not None and scope["method"] == "POST":
+            scope["path_params"] = path_params
             await self._predict(scope, receive, send)
         else:
             await self._app(scope, receive, send)

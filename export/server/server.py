@@ -19,6 +19,7 @@ from keras_transformer.distribution import install_command
 from .app import build_app
 from .connection import Connection
 from .journal import Journal
+from .model_options import ModelOptions
 from .service import Service
 from .settings import ServeOptions
 
@@ -45,7 +46,7 @@ def run_server(
 
     Raises:
         FileNotFoundError: There is no artefact.
-        ImportError: gRPC is asked for and its packages are not installed.
+        ImportError: gRPC or a file of models is asked for, and its packages are not installed.
         OSError: An address cannot be listened on.
         ValueError: No version can be loaded, or an option does not fit.
     """
@@ -65,7 +66,7 @@ async def serve(
 ) -> None:
     """As `run_server`, within the running event loop, until `stop` is set."""
     journal = Journal(log_requests=options.log_requests, log_text=options.log_text)
-    service = Service(options, search, journal)
+    service = Service(_models(options), options, search, journal)
     rest = _RestServer(service, options)
     stopping = asyncio.create_task(stop.wait())
     grpc = None
@@ -154,10 +155,20 @@ async def _watch(service: Service, addresses: str, tell: Callable[[str], None]) 
     await service.look()
     # A server that waits for a version to come would never say why it does not answer.
     service.check_loaded()
-    versions = ", ".join(map(str, service.versions))
-    plural = "s" if len(service.versions) > 1 else ""
-    tell(f"serving {service.model_name} version{plural} {versions}: {addresses}")
+    tell(f"serving {service.describe()}: {addresses}")
     await service.watch()
+
+
+def _models(options: ServeOptions) -> list[ModelOptions]:
+    if options.model_config is None:
+        return options.models()
+    try:
+        from .model_config import read_model_config
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"--model-config needs {error.name}: install it with `{install_command('grpc')}`."
+        ) from error
+    return read_model_config(options.model_config)
 
 
 async def _start_grpc(service: Service, options: ServeOptions) -> "GrpcServer | None":

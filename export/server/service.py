@@ -15,8 +15,9 @@ from .batching import Batcher
 from .bodies import BodyReader
 from .errors import Code, ServingError
 from .inputs import Arrays, Request, TranslationRow, check_inputs
-from .journal import Entry, Journal
+from .journal import UNKNOWN, Entry, Journal
 from .model import Run, ServedModel
+from .model_options import ModelOptions
 from .outputs import Outputs
 from .settings import ServeOptions
 from .signatures import Signature, signature_of
@@ -28,71 +29,73 @@ _LONG_BYTES = 1 << 15
 
 
 class Service:
-    """One model in its versions, for any number of requests at once, within one event loop.
+    """Models in their versions, for any number of requests at once, within one event loop.
 
     Every method that serves a request raises ServingError and nothing else.
 
     Args:
-        options: Where the model is, and the limits.
+        models: The models; their names differ.
+        options: The limits.
         search: The search of every translation.
         journal: Where requests are counted.
 
     Attributes:
+        models: As given.
         options: As given.
         search: As given.
-        model_name: What requests call the model.
-        labels: The labels of its versions.
         is_beam_search: Whether the search keeps several hypotheses.
         journal: As given.
         bodies: What reads the bodies of REST requests.
         draining: Set when the server is to stop: it is not ready any more, but still answers.
 
     Raises:
-        FileNotFoundError: There is neither an artefact nor a version directory.
+        FileNotFoundError: A model has neither an artefact nor a version directory.
         ValueError: The search draws samples.
     """
 
-    def __init__(self, options: ServeOptions, search: SearchOptions, journal: Journal) -> None:
+    def __init__(
+        self,
+        models: Sequence[ModelOptions],
+        options: ServeOptions,
+        search: SearchOptions,
+        journal: Journal,
+    ) -> None:
         if search.sample:
             raise ValueError("sample=True is not served: an answer is the same every time.")
-        self.options, self.journal = options, journal
-        model = options.model()
-        self.model_name, self.labels = model.name, sorted(model.labels)
+        self.models, self.options, self.journal = models, options, journal
         self.draining = False
         self.bodies = BodyReader(options.max_body_bytes, options.request_timeout)
         self.is_beam_search = search.beam_size > 1
         self.search = search
-        self._versions = Versions(model, self._load, self._make_batcher, journal)
-        journal.follow(
-            lambda: sum(version.batcher.waiting for version in self._versions.loaded),
-            lambda: self._versions.newest.number if self._versions.newest else 0,
-        )
+        self._versions = {model.name: self._follow(model) for model in models}
 
     @property
     def is_ready(self) -> bool:
-        """Whether the versions are loaded and the server is not about to stop."""
-        return self._versions.is_ready and not self.draining
+        """Whether every model is loaded and the server is not about to stop."""
+        return all(each.is_ready for each in self._versions.values()) and not self.draining
 
-    @property
-    def versions(self) -> list[int]:
-        """The versions that are served, in order."""
-        return sorted(version.number for version in self._versions.loaded)
+    def describe(self) -> str:
+        """Returns the models with the versions that are served."""
+        return "; ".join(f"{name} {each.describe()}" for name, each in self._versions.items())
 
     def check_loaded(self) -> None:
-        """Checks that a look has found a version; see `Versions.check_loaded`."""
-        self._versions.check_loaded()
+        """Checks that a look has found what is to be served; see `Versions.check_loaded`."""
+        for versions in self._versions.values():
+            versions.check_loaded()
 
     async def look(self) -> None:
         """Looks for new versions once; see `Versions.look`."""
-        await self._versions.look()
+        for versions in self._versions.values():
+            await versions.look()
 
     async def watch(self) -> None:
         """Looks for new versions until it is cancelled."""
-        await self._versions.watch(self.options.poll_seconds)
+        seconds = self.options.poll_seconds
+        await asyncio.gather(*(each.watch(seconds) for each in self._versions.values()))
 
     async def close(self) -> None:
         """Lets go of the models when their requests are done."""
-        await self._versions.close()
+        await asyncio.gather(*(each.close() for each in self._versions.values()))
 
     def find(self, model: str, asked: Asked = None) -> LoadedVersion:
         """Returns what answers a request, to be kept for the whole of its answer.
@@ -104,9 +107,9 @@ class Service:
         Raises:
             ServingError: There is no such model, version or label.
         """
-        if model != self.model_name:
+        if model not in self._versions:
             raise not_found(model, asked)
-        return self._versions.get(asked)
+        return self._versions[model].get(asked)
 
     async def predict(
         self,
@@ -134,7 +137,7 @@ class Service:
         Raises:
             ServingError: There is no result.
         """
-        with self.journal.recorded(protocol) as entry:
+        with self.journal.recorded(protocol, loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             with loaded.use():
                 signature = signature_of(loaded.model.signatures, signature_name)
@@ -152,10 +155,10 @@ class Service:
 
     def status(self, model: str, asked: Asked = None) -> list[VersionStatus]:
         """Returns the state of one version, or of all; `asked` is as for `find`."""
-        if model != self.model_name:
+        if model not in self._versions:
             message = f"Could not find any versions of model {model}"
             raise ServingError(Code.NOT_FOUND, message)
-        return self._versions.status(asked)
+        return self._versions[model].status(asked)
 
     async def stream(
         self,
@@ -172,7 +175,7 @@ class Service:
             target_prefix: What the translation begins with; its pieces are yielded too.
             timeout: As for `predict`.
         """
-        with self.journal.recorded("rest") as entry:
+        with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             entry.signature = "stream"
             with loaded.use():
@@ -197,7 +200,7 @@ class Service:
             `score`, `log_probability`, `low_confidence`, `target_pieces` (eos included) and
             `attention`, a row for each target piece and a column for each source piece.
         """
-        with self.journal.recorded("rest") as entry:
+        with self.journal.recorded("rest", loaded.name) as entry:
             async with asyncio.timeout(self._limit(timeout)):
                 entry.signature = "explain"
                 with loaded.use():
@@ -206,13 +209,15 @@ class Service:
                     return loaded.model.describe(request.passages[0], found)
 
     @contextmanager
-    def refusals(self, protocol: str) -> Iterator[None]:
+    def refusals(self, protocol: str, model: str) -> Iterator[None]:
         """Writes a request down that ends with a ServingError before it could be served."""
         began = time.perf_counter()
+        # Names that clients make up are no labels: there would be no end of them.
+        name = model if model in self._versions else UNKNOWN
         try:
             yield
         except ServingError as error:
-            self.journal.end(self.journal.begin(protocol, began), error.code.name)
+            self.journal.end(self.journal.begin(protocol, name, began), error.code.name)
             raise
 
     def _load(self, directory: Path) -> ServedModel:
@@ -229,13 +234,24 @@ class Service:
         model.warm_up()
         return model
 
-    def _make_batcher(self) -> Batcher:
+    def _follow(self, model: ModelOptions) -> Versions:
+        versions = Versions(
+            model, self._load, partial(self._make_batcher, model.name), self.journal
+        )
+        self.journal.follow(
+            model.name,
+            lambda: sum(version.batcher.waiting for version in versions.loaded),
+            lambda: versions.newest.number if versions.newest else 0,
+        )
+        return versions
+
+    def _make_batcher(self, model: str) -> Batcher:
         options = self.options
         return Batcher(
             max_batch=options.max_batch,
             max_wait=options.max_wait_ms / 1e3,
             max_queue=options.max_queue,
-            observe=self.journal.batch,
+            observe=partial(self.journal.batch, model),
         )
 
     def _limit(self, timeout: float | None) -> float:

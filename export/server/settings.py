@@ -20,7 +20,9 @@ class ServeOptions:
 
     Args:
         artefact: An exported artefact (served as version 1), or a base directory with a directory
-            for each version, named by its number.
+            for each version, named by its number; None where `model_config` is given.
+        model_config: File of models in TensorFlow Serving's format (ModelServerConfig as text), in
+            place of one artefact.
         model_name: Name of the model in requests; the directory's name where None.
         versions: Which versions are served at once: "latest", the N newest as "latest:N", "all", or
             numbers such as "1,2".
@@ -50,10 +52,12 @@ class ServeOptions:
         log_text: Put the requests' texts into that line.
 
     Raises:
-        ValueError: A number is out of range, or two limits do not fit; the message names them.
+        ValueError: There is nothing to serve, a number is out of range, or two options do not fit;
+            the message names them.
     """
 
-    artefact: Path
+    artefact: Path | None = None
+    model_config: Path | None = None
     model_name: str | None = None
     versions: str = "latest"
     version_labels: tuple[str, ...] = ()
@@ -106,14 +110,22 @@ class ServeOptions:
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "
                 "such a request could never wait."
             )
-        self.model()
+        if (self.artefact is None) == (self.model_config is None):
+            raise ValueError("either artefact or model_config must be given, not both.")
+        if self.model_config is not None:
+            for name in ("model_name", "versions", "version_labels"):
+                if getattr(self, name) != getattr(ServeOptions, name):
+                    raise ValueError(f"{name} stands in the file where model_config is given.")
+        self.models()
 
-    def model(self) -> ModelOptions:
-        """Returns the model to serve.
+    def models(self) -> list[ModelOptions]:
+        """Returns the model that the options describe; none where `model_config` does.
 
         Raises:
             ValueError: Its name, its versions or their labels cannot be.
         """
+        if self.artefact is None:
+            return []
         name = self.artefact.resolve().name if self.model_name is None else self.model_name
         policy = VersionPolicy.parse(self.versions)
-        return ModelOptions(name, self.artefact, policy, parse_labels(self.version_labels))
+        return [ModelOptions(name, self.artefact, policy, parse_labels(self.version_labels))]

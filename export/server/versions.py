@@ -105,6 +105,8 @@ class Versions:
         self._options, self._load, self._make_batcher = options, load, make_batcher
         self._journal = journal
         self._directory = directory = options.directory
+        if not directory.is_dir():
+            raise FileNotFoundError(f"{options.name}: there is no directory {directory}.")
         self._is_single = (directory / MANIFEST_FILE).is_file()
         if not self._is_single and not find_versions(directory):
             raise FileNotFoundError(
@@ -132,6 +134,11 @@ class Versions:
     def loaded(self) -> list[LoadedVersion]:
         """All versions that take requests."""
         return list(self._loaded.values())
+
+    def describe(self) -> str:
+        """Returns the numbers of the versions that are served, in order."""
+        numbers = sorted(self._loaded)
+        return f"version{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
     def get(self, asked: Asked) -> LoadedVersion:
         """Returns a loaded version.
@@ -293,12 +300,14 @@ class Versions:
     def _note(self, number: int, state: State, error: str | None = None) -> None:
         self._statuses[number] = VersionStatus(number, state, error)
         fields = {"error": error} if error else {}
-        self._journal.event("version", version=number, state=state, **fields)
+        self._journal.event(
+            "version", model=self._options.name, version=number, state=state, **fields
+        )
 
     def _tell_once(self, trouble: str) -> None:
         if trouble != self._trouble:
             self._trouble = trouble
-            self._journal.event("versions", error=trouble)
+            self._journal.event("versions", model=self._options.name, error=trouble)
 
 
 def not_found(name: str, asked: Asked) -> ServingError:

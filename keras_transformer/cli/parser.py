@@ -48,20 +48,23 @@ class CommandParser:
             "--config", action="config", metavar="YAML", help="Read options from this YAML file."
         )
 
-    def add_positional(self, name: str, help_text: str, *, many: bool = False) -> None:
-        """Adds a required path that stands without a flag, such as the model directory.
+    def add_positional(
+        self, name: str, help_text: str, *, many: bool = False, required: bool = True
+    ) -> None:
+        """Adds a path that stands without a flag, such as the model directory.
 
         Args:
             name: Its key.
             help_text: Its line in the help.
             many: Whether it may stand several times; its value is then a list.
+            required: Whether it must be given; its value is otherwise None.
         """
         self._types[name] = list[Path] if many else Path
         self._positionals.add(name)
-        self._parser.usage = f"%(prog)s {name}{f' [{name} ...]' if many else ''} [options]"
-        self._parser.add_argument(
-            name, type=Path, metavar=name, help=help_text, nargs="+" if many else None
-        )
+        shown = f"{name} [{name} ...]" if many else name if required else f"[{name}]"
+        self._parser.usage = f"%(prog)s {shown} [options]"
+        count = "+" if many else None if required else "?"
+        self._parser.add_argument(name, type=Path, metavar=name, help=help_text, nargs=count)
 
     def add_fields(
         self,

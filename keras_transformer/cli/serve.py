@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
 
@@ -16,6 +16,8 @@ def main(arguments: Sequence[str]) -> int:
     from keras_transformer.export.server.settings import ServeOptions
 
     given = build_parser().parse(arguments)
+    if given.artefact is None and given.model_config is None:
+        raise UsageError("missing: artefact, or --model-config; see --help.")
     options = read_fields(given, ServeOptions)
     search = read_fields(given, SearchOptions, skip=_LEFT_OUT)
     try:
@@ -39,7 +41,9 @@ def build_parser() -> CommandParser:
         "Serve an exported artefact over TensorFlow Serving's REST and gRPC interfaces.",
     )
     parser.add_positional(
-        "artefact", "Exported artefact, or directory of versions named by numbers."
+        "artefact",
+        "Exported artefact, or directory of versions named by numbers.",
+        required=False,
     )
     parser.add_fields(ServeOptions, title="server", skip=("artefact",))
     parser.add_fields(SearchOptions, title="search", skip=_LEFT_OUT)

@@ -66,6 +66,35 @@ def test_a_missing_package_is_named_with_its_extra(run_cli, monkeypatch, missing
     assert 'pip install "keras-seq2seq-transformer[serve]"' in result.err
 
 
+def test_a_file_of_models_stands_in_place_of_an_artefact(run_cli, served) -> None:
+    assert run_cli("serve", "--model-config", "models.config").code == 0
+    options, _ = served[0]
+    assert (options.artefact, options.model_config) == (None, Path("models.config"))
+    result = run_cli("serve", "--model-config", "models.config", "--versions", "all")
+    assert (result.code, len(served)) == (1, 1)
+    assert "--versions stands in the file where --model-config is given" in result.err
+
+
+def test_nothing_to_serve_is_named(run_cli, served) -> None:
+    result = run_cli("serve")
+    assert (result.code, served) == (2, [])
+    assert "missing: artefact, or --model-config" in result.err
+
+
+def test_a_schema_that_is_not_installed_is_named_with_its_extra(
+    run_cli, monkeypatch, tmp_path
+) -> None:
+    monkeypatch.delitem(sys.modules, "keras_transformer.export.server.model_config", raising=False)
+    for name in list(sys.modules):
+        if name.startswith("tensorflow_serving"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tensorflow_serving", None)
+    result = run_cli("serve", "--model-config", tmp_path / "models.config")
+    assert result.code == 1
+    assert "--model-config needs tensorflow_serving" in result.err
+    assert 'pip install "keras-seq2seq-transformer[grpc]"' in result.err
+
+
 def test_a_directory_without_a_model_is_one_line(run_cli, tmp_path) -> None:
     result = run_cli("serve", tmp_path, "--port", 0)
     assert result.code == 1

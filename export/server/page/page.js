@@ -3,8 +3,10 @@
 import { Matrix } from "./matrix.js";
 import { availableVersion, explain, ServerError, streamTranslation } from "./server.js";
 
-const model = document.documentElement.dataset.model;
 const part = (id) => document.getElementById(id);
+// There only where the server has several models.
+const chooser = part("model");
+const chosenModel = () => chooser?.value ?? document.documentElement.dataset.model;
 const [form, source, translation, notice] = ["form", "source", "translation", "notice"].map(part);
 const [details, hypotheses, version] = ["details", "hypotheses", "version"].map(part);
 const [heading, choice] = ["best-heading", "choice"].map(part);
@@ -27,9 +29,15 @@ source.addEventListener("keydown", (event) => {
   }
 });
 
+chooser?.addEventListener("change", () => {
+  translate(source.value);
+  showVersion();
+});
+
 showVersion();
 
 async function translate(text) {
+  const model = chosenModel();
   running?.abort();
   running = null;
   notice.replaceChildren();
@@ -135,8 +143,11 @@ function showError(error) {
 }
 
 async function showVersion(signal) {
+  const model = chosenModel();
   try {
-    version.textContent = `version ${await availableVersion(model, signal)}`;
+    const newest = await availableVersion(model, signal);
+    // An answer about a model that is no longer chosen comes too late.
+    if (model === chosenModel()) version.textContent = `version ${newest}`;
   } catch (error) {
     showError(error);
   }

@@ -73,9 +73,11 @@ class Server:
             self.loop.call_soon_threadsafe(self.stopping.set)
 
 
-def start_server(artefact: Path, search: SearchOptions, **options: Any) -> Server:
-    """Starts a server of the model `demo` and waits until it is ready."""
-    chosen = {"model_name": MODEL, "port": 0, "poll_seconds": 0.05, "log_requests": False}
+def start_server(artefact: Path | None, search: SearchOptions, **options: Any) -> Server:
+    """Starts a server, of the model `demo` unless a file names others, and waits for it."""
+    chosen = {"port": 0, "poll_seconds": 0.05, "log_requests": False}
+    if artefact is not None:
+        chosen["model_name"] = MODEL
     settings = ServeOptions(artefact=artefact, **{**chosen, **options})
     ready, found, failure = threading.Event(), [], []
 
@@ -113,7 +115,9 @@ def start() -> Iterator[Callable[..., Server]]:
     """`start(artefact, search=SearchOptions(), **options)`: a server that ends with the test."""
     started: list[Server] = []
 
-    def begin(artefact: Path, search: SearchOptions | None = None, **options: Any) -> Server:
+    def begin(
+        artefact: Path | None = None, search: SearchOptions | None = None, **options: Any
+    ) -> Server:
         started.append(start_server(artefact, search or SearchOptions(max_length=40), **options))
         return started[-1]
 

@@ -81,7 +81,7 @@ class ScriptedService:
         )
 
     @contextlib.contextmanager
-    def refusals(self, protocol: str) -> Iterator[None]:
+    def refusals(self, protocol: str, model: str) -> Iterator[None]:
         try:
             yield
         except ServingError as error:

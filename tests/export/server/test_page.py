@@ -12,8 +12,10 @@ from keras_transformer.export.server.page import page_routes
 FILES = ["icon.svg", "matrix.css", "matrix.js", "page.css", "page.js", "server.js"]
 
 
-def answers(model_name: str = "demo") -> dict[str, Response]:
-    return {route.path: asyncio.run(route.endpoint(None)) for route in page_routes(model_name)}
+def answers(*models: str) -> dict[str, Response]:
+    return {
+        route.path: asyncio.run(route.endpoint(None)) for route in page_routes(models or ("demo",))
+    }
 
 
 def test_the_page_and_its_files_have_routes() -> None:
@@ -50,3 +52,10 @@ def test_the_models_name_is_shown_as_text() -> None:
     assert "<h1>&lt;b title=&quot;x&quot;&gt;</h1>" in page
     assert 'data-model="&lt;b title=&quot;x&quot;&gt;"' in page
     assert "<b " not in page
+
+
+def test_one_of_several_models_can_be_chosen() -> None:
+    page = answers("demo", "<b>")["/"].body.decode()
+    assert "<option>demo</option><option>&lt;b&gt;</option>" in page
+    assert "<title>demo, &lt;b&gt; – translate</title>" in page
+    assert "<select" not in answers("demo")["/"].body.decode()

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,6 +271,30 @@ def test_a_newer_text_replaces_one_under_way(page: Any, exported: Any) -> None:
     with OnnxTranslator(exported.path) as translator:
         [expected] = translator.translate(["hello"], **SEARCH)
     assert page.inner_text("#translation") == expected
+
+
+def test_the_model_that_is_chosen_is_asked(
+    browser: Any, start: Any, exported: Any, tmp_path: Path
+) -> None:
+    config = tmp_path / "models.config"
+    names = ("<there>", "back")
+    models = "".join(f'config {{ name: "{name}" base_path: "{exported.path}" }}' for name in names)
+    config.write_text(f"model_config_list {{ {models} }}")
+    page = browser.new_context().new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    page.goto(start(model_config=config).rest_url)
+    assert page.locator("#model option").all_inner_texts() == list(names)
+    translate(page, TEXT)
+    assert {"%3Cthere%3E:stream", "%3Cthere%3E:explain"} < set(asked)
+    assert page.inner_text("#version") == "version 1"
+    asked.clear()
+    # The text is translated by the new choice at once.
+    with page.expect_response("**/back:explain"):
+        page.select_option("#model", "back")
+    page.wait_for_selector("#translation[aria-busy=false]", state="attached")
+    assert "back:stream" in asked and not any("there" in path for path in asked)
+    page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -40,3 +40,18 @@ def test_what_cannot_be_is_refused(field, value, message) -> None:
 def test_a_label_of_a_version_that_is_left_out_is_refused() -> None:
     with pytest.raises(ValueError, match="'a' names version 3 of exported, but only 1, 2 are to"):
         ServeOptions(artefact=Path("exported"), versions="1,2", version_labels=("a=3",))
+
+
+@pytest.mark.parametrize("given", [{}, {"artefact": Path("a"), "model_config": Path("b")}])
+def test_there_is_one_thing_to_serve(given) -> None:
+    with pytest.raises(ValueError, match="either artefact or model_config must be given, not both"):
+        ServeOptions(**given)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("model_name", "demo"), ("versions", "all"), ("version_labels", ("stable=1",))],
+)
+def test_what_a_file_of_models_says_is_said_nowhere_else(field, value) -> None:
+    with pytest.raises(ValueError, match=f"{field} stands in the file"):
+        ServeOptions(model_config=Path("models.config"), **{field: value})

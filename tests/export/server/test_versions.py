@@ -228,6 +228,12 @@ def test_an_artefact_alone_that_is_broken_is_an_error(base) -> None:
     base.run(work)
 
 
+def test_a_directory_that_is_missing_is_refused_by_model(base) -> None:
+    base.path /= "nowhere"
+    with pytest.raises(FileNotFoundError, match="demo: there is no directory .*nowhere"):
+        base.run(None)
+
+
 def test_a_directory_of_something_else_is_refused(base) -> None:
     with pytest.raises(FileNotFoundError, match="neither manifest.json"):
         base.run(None)
