@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.sentences import Passage, TooManyPartsError
 
 from .errors import Code, ServingError
 from .signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
@@ -141,7 +141,7 @@ class RowReader:
         A text to translate gets a row for each part.
 
         Raises:
-            ServingError: A text is too long.
+            ServingError: A text is too long, or has too many sentences.
         """
         return self._readers[signature.name](inputs)
 
@@ -176,7 +176,7 @@ class RowReader:
 
     def _parts(self, texts: list[bytes], options: Sequence[tuple[bytes, int, float]]) -> Request:
         """Returns the parts of all texts; a prefix begins a text's first one."""
-        passages = [self._take_apart(text) for text in texts]
+        passages = [self._take_apart(number, text) for number, text in enumerate(texts)]
         parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
         sources = self._source(parts)
         owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
@@ -188,9 +188,11 @@ class RowReader:
             rows.append(self._row(source, prefix if is_first else b"", max_length, length_penalty))
         return Request(rows, passages)
 
-    def _take_apart(self, text: bytes) -> Passage:
+    def _take_apart(self, number: int, text: bytes) -> Passage:
         try:
             return self._split(text.decode())
+        except TooManyPartsError as error:
+            raise _refusal(f"row {number} of text: {error}") from error
         except UnicodeDecodeError:
             # What SentencePiece makes of broken bytes is not what Python would.
             return Passage.whole(text.decode(*ANY_BYTES))

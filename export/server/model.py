@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.decoding.confidence import is_low
+from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.decoding.options import SearchOptions, length_penalty
 from keras_transformer.decoding.passages import Splitter
 from keras_transformer.text.sentences import LANGUAGE, Passage
@@ -42,6 +43,7 @@ class ServedModel:
         long_texts: "split" translates texts sentence by sentence, as far as the model needs it;
             "refuse" translates them whole and refuses those that are too long.
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
+        max_sentences: Most sentences of a text; no limit where None.
         threads: As for `OnnxTranslator`.
         providers: As for `OnnxTranslator`.
 
@@ -60,9 +62,10 @@ class ServedModel:
         directory: Path,
         search: SearchOptions,
         *,
-        max_source_length: int = 512,
+        max_source_length: int = MAX_SOURCE_LENGTH,
         long_texts: LongTexts = "split",
         language: str = LANGUAGE,
+        max_sentences: int | None = None,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
@@ -82,7 +85,11 @@ class ServedModel:
         self._engine = Engine(manifest, directory, threads, None, None, providers)
         self.signatures = signatures_of(self)
         splitter = Splitter(
-            self._source_lengths, max_source_length, manifest.training_text, language
+            self._source_lengths,
+            max_source_length,
+            manifest.training_text,
+            language,
+            most_parts=max_sentences,
         )
         self._reader = RowReader(
             source=self._source.encode,

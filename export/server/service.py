@@ -228,6 +228,7 @@ class Service:
             max_source_length=options.max_source_length,
             long_texts=options.long_texts,
             language=options.language,
+            max_sentences=options.max_sentences,
             threads=options.threads,
             providers=parse_providers(options.provider),
         )

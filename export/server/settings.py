@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Literal, get_args
 
+from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.text.sentences import LANGUAGE
 
 from .model_options import ModelOptions, VersionPolicy, parse_labels
@@ -70,7 +71,7 @@ class ServeOptions:
     request_timeout: float = 30.0
     max_body_bytes: int = 1 << 20
     max_sentences: int = 256
-    max_source_length: int = 512
+    max_source_length: int = MAX_SOURCE_LENGTH
     long_texts: LongTexts = "split"
     language: str = LANGUAGE
     poll_seconds: float = 1.0

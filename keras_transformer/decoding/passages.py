@@ -22,6 +22,7 @@ class Splitter:
         max_source_length: Most tokens of a part; no limit if None.
         known: What the model's training lines looked like, if that is recorded.
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
+        most_parts: Most parts of a text; no limit if None.
     """
 
     def __init__(
@@ -30,19 +31,25 @@ class Splitter:
         max_source_length: int | None,
         known: TrainingText | None,
         language: str = LANGUAGE,
+        most_parts: int | None = None,
     ) -> None:
-        self._lengths_of, self._language = lengths_of, language
+        self._lengths_of, self._language, self._most_parts = lengths_of, language, most_parts
         bounds = [max_source_length, known.longest_source if known else None]
         self._most_tokens = min((bound for bound in bounds if bound is not None), default=None)
         self._most_sentences = known.known_sentences if known else 1
 
     def split(self, text: str) -> Passage:
-        """Returns the text as parts that the model can translate."""
+        """Returns the text as parts that the model can translate.
+
+        Raises:
+            TooManyPartsError: They are more than `most_parts`.
+        """
         return split_passage(
             text,
             self._lengths_of,
             most_tokens=self._most_tokens,
             most_sentences=self._most_sentences,
+            most_parts=self._most_parts,
             language=self._language,
         )
 

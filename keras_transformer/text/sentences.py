@@ -16,6 +16,15 @@ _LETTER = re.compile(r"[^\W\d_]")
 # Where a sentence is halved: behind a clause, or else behind a word.
 _CLAUSE_ENDS = re.compile(r"[,;:،]\s+|[、，；：]\s*|\s[–—-]\s+")
 _WORD_ENDS = re.compile(r"\s+")
+# How far from the middle, in characters: nearby first, and in a text of many pages not everywhere.
+_REACHES = (64, 512, 4096)
+
+
+class TooManyPartsError(ValueError):
+    """A text has more parts than allowed."""
+
+    def __init__(self, most_parts: int) -> None:
+        super().__init__(f"the text has more than {most_parts} sentences: split it.")
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,7 @@ def split_passage(
     *,
     most_tokens: int | None = None,
     most_sentences: int = 1,
+    most_parts: int | None = None,
     language: str = LANGUAGE,
 ) -> Passage:
     """Takes a text apart into parts that a model can translate.
@@ -119,15 +129,24 @@ def split_passage(
         most_tokens: Longest part. A longer sentence is halved behind a clause, a word or, where
             there is neither, a character, until its parts are short enough. No limit where None.
         most_sentences: Most sentences of a line that stay together, if they are short enough.
+        most_parts: Most parts of the text; no limit where None.
         language: As for `split_sentences`.
+
+    Raises:
+        TooManyPartsError: The text has more than `most_parts`; found out as soon as they are there.
     """
     pieces: list[str] = []
+    parts = 0
     for line in _lines(text):
         sentences = split_sentences(line, language)
         lengths = lengths_of(sentences)
         bound = sum(lengths) if most_tokens is None else most_tokens
-        for group in _groups(sentences, lengths, bound, most_sentences):
-            pieces += _halved(group, lengths_of, bound)
+        for group, tokens in _groups(sentences, lengths, bound, most_sentences):
+            for piece in _halved(group, tokens, lengths_of, bound):
+                pieces.append(piece)
+                parts += bool(piece.strip())
+                if most_parts is not None and parts > most_parts:
+                    raise TooManyPartsError(most_parts)
     return _passage(pieces)
 
 
@@ -153,41 +172,54 @@ def _with_letters(pieces: Sequence[str]) -> list[str]:
 
 def _groups(
     sentences: Sequence[str], lengths: Sequence[int], most_tokens: int, most_sentences: int
-) -> Iterator[str]:
-    """Yields as many sentences together as allowed, at least one."""
+) -> Iterator[tuple[str, int | None]]:
+    """Yields as many sentences together as allowed, and the length of those that stay alone."""
     group: list[str] = []
     tokens = 0
     for sentence, length in zip(sentences, lengths, strict=True):
         if group and (len(group) == most_sentences or tokens + length > most_tokens):
-            yield "".join(group)
+            yield "".join(group), tokens if len(group) == 1 else None
             group, tokens = [], 0
         group.append(sentence)
         tokens += length
-    yield "".join(group)
+    yield "".join(group), tokens if len(group) == 1 else None
 
 
 def _halved(
-    text: str, lengths_of: Callable[[Sequence[str]], Sequence[int]], most_tokens: int
+    text: str,
+    tokens: int | None,
+    lengths_of: Callable[[Sequence[str]], Sequence[int]],
+    most_tokens: int,
 ) -> Iterator[str]:
-    """Yields the text in as many equal parts as it takes for each to be short enough."""
-    if len(text.strip()) < 2 or lengths_of([text])[0] <= most_tokens:
+    """Yields the text, of so many tokens, in equal parts until each is short enough."""
+    if tokens is None:
+        tokens = lengths_of([text])[0]
+    if tokens <= most_tokens or len(text.strip()) < 2:
         yield text
         return
     middle = _middle(text)
-    yield from _halved(text[:middle], lengths_of, most_tokens)
-    yield from _halved(text[middle:], lengths_of, most_tokens)
+    for half in (text[:middle], text[middle:]):
+        # What is much too long by its share of the whole need not be tokenized again.
+        share = tokens * len(half) // len(text)
+        known = share if share > 2 * most_tokens else None
+        yield from _halved(half, known, lengths_of, most_tokens)
 
 
 def _middle(text: str) -> int:
     """Returns where to halve a text: near its middle, neither half blank."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    quarter = (end - start) // 4
+    middle = (start + end) // 2
     # A clause may end anywhere in the middle half; a word that does not is all but endless.
+    quarter = (end - start) // 4
     for ends in (_CLAUSE_ENDS, _WORD_ENDS):
-        places = [found.end() for found in ends.finditer(text, start + quarter, end - quarter)]
-        if places:
-            return min(places, key=lambda place: abs(2 * place - start - end))
-    return (start + end) // 2
+        for reach in _REACHES:
+            first, last = middle - min(reach, quarter), middle + min(reach, quarter)
+            places = [found.end() for found in ends.finditer(text, first, last)]
+            if places:
+                return min(places, key=lambda place: abs(2 * place - start - end))
+            if reach >= quarter:
+                break
+    return middle
 
 
 def _passage(pieces: Sequence[str]) -> Passage:

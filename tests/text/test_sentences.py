@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.data.demo import demo_corpus
-from keras_transformer.text.sentences import split_passage, split_sentences
+from keras_transformer.text.sentences import TooManyPartsError, split_passage, split_sentences
 
 MULTI30K = Path(__file__).resolve().parents[3] / "shared/data/multi30k_en_de"
 
@@ -95,6 +95,28 @@ def test_a_line_of_many_thousand_words_comes_apart() -> None:
     passage = split_passage("word " * 20_000, words, most_tokens=100)
     assert sum(words(passage.parts)) == 20_000
     assert max(words(passage.parts)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"), [("One. " * 9 + "Ten.", 10), (" \n" * 20 + "a b " * 8, 8)]
+)
+def test_too_many_parts_are_refused(text: str, parts: int) -> None:
+    assert len(split_passage(text, words, most_tokens=2, most_parts=parts).parts) == parts
+    with pytest.raises(TooManyPartsError, match=f"more than {parts - 1} sentences"):
+        split_passage(text, words, most_tokens=2, most_parts=parts - 1)
+
+
+def test_a_long_line_is_tokenized_a_few_times_only() -> None:
+    tokenized = 0
+
+    def counting(texts: list[str]) -> list[int]:
+        nonlocal tokenized
+        tokenized += sum(map(len, texts))
+        return words(texts)
+
+    line = "word, " * 20_000
+    split_passage(line, counting, most_tokens=20)
+    assert tokenized < 4 * len(line)
 
 
 @given(

@@ -57,7 +57,7 @@ def test_an_empty_text_is_explained(server) -> None:
         ({"text": 1}, "text must be a string"),
         ({"text": "a", "texts": "b"}, "unknown key 'texts'"),
         ({"text": "\udc00"}, "half a surrogate pair"),
-        ({"text": "hello\n" * 300}, "may have 256 sentences, got 300"),
+        ({"text": "hello\n" * 300}, "row 0 of text: the text has more than 256"),
         ([], "must be a JSON object"),
     ],
     ids=str,

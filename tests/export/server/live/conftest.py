@@ -140,10 +140,14 @@ def spawn_server(spawn: Callable[..., Live]) -> Callable[..., Live]:
 
 @pytest.fixture(scope="module")
 def launch(spawn_server: Callable[..., Live]) -> Callable[..., Live]:
-    """As `spawn_server`, and waits until it serves."""
+    """As `spawn_server`, and waits until it serves.
+
+    Texts are translated whole, unless the flags say otherwise, so that answers can be compared with
+    those of a bare translator or a SavedModel.
+    """
 
     def start(directory: Path, *flags: object) -> Live:
-        return spawn_server(directory, *flags).wait_until_ready()
+        return spawn_server(directory, "--long-texts=refuse", *flags).wait_until_ready()
 
     return start
 

@@ -53,8 +53,7 @@ def servers(
 ) -> Servers:
     search = SEARCHES[request.param]
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in search.items()]
-    # A SavedModel translates texts whole.
-    ours = launch(exported.path, "--grpc-port=0", "--long-texts=refuse", *flags)
+    ours = launch(exported.path, "--grpc-port=0", *flags)
     directory = tmp_path_factory.mktemp("saved_model")
     export_saved_model(exported.model, directory, tokenizer=exported.source_tokenizer, **search)
     script = EXAMPLES / "saved_model_grpc.py"

@@ -110,10 +110,18 @@ def test_10_mb_of_text_are_refused_over_both_protocols(
     assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+@pytest.mark.parametrize(
+    ("long_texts", "message"),
+    [
+        ("refuse", "has [0-9]+ tokens, more than the limit"),
+        ("split", "the text has more than 256 sentences"),
+    ],
+)
 def test_10_mb_of_text_where_they_are_allowed_hold_nobody_up(
-    launch: Callable[..., Any], exported: Any
+    launch: Callable[..., Any], exported: Any, long_texts: str, message: str
 ) -> None:
-    server = launch(exported.path, f"--max-body-bytes={2 * MEGABYTES_10}")
+    size = f"--max-body-bytes={2 * MEGABYTES_10}"
+    server = launch(exported.path, size, f"--long-texts={long_texts}")
     body = {"instances": ["the river " * (MEGABYTES_10 // 10)]}
     answered = 0
     with ThreadPoolExecutor(1) as pool:
@@ -122,7 +130,7 @@ def test_10_mb_of_text_where_they_are_allowed_hold_nobody_up(
             server.translate(["hello"])
             answered += 1
     assert refusal.result().status_code == 400
-    assert re.search("has [0-9]+ tokens, more than the limit", error_of(refusal.result()))
+    assert re.search(message, error_of(refusal.result()))
     # Sending and tokenizing take about a second, one answer a few milliseconds.
     assert answered > 5
 
