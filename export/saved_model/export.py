@@ -28,7 +28,7 @@ except ModuleNotFoundError as error:
         f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.decoding.inputs import check_token_ids
+from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH, check_token_ids
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
@@ -51,7 +51,7 @@ def export_saved_model(
     target_tokenizer: Tokenizer | None = None,
     version: int = 1,
     signatures: SignatureKind = "text",
-    max_source_length: int = 512,
+    max_source_length: int = MAX_SOURCE_LENGTH,
     overwrite: bool = False,
     **options: Any,
 ) -> Path:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from keras_transformer.cli.artefact import load_min_score, load_run, load_training_text
 from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
 
@@ -62,7 +63,7 @@ class SavedModelOptions:
 
     signatures: Literal["text", "ids"] = "text"
     version: int = 1
-    max_source_length: int = 512
+    max_source_length: int = MAX_SOURCE_LENGTH
 
 
 # The graph of a SavedModel holds no random numbers.
