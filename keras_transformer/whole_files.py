@@ -54,6 +54,27 @@ def write_bytes(path: Path, data: bytes) -> None:
         partial.write_bytes(data)
 
 
+def check_output(path: Path, *, is_directory: bool) -> None:
+    """Looks before any work whether something can be written under a name.
+
+    Args:
+        path: What will be written; it may exist, and folders above it may be missing.
+        is_directory: Whether that is a directory or a file.
+
+    Raises:
+        OSError: Something of the other kind stands there or above it, or writing is not allowed.
+    """
+    if path.exists() and path.is_dir() != is_directory:
+        kind = "a directory" if path.is_dir() else "a file"
+        raise OSError(f"cannot write {path}: it is {kind} already, choose another name.")
+    folders = [path] if is_directory else []
+    nearest = next(folder for folder in (*folders, *path.absolute().parents) if folder.exists())
+    if not nearest.is_dir():
+        raise OSError(f"cannot write {path}: {nearest} is a file.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise OSError(f"cannot write {path}: {nearest} may not be written to.")
+
+
 @contextmanager
 def clear_disk_errors(path: Path, needed_bytes: int | None = None) -> Iterator[None]:
     """Makes an error of the system say what was being written and, on a full disk, what to do."""

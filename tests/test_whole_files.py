@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.whole_files import (
+    check_output,
     clear_disk_errors,
     remove_partials,
     whole_file,
@@ -85,3 +86,37 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path: Path) -
     (tmp_path / left).touch()
     remove_partials(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_directory", "message"),
+    [
+        ("file", True, r"cannot write .*file: it is a file already"),
+        ("folder", False, r"cannot write .*folder: it is a directory already"),
+        ("file/new/one", True, r"cannot write .*one: .*/file is a file"),
+        ("file/new", False, r"cannot write .*new: .*/file is a file"),
+        ("closed/new", True, r"cannot write .*new: .*/closed may not be written to"),
+        ("closed", True, r"cannot write .*closed: .*/closed may not be written to"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused(
+    tmp_path: Path, monkeypatch, name: str, is_directory: bool, message: str
+) -> None:
+    (tmp_path / "file").touch()
+    for folder in ("folder", "closed"):
+        (tmp_path / folder).mkdir()
+    # Permissions do not bind root.
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "closed")
+    with pytest.raises(OSError, match=message):
+        check_output(tmp_path / name, is_directory=is_directory)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_directory"),
+    [("new", True), ("new", False), ("a/b/c", True), ("folder", True), ("file", False)],
+)
+def test_an_output_may_be_new_or_replaced(tmp_path: Path, name: str, is_directory: bool) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    check_output(tmp_path / name, is_directory=is_directory)
+    check_output(Path("new"), is_directory=is_directory)

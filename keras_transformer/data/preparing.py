@@ -20,8 +20,8 @@ from keras_transformer.data.pieces import PieceSettings
 from keras_transformer.data.processes import worker_processes
 from keras_transformer.data.splitting import Workforce, make_split
 from keras_transformer.data.streams import PairStream, describe_text
-from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
-from keras_transformer.whole_files import remove_partials, write_text
+from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType, Tokenizer, train_tokenizer
+from keras_transformer.whole_files import check_output, remove_partials, write_text
 
 PAIRS_PER_SHARD = 250_000
 # Small enough for many to be in work at once, large enough that each shard's part is no crumb.
@@ -60,7 +60,13 @@ class PrepareOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        smallest = {"tokenizer_sentences": 1, "max_length": 2, "shards": 1, "seed": 0}
+        smallest = {
+            "vocab_size": FEWEST_PIECES,
+            "tokenizer_sentences": 1,
+            "max_length": 2,
+            "shards": 1,
+            "seed": 0,
+        }
         for name, least in smallest.items():
             value = getattr(self, name)
             if value is not None and value < least:
@@ -96,43 +102,57 @@ def prepare(
         What `manifest.json` in the directory holds.
 
     Raises:
-        FileExistsError: the directory holds a corpus, finished or not, of other text or options.
-        ValueError: a line of the text is unusable (names file and line), or no pair is left.
+        FileExistsError: the directory holds a corpus, finished or not, of other text or options,
+            or other files.
+        ValueError: a line of the text is unusable (names file and line), no pair is left, or an
+            option does not fit the text; what was begun is removed.
         OSError: a file cannot be read or written.
     """
     options = options or PrepareOptions()
     directory = Path(directory)
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
     workers = workers or os.cpu_count() or 1
-    with worker_processes(workers) as pool:
-        streams = {"train": train, **({"valid": valid} if valid else {})}
-        files = sorted({path for stream in streams.values() for path in stream.files})
-        texts = dict(zip(files, pool.map(describe_text, files), strict=True))
-        counts = {name: stream.count(texts) for name, stream in streams.items()}
-        made_from = {
-            "options": dataclasses.asdict(options),
-            "tokenizers": [_sha256(path) for path in tokenizers],
-            **{
+    _check_directory(directory)
+    for path in tokenizers:
+        Tokenizer.load(path)
+    begun = False
+    try:
+        with worker_processes(workers) as pool:
+            streams = {"train": train, **({"valid": valid} if valid else {})}
+            files = sorted({path for stream in streams.values() for path in stream.files})
+            texts = dict(zip(files, pool.map(describe_text, files), strict=True))
+            counts = {name: stream.count(texts) for name, stream in streams.items()}
+            settings = {
+                "options": dataclasses.asdict(options),
+                "tokenizers": [_sha256(path) for path in tokenizers],
+            }
+            made_from = settings | {
                 name: [dataclasses.asdict(texts[path]) for path in stream.files]
                 for name, stream in streams.items()
-            },
-        }
-        if _is_finished(directory, made_from):
-            say(f"{directory} is prepared already")
-            return Manifest.load(directory)
-        names = _make_tokenizers(directory, train, tokenizers, options, say)
-        force = Workforce(pool, workers, say)
-        splits = {}
-        for name, stream in streams.items():
-            settings = PieceSettings(
-                directory=directory / _UNFINISHED / name,
-                lines=LINES_PER_PIECE,
-                source_tokenizer=directory / names[0],
-                target_tokenizer=directory / names[-1],
-                max_length=options.max_length,
-                num_shards=_num_shards(name, counts[name], options),
-                seed=options.seed,
-            )
-            splits[name] = make_split(name, stream, counts[name], settings, directory, force)
+            }
+            if _is_finished(directory, made_from):
+                say(f"{directory} is prepared already")
+                return Manifest.load(directory)
+            begun = True
+            names = _make_tokenizers(directory, train, tokenizers, options, say)
+            force = Workforce(pool, workers, say)
+            splits = {
+                name: make_split(
+                    name,
+                    stream,
+                    counts[name],
+                    _piece_settings(name, directory, names, counts[name], options),
+                    directory,
+                    force,
+                )
+                for name, stream in streams.items()
+            }
+    except ValueError:
+        # The same text and options would end here again: leave the way free for others.
+        if begun:
+            _forget(directory)
+        raise
     manifest = Manifest(
         made_from=made_from,
         tokenizers={name: _sha256(directory / name) for name in names},
@@ -143,6 +163,26 @@ def prepare(
     remove_partials(directory)
     shutil.rmtree(directory / _UNFINISHED)
     return manifest
+
+
+def _check_directory(directory: Path) -> None:
+    """Raises where a corpus cannot be prepared in the directory, before the text is read."""
+    check_output(directory, is_directory=True)
+    known = {MANIFEST, _UNFINISHED}
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    if names and not names & known:
+        raise FileExistsError(
+            f"{directory} holds other files, such as {min(names)}: prepare into a directory of its "
+            "own"
+        )
+
+
+def _forget(directory: Path) -> None:
+    """Removes a preparation that can never be finished."""
+    for pattern in ("*tokenizer.model", "*.tfrecord"):
+        for path in directory.glob(pattern):
+            path.unlink()
+    shutil.rmtree(directory / _UNFINISHED)
 
 
 def _is_finished(directory: Path, made_from: dict[str, Any]) -> bool:
@@ -197,6 +237,20 @@ def _make_tokenizers(
             )
         tokenizer.save(directory / name)
     return names
+
+
+def _piece_settings(
+    split: str, directory: Path, tokenizers: list[str], num_pairs: int, options: PrepareOptions
+) -> PieceSettings:
+    return PieceSettings(
+        directory=directory / _UNFINISHED / split,
+        lines=LINES_PER_PIECE,
+        source_tokenizer=directory / tokenizers[0],
+        target_tokenizer=directory / tokenizers[-1],
+        max_length=options.max_length,
+        num_shards=_num_shards(split, num_pairs, options),
+        seed=options.seed,
+    )
 
 
 def _num_shards(name: str, num_pairs: int, options: PrepareOptions) -> int:

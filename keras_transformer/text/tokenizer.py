@@ -24,6 +24,8 @@ _MAX_TRAINING_SENTENCES = 5_000_000
 _MAX_SENTENCE_BYTES = 1 << 20
 _SPECIAL_IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
 _FIRST_PIECE_ID = max(_SPECIAL_IDS.values()) + 1
+# The special ones and one of text.
+FEWEST_PIECES = _FIRST_PIECE_ID + 1
 
 
 class Tokenizer:

@@ -2,6 +2,7 @@
 kills, and refusals.
 """
 
+import dataclasses
 import gzip
 import json
 import os
@@ -197,6 +198,49 @@ def test_nothing_left_is_an_error_with_the_counts(valid, text, tmp_path):
         prepare(valid, tmp_path / "out", options=options, workers=1, say=lambda _: None)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"vocab_size": 5000}, {"vocab_size": 14, "max_length": 2}],
+    ids=["vocabulary", "length"],
+)
+def test_after_an_error_the_options_that_it_asks_for_are_taken(
+    prepared, train, valid, wrong, tmp_path
+):
+    options = dataclasses.replace(OPTIONS, **wrong)
+    streams = (valid, train) if "max_length" in wrong else (train, valid)
+    with pytest.raises(ValueError, match="lower vocab_size|no pair of"):
+        prepare(streams[0], tmp_path / "out", options=options, workers=1, say=lambda _: None)
+    assert list((tmp_path / "out").iterdir()) == []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparing, "LINES_PER_PIECE", 60)
+        prepare(train, tmp_path / "out", valid=valid, options=OPTIONS, workers=1, say=print)
+    assert contents(tmp_path / "out") == contents(prepared)
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """No process reads text."""
+    monkeypatch.setattr(preparing, "worker_processes", lambda workers: pytest.fail("text is read"))
+
+
+def test_a_directory_with_other_files_is_refused_before_the_text_is_read(unread, valid, tmp_path):
+    (tmp_path / "tokenizer.model").touch()
+    with pytest.raises(FileExistsError, match="holds other files, such as tokenizer.model"):
+        prepare(valid, tmp_path, say=print)
+    with pytest.raises(OSError, match="tokenizer.model: it is a file already"):
+        prepare(valid, tmp_path / "tokenizer.model", say=print)
+
+
+def test_a_missing_tokenizer_is_told_before_the_text_is_read(unread, valid, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no tokenizer model at .*absent"):
+        prepare(valid, tmp_path / "out", tokenizers=(tmp_path / "absent",), say=print)
+
+
+def test_workers_are_counted_from_one(train, tmp_path):
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        prepare(train, tmp_path / "out", workers=0, say=print)
+
+
 def test_a_directory_without_a_manifest_is_no_corpus(tmp_path):
     with pytest.raises(FileNotFoundError, match="manifest.json is missing: .* give its command"):
         PreparedCorpus.load(tmp_path)
@@ -214,7 +258,8 @@ def test_a_damaged_manifest_or_another_tokenizer_is_refused(prepared, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("max_length", 1), ("shards", 0), ("seed", -1), ("tokenizer_sentences", 0)]
+    ("field", "value"),
+    [("max_length", 1), ("shards", 0), ("seed", -1), ("tokenizer_sentences", 0), ("vocab_size", 4)],
 )
 def test_options_out_of_range_are_named(field, value):
     with pytest.raises(ValueError, match=f"{field} must be at least .*, got {value}"):
