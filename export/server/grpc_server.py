@@ -2,6 +2,7 @@
 `Service` that answers REST answers them too. Its protos load TensorFlow; REST alone does without.
 """
 
+import asyncio
 import dataclasses
 import functools
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,6 +29,30 @@ from .versions import Asked, LoadedVersion
 _Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
 
 
+class _Arrived:
+    """The requests whose message has arrived and whose answer has not gone yet."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none_left = asyncio.Event()
+        self._none_left.set()
+
+    def add(self, context: grpc.aio.ServicerContext) -> None:
+        """Counts a request until it ends, however it does."""
+        self._count += 1
+        self._none_left.clear()
+        context.add_done_callback(self._remove)
+
+    async def wait_for_none(self) -> None:
+        """Waits until none is left."""
+        await self._none_left.wait()
+
+    def _remove(self, _: grpc.aio.ServicerContext) -> None:
+        self._count -= 1
+        if not self._count:
+            self._none_left.set()
+
+
 @dataclasses.dataclass(frozen=True)
 class GrpcServer:
     """A gRPC server that listens.
@@ -38,10 +63,24 @@ class GrpcServer:
 
     port: int
     _server: grpc.aio.Server
+    _arrived: _Arrived
 
-    async def stop(self, grace: float) -> None:
-        """Takes no more requests, gives those that came `grace` seconds, then cuts them off."""
-        await self._server.stop(grace)
+    async def stop(self, grace: float, parting: float) -> None:
+        """Takes no more requests, gives those that came `grace` seconds, then cuts them off.
+
+        Those whose message is still on its way have `parting` seconds, and as long as others take:
+        a client that stalls would hold the server up.
+        """
+        stopping = asyncio.create_task(self._server.stop(grace))
+        await asyncio.wait({stopping}, timeout=parting)
+        none_left = asyncio.create_task(self._arrived.wait_for_none())
+        await asyncio.wait({stopping, none_left}, return_when=asyncio.FIRST_COMPLETED)
+        none_left.cancel()
+        if stopping.done():
+            await stopping
+        else:
+            stopping.cancel()
+            await self._server.stop(None)
 
 
 async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
@@ -63,10 +102,13 @@ async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
             ("grpc.so_reuseport", 0),
         ]
     )
+    arrived = _Arrived()
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-        _PredictionServicer(service, options.max_body_bytes), server
+        _PredictionServicer(service, arrived, options.max_body_bytes), server
     )
-    model_service_pb2_grpc.add_ModelServiceServicer_to_server(_ModelServicer(service), server)
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(
+        _ModelServicer(service, arrived), server
+    )
     host = f"[{options.host}]" if ":" in options.host else options.host
     address = f"{host}:{options.grpc_port}"
     try:
@@ -74,14 +116,15 @@ async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
     except RuntimeError as error:
         raise OSError(f"gRPC cannot listen on {address}: {error}") from error
     await server.start()
-    return GrpcServer(port, server)
+    return GrpcServer(port, server, arrived)
 
 
 def _answering(method: _Method) -> _Method:
-    """Makes a method's `ServingError` the status of its answer."""
+    """Counts a method's requests, and makes its `ServingError` the status of the answer."""
 
     @functools.wraps(method)
     async def answer(self: Any, request: Any, context: grpc.aio.ServicerContext) -> Any:
+        self.arrived.add(context)
         try:
             return await method(self, request, context)
         except ServingError as error:
@@ -93,8 +136,8 @@ def _answering(method: _Method) -> _Method:
 class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer):
     """Predict and GetModelMetadata; the other methods take tf.Example, which no signature reads."""
 
-    def __init__(self, service: Service, max_elements: int) -> None:
-        self._service = service
+    def __init__(self, service: Service, arrived: _Arrived, max_elements: int) -> None:
+        self._service, self.arrived = service, arrived
         self._max_elements = max_elements
 
     @_answering
@@ -163,8 +206,8 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
 class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
     """GetModelStatus; the models themselves are chosen when the server starts."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, arrived: _Arrived) -> None:
+        self._service, self.arrived = service, arrived
 
     @_answering
     async def GetModelStatus(

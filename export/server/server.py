@@ -85,7 +85,10 @@ async def serve(
         service.draining = True
         service.bodies.hurry(_PARTING_SECONDS)
         journal.event("draining")
-        await asyncio.gather(rest.stop(), *([grpc.stop(options.drain_seconds)] if grpc else []))
+        stops = [rest.stop()]
+        if grpc:
+            stops.append(grpc.stop(options.drain_seconds, _PARTING_SECONDS))
+        await asyncio.gather(*stops)
         await service.close()
 
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,13 +42,14 @@ OPTIONS: dict[str, Any] = {"artefact": Path("nowhere"), "grpc_port": 0, "max_bod
 
 
 class ScriptedService:
-    """Shouts; waits for ever at "wait"; refuses "refuse: CODE" with that code."""
+    """Shouts; waits at "wait" until it is let go; refuses "refuse: CODE" with that code."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
         self.refused: list[tuple[str, Code]] = []
         self.waiting = threading.Event()
         self.cancelled = threading.Event()
+        self.let_go = asyncio.Event()
 
     async def predict(
         self, loaded: Any, signature_name: str, inputs: dict[str, np.ndarray], **options: Any
@@ -58,7 +60,7 @@ class ScriptedService:
         if texts == [b"wait"]:
             self.waiting.set()
             try:
-                await asyncio.Event().wait()
+                await self.let_go.wait()
             except asyncio.CancelledError:
                 self.cancelled.set()
                 raise
@@ -112,7 +114,7 @@ class Running:
 
     def stop(self) -> None:
         self.channel.close()
-        self.run(self.server.stop(0))
+        self.run(self.server.stop(0, 0))
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
@@ -332,3 +334,59 @@ def test_a_taken_port_is_an_error_not_a_second_server(running: Running) -> None:
     options = ServeOptions(**{**OPTIONS, "grpc_port": running.server.port})
     with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{running.server.port}"):
         running.run(start_grpc(running.service, options))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def leaving(running: Running) -> Iterator[tuple[GrpcServer, grpc.Channel]]:
+    """A second server in `running`'s event loop, for a test to stop, and a channel to it."""
+    server = running.run(start_grpc(running.service, ServeOptions(**OPTIONS)))  # type: ignore[arg-type]
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        yield server, channel
+    running.run(server.stop(0, 0))
+
+
+@contextlib.contextmanager
+def stalled(channel: grpc.Channel) -> Iterator[grpc.Future]:
+    """Opens a call, sends no message, and yields the call once the server knows of it."""
+    is_over = threading.Event()
+
+    def messages() -> Iterator[bytes]:
+        is_over.wait(30)
+        yield b""
+
+    method = "/tensorflow.serving.PredictionService/Predict"
+    call = channel.stream_unary(method).future(messages())
+    # A call on the same connection has its answer after the server has seen this one.
+    prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request("a"), 20)
+    yield call
+    is_over.set()
+
+
+def test_a_message_that_stalls_does_not_hold_a_server_that_stops(
+    running: Running, leaving: tuple[GrpcServer, grpc.Channel]
+) -> None:
+    server, channel = leaving
+    with stalled(channel) as call:
+        began = time.monotonic()
+        running.run(server.stop(20, 0.2))
+        assert time.monotonic() - began < 10
+        assert call.exception(10).code() is grpc.StatusCode.UNAVAILABLE
+
+
+def test_what_has_arrived_is_answered_while_another_message_stalls(
+    running: Running, leaving: tuple[GrpcServer, grpc.Channel]
+) -> None:
+    server, channel = leaving
+    running.service.waiting.clear()
+    with stalled(channel):
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        arrived = stub.Predict.future(request("wait"), 20)
+        assert running.service.waiting.wait(20)
+        stopping = asyncio.run_coroutine_threadsafe(server.stop(20, 0.1), running.loop)
+        time.sleep(0.5)
+        assert not stopping.done()
+        running.loop.call_soon_threadsafe(running.service.let_go.set)
+        answer = arrived.result(20)
+        assert tf.make_ndarray(answer.outputs["translation"]).tolist() == [b"WAIT"]
+        stopping.result(10)
+    running.service.let_go.clear()
