@@ -50,9 +50,7 @@ KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const fl
 float* cache_of(Context& context, size_t input, size_t output, const Shape& shape) {
   const float* old = context.input<float>(input);
   float* cache = context.output<float>(output, {shape[0], shape[1], shape[2], shape[3]});
-  if (cache != old) {
-    std::memcpy(cache, old, shape[0] * shape[1] * shape[2] * shape[3] * sizeof(float));
-  }
+  if (cache != old) std::copy_n(old, shape[0] * shape[1] * shape[2] * shape[3], cache);
   return cache;
 }
 

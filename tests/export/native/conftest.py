@@ -26,10 +26,17 @@ SANITIZED = os.environ.get("KERAS_TRANSFORMER_SANITIZED_OPERATORS")
 SETS = ("portable", "avx2", "vnni", "amx")
 
 
+@pytest.fixture(scope="session")
+def compiled() -> Path:
+    """The operators' library."""
+    return Path(SANITIZED or operators_library())
+
+
 @pytest.fixture(scope="session", params=SETS[: SETS.index(instructions()) + 1])
-def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(
+    request: pytest.FixtureRequest, compiled: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The operators' library, capped at a set of instructions."""
-    compiled = SANITIZED or operators_library()
     # To the system a copy is another library, which reads the environment anew.
     copy = Path(shutil.copy(compiled, tmp_path_factory.mktemp(request.param) / "operators.so"))
     with pytest.MonkeyPatch.context() as environment:
