@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from keras_transformer.training.loss import SmoothedCrossEntropy
     from keras_transformer.training.metrics import Perplexity, TokenAccuracy
     from keras_transformer.training.options import TrainOptions
-    from keras_transformer.training.run import load_min_score, load_run, train
-    from keras_transformer.training.run_directory import load_training_text
+    from keras_transformer.training.run import load_run, train
+    from keras_transformer.training.run_directory import load_min_score, load_training_text
     from keras_transformer.training.schedule import WarmupSchedule
 
 __version__ = "0.1.0"
@@ -94,7 +94,7 @@ _HOMES = {
     "demo_corpus": "data.demo",
     "encode_pairs": "data.encoding",
     "evaluation_batches": "data.batching",
-    "load_min_score": "training.run",
+    "load_min_score": "training.run_directory",
     "load_run": "training.run",
     "load_tfds": "data.tfds",
     "load_training_text": "training.run_directory",

@@ -88,13 +88,13 @@ def open_translator(
     model, source_tokenizer, target_tokenizer = load_run(directory)
     from keras_transformer.decoding.translator import Translator
 
-    seen = load_training_text(directory)
+    run = RunDirectory(directory)
     translator = Translator(
         model,
         source_tokenizer,
         target_tokenizer,
-        training_text=seen,
-        min_score=load_min_score(directory) if min_score is None else min_score,
+        training_text=run.load_training_text(),
+        min_score=run.load_min_score() if min_score is None else min_score,
         **lines.limits,
     )
     return lines.wrap(translator)
@@ -125,16 +125,6 @@ def refuse_for_runs(directory: Path, flag: str, how: str = "") -> None:
             f"{flag} is for exported artefacts, and {directory} is a training run: export it "
             f"{how}first."
         )
-
-
-def load_min_score(directory: Path) -> float | None:
-    """Reads a finished run's threshold of low confidence; None where it knows none."""
-    return load_training().load_min_score(directory)
-
-
-def load_training_text(directory: Path) -> Any:
-    """Reads what a run's training lines looked like; None where it knows nothing of them."""
-    return RunDirectory(directory).load_training_text()
 
 
 def load_run(directory: Path) -> tuple[Any, Any, Any]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from keras_transformer.cli.artefact import load_min_score, load_run, load_training_text
+from keras_transformer.cli.artefact import load_run
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
+from keras_transformer.training.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +121,9 @@ def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
         source_tokenizer,
         options.output,
         target_tokenizer=None if shared else target_tokenizer,
-        min_score=load_min_score(run),
+        min_score=RunDirectory(run).load_min_score(),
         overwrite=options.overwrite,
-        training_text=load_training_text(run),
+        training_text=RunDirectory(run).load_training_text(),
         **dataclasses.asdict(onnx),
     )
 

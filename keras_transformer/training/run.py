@@ -229,21 +229,8 @@ def _save_model(model: Transformer, path: Path) -> None:
 def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer, Tokenizer]:
     """Loads a finished run: its model and both tokenizers (one object where they are shared)."""
     run = RunDirectory(Path(directory))
-    run.load_config()
-    if not run.model.exists():
-        raise FileNotFoundError(
-            f"{run.model} is missing: the run has not finished; continue it with --resume."
-        )
+    run.check_finished()
     return keras.saving.load_model(run.model), *run.load_tokenizers()
-
-
-def load_min_score(directory: str | os.PathLike[str]) -> float | None:
-    """Reads the score a token below which a run's translations have low confidence.
-
-    None where the run knows none: it had no validation pairs, or an earlier version wrote it.
-    """
-    run = RunDirectory(Path(directory))
-    return run.load_training().get("min_score") if run.has_training else None
 
 
 def _versions() -> dict[str, str]:

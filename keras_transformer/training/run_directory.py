@@ -124,6 +124,14 @@ class RunDirectory:
         }
         write_text(self.path / TRAINING, json.dumps(whole, indent=2) + "\n")
 
+    def check_finished(self) -> None:
+        """Raises `FileNotFoundError` where this is no run, or one without its finished model."""
+        self.load_config()
+        if not self.model.is_file():
+            raise FileNotFoundError(
+                f"{self.model} is missing: the run has not finished; continue it with --resume."
+            )
+
     @property
     def has_training(self) -> bool:
         """Whether `save_training` wrote something."""
@@ -135,10 +143,12 @@ class RunDirectory:
 
     def load_training_text(self) -> TrainingText | None:
         """Reads what the training lines looked like; None where the run has no record of them."""
-        path = self.path / TRAINING
-        record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        seen = record.get("training_text")
+        seen = self.load_training().get("training_text") if self.has_training else None
         return None if seen is None else TrainingText.from_dict(seen)
+
+    def load_min_score(self) -> float | None:
+        """Reads the score a token below which confidence is low; None where the run knows none."""
+        return self.load_training().get("min_score") if self.has_training else None
 
     def _existing(self, name: str) -> Path:
         path = self.path / name
@@ -160,3 +170,15 @@ def load_training_text(directory: str | os.PathLike[str]) -> TrainingText | None
         The record; None where the run was trained on prepared ids or by an earlier version.
     """
     return RunDirectory(Path(directory)).load_training_text()
+
+
+def load_min_score(directory: str | os.PathLike[str]) -> float | None:
+    """Reads the score a token below which a run's translations have low confidence.
+
+    Args:
+        directory: Run directory.
+
+    Returns:
+        The threshold; None where the run had no validation pairs or is of an earlier version.
+    """
+    return RunDirectory(Path(directory)).load_min_score()

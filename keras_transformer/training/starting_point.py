@@ -63,12 +63,7 @@ class StartingPoint:
         if init is None:
             return cls(tokenizers)
         run = RunDirectory(Path(init))
-        run.load_config()
-        if not run.model.exists():
-            raise FileNotFoundError(
-                f"{run.model} is missing: the run to start with has not finished; continue it with "
-                "--resume first."
-            )
+        run.check_finished()
         return cls(run.load_tokenizers(), run)
 
     def check_config(self, config: TransformerConfig) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from keras_transformer.training.run_directory import RunDirectory
+
 SEEN = "what training saw"
 
 
@@ -37,8 +39,8 @@ def exporter(monkeypatch) -> list[tuple]:
         types.SimpleNamespace(export_onnx=export_onnx, export_saved_model=export_saved_model),
     )
     monkeypatch.setattr("keras_transformer.cli.export.load_run", lambda directory: ("m", "s", "s"))
-    monkeypatch.setattr("keras_transformer.cli.export.load_min_score", lambda directory: -2.5)
-    monkeypatch.setattr("keras_transformer.cli.export.load_training_text", lambda directory: SEEN)
+    monkeypatch.setattr(RunDirectory, "load_min_score", lambda run: -2.5)
+    monkeypatch.setattr(RunDirectory, "load_training_text", lambda run: SEEN)
     return made
 
 

@@ -6,7 +6,8 @@ from keras_transformer.data.corpus import Corpus, Pairs
 from keras_transformer.decoding.confidence import calibrated, token_score
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.training.options import TrainOptions
-from keras_transformer.training.run import load_min_score, load_run, train
+from keras_transformer.training.run import load_run, train
+from keras_transformer.training.run_directory import load_min_score
 
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 SIZE = {"model_dim": 8, "feed_forward_dim": 12, "num_heads": 2}
