@@ -17,6 +17,7 @@
 
 #include "abi.h"
 #include "shape.h"
+#include "version.h"
 
 namespace keras_transformer {
 
@@ -72,6 +73,20 @@ class Node {
     T value{};
     check(api_, api_.get_attribute(info_, name, &value));
     return value;
+  }
+
+  // Throws where the graph was exported for another version of the operators. Nodes name it:
+  // onnxruntime refuses no graph for a later version of a domain than the last that it knows.
+  void check_version() const {
+    int64_t version = 1;  // Graphs for the first one need not name it.
+    ort::Status* absent = api_.get_attribute(info_, "operators_version", &version);
+    if (absent != nullptr) api_.release_status(absent);
+    if (version == kOperatorsVersion) return;
+    throw std::invalid_argument("the graph was exported for version " + std::to_string(version) +
+                                " of the operators of keras_transformer, and version " +
+                                std::to_string(kOperatorsVersion) +
+                                " is installed: export the model again, or install the version of "
+                                "the package that wrote it");
   }
 
   // An attribute that counts something.
@@ -233,14 +248,12 @@ class Operator {
         compute,
         nullptr,
         [](const ort::CustomOp*) { return 1; },
-        [](const ort::CustomOp*) { return kAnyVersion; },
+        [](const ort::CustomOp*) { return kOperatorsVersion; },
     };
     return &description;
   }
 
  private:
-  static constexpr int kAnyVersion = 0x7fffffff;
-
   struct Instance {
     const ort::Api& api;
     Kernel kernel;
@@ -263,7 +276,11 @@ class Operator {
 
   static ort::Status* create(const ort::CustomOp*, const ort::Api* api, const ort::KernelInfo* info,
                              void** kernel) {
-    return guarded(*api, [&] { *kernel = new Instance{*api, Kernel(Node(*api, info))}; });
+    return guarded(*api, [&] {
+      const Node node(*api, info);
+      node.check_version();
+      *kernel = new Instance{*api, Kernel(node)};
+    });
   }
 
   static ort::Status* compute(void* kernel, ort::KernelContext* context) {

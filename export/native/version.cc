@@ -1,16 +1,10 @@
 // What Python asks this library before onnxruntime opens a graph with its operators.
+#include "version.h"
+
 #include <stdexcept>
 #include <string>
 
 #include "instructions.h"
-
-namespace keras_transformer {
-
-// Raised whenever graphs that were exported before mean something else, or nothing, to the operators:
-// another name, input, output, attribute or layout of weights.
-constexpr int kOperatorsVersion = 1;
-
-}  // namespace keras_transformer
 
 #define KT_EXPORTED extern "C" __attribute__((visibility("default")))
 

@@ -27,6 +27,7 @@ try:
         scorer_graph,
         screened_greedy_graph,
     )
+    from .operators import record_version
     from .precision import PRECISIONS, in_precision, in_precision_spec, tolerance_of
     from .screening import is_worth_screening
     from .specs import SPECS
@@ -238,6 +239,8 @@ def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelPr
             graph = in_precision(make(model, form.module, form.opset), name, form.precision)
             if name == "greedy":
                 hide_logits(graph)
+        if form.target == "native":
+            record_version(graph)
         yield _FILES[name], graph
 
 

@@ -11,6 +11,8 @@ import onnx
 import tensorflow as tf
 from onnx.numpy_helper import from_array
 
+from ..runtime.operators import operators_version
+
 MICROSOFT = "com.microsoft"
 # Our own; `export/native` has their kernels.
 NATIVE = "keras_transformer"
@@ -83,6 +85,21 @@ def put_weights_in(graph: onnx.GraphProto) -> None:
 
 
 _waiting: dict[str, np.ndarray] = {}
+
+
+def record_version(model: onnx.ModelProto) -> None:
+    """Records which version of this package's own operators a graph is written for.
+
+    It is the version of their domain, and an attribute of each: onnxruntime accepts every later
+    version of a domain, and shows an operator its attributes only.
+    """
+    version = operators_version()
+    for entry in model.opset_import:
+        if entry.domain == NATIVE:
+            entry.version = version
+    for node in model.graph.node:
+        if node.domain == NATIVE:
+            node.attribute.append(onnx.helper.make_attribute("operators_version", version))
 
 
 def _place(context: Any, node: Any, name: str, _: Any) -> None:

@@ -15,7 +15,7 @@ import pytest
 from onnx import helper
 from onnx.numpy_helper import from_array
 
-from keras_transformer.export.onnx.operators import NATIVE
+from keras_transformer.export.onnx.operators import NATIVE, record_version
 from keras_transformer.export.runtime.operators import instructions, operators_library
 
 Run = Callable[..., list[np.ndarray]]
@@ -74,6 +74,7 @@ def session(
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(NATIVE, 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    record_version(model)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 2

@@ -11,6 +11,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+import onnx
 import onnxruntime
 import pytest
 
@@ -91,6 +92,56 @@ def test_an_artefact_without_a_version_is_of_the_first(
     monkeypatch.setattr(operators, "operators_version", lambda: 2)
     with pytest.raises(ImportError, match="for version 1 .*version 2 is installed"):
         open_session(first, exported_native.path, "encoder")
+
+
+def open_directly(model: onnx.ModelProto, directory: Path) -> onnxruntime.InferenceSession:
+    """As another program does, which reads no manifest: `directory` has the weights."""
+    path = directory / "graph.onnx"
+    onnx.save(model, path)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.register_custom_ops_library(str(operators_library()))
+    return onnxruntime.InferenceSession(str(path), options)
+
+
+@pytest.fixture
+def graph(exported_native: Any, tmp_path: Path) -> onnx.ModelProto:
+    """The encoder, with its weights in `tmp_path`."""
+    shutil.copy(exported_native.path / "weights.bin", tmp_path)
+    return onnx.load(exported_native.path / "encoder.onnx", load_external_data=False)
+
+
+def versions_of(model: onnx.ModelProto) -> list[onnx.AttributeProto]:
+    attributes = [a for node in model.graph.node for a in node.attribute]
+    return [attribute for attribute in attributes if attribute.name == "operators_version"]
+
+
+def test_graphs_record_the_version_in_their_domain_and_nodes(graph: onnx.ModelProto) -> None:
+    [domain] = [entry for entry in graph.opset_import if entry.domain == "keras_transformer"]
+    own = [node for node in graph.graph.node if node.domain == domain.domain]
+    assert domain.version == operators_version()
+    assert [found.i for found in versions_of(graph)] == [operators_version()] * len(own)
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_graph_of_another_version_is_refused_without_its_manifest(
+    graph: onnx.ModelProto, tmp_path: Path, more: int
+) -> None:
+    found = operators_version()
+    for recorded in versions_of(graph):
+        recorded.i = found + more
+    with pytest.raises(Exception, match=f"for version {found + more} .*version {found} is instal"):
+        open_directly(graph, tmp_path)
+
+
+def test_a_graph_that_records_no_version_is_of_the_first(
+    graph: onnx.ModelProto, tmp_path: Path
+) -> None:
+    for node in graph.graph.node:
+        kept = [a for a in node.attribute if a.name != "operators_version"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+    assert operators_version() == 1 and open_directly(graph, tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"no library", "another"])
