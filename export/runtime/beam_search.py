@@ -5,8 +5,6 @@ greedy search, and puts aside those that end.
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.decoding.options import length_penalty
-
 from .constraints import SPARE, Constraints
 from .requests import (
     LEAVING_SHARE,
@@ -16,6 +14,7 @@ from .requests import (
     Request,
     Steps,
     Values,
+    float32_penalty,
     lowest,
     staying,
     take_beams,
@@ -173,7 +172,7 @@ class BeamSearch:
     def _finish(self, row: int, ids: list[int], total: np.float32, length: int) -> None:
         """Puts a hypothesis among the best finished ones of its sentence; earlier wins a tie."""
         found = self._finished[self._sentences[row]]
-        score = total / np.float32(length_penalty(float(length), self._options))
+        score = total / float32_penalty(float(length), self._options)
         found.append(Candidate(ids, float(score), float(total)))
         found.sort(key=lambda candidate: -candidate.score)
         del found[self._options.beam_size :]
@@ -192,7 +191,7 @@ class BeamSearch:
                 np.float32,
             )
             at = self._limits[self._sentences] if kind == "exact" else length
-            penalty = np.float32(length_penalty(np.asarray(at, np.float64), self._options))
+            penalty = float32_penalty(np.asarray(at, np.float64), self._options)
             full &= worst >= best / penalty
         return full | np.isneginf(best)
 

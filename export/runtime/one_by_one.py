@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.decoding.options import length_penalty
 from keras_transformer.decoding.sampling import uniforms
 
 from .constraints import SPARE, Constraints
@@ -19,6 +18,7 @@ from .requests import (
     Request,
     Steps,
     Values,
+    float32_penalty,
     lowest,
     rows_of,
     staying,
@@ -125,7 +125,7 @@ class OneByOne:
         """Puts the candidates of the rows that end here among the results."""
         stuck = np.isneginf(values)
         ends = ((ids == self._eos) | stuck | (self._limits == length)) & ~self._done
-        penalty = np.float32(length_penalty(float(length), self._options))
+        penalty = float32_penalty(float(length), self._options)
         for row in np.flatnonzero(ends & ~stuck):
             tokens = self._tokens[row, : length - (ids[row] == self._eos)].tolist()
             total = self._totals[row]

@@ -10,11 +10,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import SearchOptions, length_penalty
 
 Ids = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
+
+_LARGEST = np.finfo(np.float32).max
 
 
 class Best(NamedTuple):
@@ -171,3 +173,10 @@ class Request:
     places: Sequence[int] = ()
     seed: int = 0
     with_scores: bool = True
+
+
+def float32_penalty(length: npt.ArrayLike, options: SearchOptions) -> Values:
+    """Returns the length penalty in float32, and its largest number where there is no such one."""
+    with np.errstate(over="ignore"):
+        penalty = np.minimum(length_penalty(length, options), _LARGEST)
+        return np.asarray(penalty, np.float32)

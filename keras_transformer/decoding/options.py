@@ -199,6 +199,9 @@ def length_penalty(length: Any, options: SearchOptions, exponent: Any = None) ->
             tensor that broadcasts to `length`.
     """
     exponent = options.length_penalty if exponent is None else exponent
-    if options.length_penalty_type == "exponent":
-        return length**exponent
-    return ((5.0 + length) / 6.0) ** exponent
+    is_plain = options.length_penalty_type == "exponent"
+    try:
+        return (length if is_plain else (5.0 + length) / 6.0) ** exponent
+    except OverflowError:
+        # As arrays and tensors have it, without an exception.
+        return math.inf

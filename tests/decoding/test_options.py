@@ -1,5 +1,6 @@
 """Search options: what they refuse; and that they need neither Keras nor TensorFlow."""
 
+import math
 import subprocess
 import sys
 
@@ -127,6 +128,12 @@ def test_the_gnmt_penalty_is_equation_14() -> None:
 def test_the_exponent_penalty_is_a_power_of_the_length() -> None:
     options = SearchOptions(length_penalty=0.5, length_penalty_type="exponent")
     assert [length_penalty(length, options) for length in (1, 4, 9)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["gnmt", "exponent"])
+def test_a_penalty_beyond_all_numbers_is_infinite(kind) -> None:
+    options = SearchOptions(length_penalty=4e16, length_penalty_type=kind)
+    assert length_penalty(7, options) == math.inf
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -95,10 +95,13 @@ def test_each_row_has_options_of_its_own(server, translator, search) -> None:
         {"text": "the red dog", "max_length": 3, "length_penalty": 0.0, "target_prefix": ""},
         {"text": "the red dog", "max_length": 99, "length_penalty": 1.5, "target_prefix": "hello"},
         {"text": "hello", "max_length": -1, "length_penalty": -2.0, "target_prefix": "the house"},
+        # Penalties beyond float32, and beyond all numbers.
+        {"text": "hello", "max_length": 40, "length_penalty": 1e3, "target_prefix": ""},
+        {"text": "hello", "max_length": 40, "length_penalty": 3e38, "target_prefix": ""},
     ]
     body = {"signature_name": "translate_with_options", "instances": rows}
     found = predictions(server, body)
-    fixed = [(3, 0.0, ""), (40, 1.5, "hello"), (1, 0.0, "")]
+    fixed = [(3, 0.0, ""), (40, 1.5, "hello"), (1, 0.0, ""), (40, 1e3, ""), (40, 3e38, "")]
     for row, prediction, (max_length, penalty, prefix) in zip(rows, found, fixed, strict=True):
         chosen = {**search, "max_length": max_length, "length_penalty": penalty}
         [[best, *_]] = translator.translate_n_best(
