@@ -1,4 +1,4 @@
-"""README.md: its commands exist with the flags it shows, its Python imports what there is."""
+"""README.md: its commands exist with their flags and say what time they take, its Python runs."""
 
 import ast
 import re
@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, documents: tuple[str, ...] = DOCUMENTS) -> list[str]:
     """Returns the code blocks of a language in the README and the docs."""
-    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS)
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in documents)
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
@@ -46,7 +46,7 @@ def without_redirections(words: list[str]) -> list[str]:
 
 
 def test_the_readme_leads_with_the_two_commands() -> None:
-    first = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    first = blocks("bash", ("README.md",))
     assert [line.split("#")[0].split() for line in first[0].splitlines()] == [
         ["make", "demo"],
         ["make", "test"],
@@ -95,3 +95,25 @@ def test_every_shown_import_resolves(block: str) -> None:
     for node in imported:
         module = import_module(node.module)
         assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+
+
+def test_every_command_of_the_readme_says_how_long_it_takes() -> None:
+    lines = "".join(blocks("bash", ("README.md",))).replace("\\\n", " ").splitlines()
+    commands = [line for line in lines if line and not line.startswith("pip ")]
+    time = re.compile(r"#.*\d+ (hours?|minutes?|seconds?|milliseconds?)\b")
+    assert [line for line in commands if not time.search(line)] == []
+
+
+def test_the_python_of_the_readme_runs_and_translates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it stands, which takes a minute: what users run first shows what it promises."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    first, *others = blocks("python", ("README.md",))
+    exec(first, names)
+    [promised] = re.findall(r"^# (\[.*\])$", first, flags=re.MULTILINE)
+    assert capsys.readouterr().out.splitlines()[-1] == promised
+    for block in others:
+        exec(block, names)
+    assert "¡Hola!" in [hypothesis.text for hypothesis in names["best"][0]]
