@@ -28,11 +28,13 @@ except ModuleNotFoundError as error:
         f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
+from keras_transformer.decoding.confidence import check_min_score
 from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH, check_token_ids
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import load_run
+from keras_transformer.training.run_directory import RunDirectory
 
 from ..manifest import MANIFEST_FILE
 from ..placement import placed
@@ -52,6 +54,7 @@ def export_saved_model(
     version: int = 1,
     signatures: SignatureKind = "text",
     max_source_length: int = MAX_SOURCE_LENGTH,
+    min_score: float | None = None,
     overwrite: bool = False,
     **options: Any,
 ) -> Path:
@@ -72,6 +75,8 @@ def export_saved_model(
             tensorflow-text, which a server may have in an older version or not at all.
         max_source_length: Most tokens of a source; longer ones are cut. Never more than learned
             positions allow.
+        min_score: Log-probability a token below which confidence is low, for `translate_n_best`;
+            the run's if None, and there is no `low_confidence` where neither is known.
         overwrite: Replace the version where it exists.
         **options: Fields of `SearchOptions`, fixed in the graph; no sampling.
 
@@ -91,14 +96,17 @@ def export_saved_model(
     """
     base = Path(os.path.abspath(directory))
     _check_settings(base, version, signatures, max_source_length)
+    check_min_score(min_score)
     search = SearchOptions(**options)
+    if min_score is None and isinstance(run_or_model, str | os.PathLike):
+        min_score = RunDirectory(Path(run_or_model)).load_min_score()
     model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
     check_inputs(model, source, target)
     search, max_source_length = _fit(model, search, max_source_length)
     translation = Translation(in_float32(model), search, max_source_length)
     final = base / str(version)
     with placed(final, mark=DESCRIPTION_FILE, overwrite=overwrite) as temporary:
-        _write(translation, source, target, signatures, temporary, base.name)
+        _write(translation, source, target, signatures, min_score, temporary, base.name)
     return Path(directory) / str(version)
 
 
@@ -149,6 +157,7 @@ def _write(
     source: Tokenizer,
     target: Tokenizer,
     kind: SignatureKind,
+    min_score: float | None,
     directory: Path,
     name: str,
 ) -> None:
@@ -158,10 +167,10 @@ def _write(
     if kind == "text":
         module.source = GraphTokenizer(source.model)
         module.target = module.source if target is source else GraphTokenizer(target.model)
-        functions = TextSignatures(translation, module.source, module.target).make()
+        functions = TextSignatures(translation, module.source, module.target, min_score).make()
         requests = text_requests(source, target)
     else:
-        functions = IdSignatures(translation).make()
+        functions = IdSignatures(translation, min_score).make()
         requests = id_requests(source, target)
     tf.saved_model.save(module, str(directory), signatures=functions)
     operators = check_operators(directory, len(module.weights))
@@ -176,6 +185,7 @@ def _write(
         "config": translation.model.config.to_dict(),
         "search": dataclasses.asdict(translation.options),
         "max_source_length": translation.max_source_length,
+        "min_score": min_score,
         "max_difference": difference,
         "producer": {DISTRIBUTION: __version__, **{name: version_of(name) for name in _PACKAGES}},
     }

@@ -11,7 +11,7 @@ from keras_transformer.special_ids import PAD_ID
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 from .id_rows import read_rows
-from .translation import Found, Translation
+from .translation import LOWEST, Found, Translation
 
 Tensor = Any
 Outputs = dict[str, Tensor]
@@ -30,10 +30,12 @@ class IdSignatures:
 
     Args:
         translation: What they call.
+        min_score: Log-probability a token below which confidence is low, if known.
     """
 
-    def __init__(self, translation: Translation) -> None:
+    def __init__(self, translation: Translation, min_score: float | None = None) -> None:
         self._translation = translation
+        self._min_score = min_score
 
     def make(self) -> dict[str, Any]:
         """Returns the signatures as concrete functions, by name."""
@@ -61,7 +63,7 @@ class IdSignatures:
     def translate_n_best(self, source_ids: Tensor) -> Outputs:
         """The N best translations of each source, best first."""
         found = self._translation.search(self._source(source_ids))
-        return found._asdict()
+        return {**found._asdict(), **_flags(found, self._min_score)}
 
     def score(self, source_ids: Tensor, target_ids: Tensor) -> Outputs:
         """How probable the model finds given translations; long ones are cut as sources are."""
@@ -104,12 +106,18 @@ class TextSignatures:
         translation: What they call.
         source: Reads sources.
         target: Reads prefixes and targets, writes translations.
+        min_score: Log-probability a token below which confidence is low, if known.
     """
 
     def __init__(
-        self, translation: Translation, source: GraphTokenizer, target: GraphTokenizer
+        self,
+        translation: Translation,
+        source: GraphTokenizer,
+        target: GraphTokenizer,
+        min_score: float | None = None,
     ) -> None:
         self._translation = translation
+        self._min_score = min_score
         self._source = source
         self._target = target
 
@@ -145,6 +153,7 @@ class TextSignatures:
             "translations": tf.reshape(texts, (-1, count)),
             "scores": found.scores,
             "log_probabilities": found.log_probabilities,
+            **_flags(found, self._min_score),
         }
 
     def score(self, source: Tensor, target: Tensor) -> Outputs:
@@ -184,6 +193,16 @@ class TextSignatures:
     def _write(self, ids: Tensor) -> Tensor:
         """Texts `(rows,)` of ids `(rows, length)`."""
         return self._target.detokenize(tf.RaggedTensor.from_tensor(ids))
+
+
+def _flags(found: Found, min_score: float | None) -> Outputs:
+    """Tells of each hypothesis whether its confidence is low, as `confidence.is_low` does."""
+    if min_score is None:
+        return {}
+    lengths = tf.math.count_nonzero(found.ids != PAD_ID, axis=2, dtype=tf.int32) + 1
+    token_scores = found.log_probabilities / tf.cast(lengths, tf.float32)
+    is_there = found.log_probabilities > LOWEST
+    return {"low_confidence": is_there & (token_scores < min_score)}
 
 
 def _best_ids(found: Found) -> Outputs:

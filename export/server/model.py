@@ -44,12 +44,14 @@ class ServedModel:
             "refuse" translates them whole and refuses those that are too long.
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
         max_sentences: Most sentences of a text; no limit where None.
+        min_score: As for `OnnxTranslator`.
         threads: As for `OnnxTranslator`.
         providers: As for `OnnxTranslator`.
 
     Attributes:
         config: The model's configuration as plain values.
         search: The search, its `max_length` one that the model allows.
+        min_score: As given, or the artefact's; None where neither says.
         signatures: What requests may call, by name.
 
     Raises:
@@ -66,6 +68,7 @@ class ServedModel:
         long_texts: LongTexts = "split",
         language: str = LANGUAGE,
         max_sentences: int | None = None,
+        min_score: float | None = None,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
@@ -78,7 +81,7 @@ class ServedModel:
             max_source_length = min(max_source_length, longest - 1)
             search = dataclasses.replace(search, max_length=min(search.max_length, longest))
         self.search = search
-        self._min_score = manifest.min_score
+        self.min_score = manifest.min_score if min_score is None else min_score
         self._source, self._target = (
             TextIds(directory, manifest, side) for side in ("source", "target")
         )
@@ -103,7 +106,7 @@ class ServedModel:
         self._writer = ResultWriter(
             to_text=self._target.decode,
             search=search,
-            min_score=manifest.min_score,
+            min_score=self.min_score,
             model_dim=manifest.config["model_dim"],
         )
         self._runs: dict[str, Run] = {"score": self._score, "encode": self._encode}
@@ -220,7 +223,7 @@ class ServedModel:
             "translation": text,
             "score": candidate.score,
             "log_probability": candidate.log_probability,
-            "low_confidence": is_low(candidate.ids, candidate.log_probability, self._min_score),
+            "low_confidence": is_low(candidate.ids, candidate.log_probability, self.min_score),
             "target_pieces": [
                 processor.id_to_piece(token) for token in (*candidate.ids, processor.eos_id())
             ],

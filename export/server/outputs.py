@@ -67,7 +67,7 @@ class ResultWriter:
     def _n_best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         count = self._search.num_hypotheses
         rows = [_filled(found, count, _MISSING) for found in self._joined(request, results)]
-        return _grids(rows, count)
+        return self._grids(rows, count)
 
     def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         """The best of each part of a text, in as many columns as the longest text has parts."""
@@ -87,7 +87,7 @@ class ResultWriter:
             "count": np.array([len(row) for row in best], np.int32),
             "sources": _strings([text for row in sources for text in row]).reshape(shape),
             "starts": np.array(starts, np.int32).reshape(shape),
-            **_grids(rows, columns),
+            **self._grids(rows, columns),
             "ids": ids,
         }
 
@@ -127,20 +127,22 @@ class ResultWriter:
         for found in results:
             yield [self._hypothesis(next(texts), one) for one in found]
 
+    def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
+        """Returns what is told of equally many hypotheses a row, `(rows, columns)` each."""
+        flat = [one for row in rows for one in row]
+        grids: Outputs = {
+            "translations": _strings([one.text for one in flat]),
+            "scores": _floats([one.score for one in flat]),
+            "log_probabilities": _floats([one.log_probability for one in flat]),
+        }
+        if self._min_score is not None:
+            # What is missing has no confidence, low or not.
+            grids["low_confidence"] = np.array([bool(one.low_confidence) for one in flat], bool)
+        return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
+
     def _hypothesis(self, text: str, one: Candidate) -> Hypothesis:
         low = is_low(one.ids, one.log_probability, self._min_score)
         return Hypothesis(text, one.ids, one.score, one.log_probability, low_confidence=low)
-
-
-def _grids(rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
-    """Returns texts and scores of equally many hypotheses a row, `(rows, columns)` each."""
-    flat = [one for row in rows for one in row]
-    grids = {
-        "translations": _strings([one.text for one in flat]),
-        "scores": _floats([one.score for one in flat]),
-        "log_probabilities": _floats([one.log_probability for one in flat]),
-    }
-    return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
 
 
 def _filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:

@@ -229,6 +229,7 @@ class Service:
             long_texts=options.long_texts,
             language=options.language,
             max_sentences=options.max_sentences,
+            min_score=options.min_score,
             threads=options.threads,
             providers=parse_providers(options.provider),
         )

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Literal, get_args
 
+from keras_transformer.decoding.confidence import check_min_score
 from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.text.sentences import LANGUAGE
 
@@ -44,6 +45,8 @@ class ServeOptions:
             trained on) and halves longer sentences; "refuse" translates texts whole, of which a
             model that knows single sentences may drop some, and refuses those that are too long.
         language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
+        min_score: Log-probability a token, in nats, below which a translation has low confidence;
+            the artefact's where None.
         poll_seconds: Seconds between two looks for new versions.
         threads: Threads for the model; as many as the process may use cores where None.
         provider: onnxruntime's execution providers for the model, best first, each NAME or
@@ -74,6 +77,7 @@ class ServeOptions:
     max_source_length: int = MAX_SOURCE_LENGTH
     long_texts: LongTexts = "split"
     language: str = LANGUAGE
+    min_score: float | None = None
     poll_seconds: float = 1.0
     threads: int | None = None
     provider: tuple[str, ...] = ()
@@ -101,6 +105,7 @@ class ServeOptions:
             value = getattr(self, name)
             if value is not None and not 0 <= value < 1 << 16:
                 raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
+        check_min_score(self.min_score)
         if self.long_texts not in get_args(LongTexts):
             raise ValueError(
                 f"long_texts must be one of {', '.join(get_args(LongTexts))}, got "

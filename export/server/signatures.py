@@ -53,29 +53,37 @@ class Described(Protocol):
         ...
 
     @property
+    def min_score(self) -> float | None:
+        """The threshold of low confidence, if one is known."""
+        ...
+
+    @property
     def search(self) -> SearchOptions:
         """The search that is fixed at the start, its `max_length` one that the model allows."""
         ...
 
 
 def signatures_of(model: Described) -> dict[str, Signature]:
-    """Returns a model's signatures by name."""
+    """Returns a model's signatures by name; `low_confidence` only where a threshold is known."""
     best = model.search.num_hypotheses
     length = model.search.max_length
     width = int(model.config["model_dim"])
     text = _strings("text")
+
+    def hypotheses(columns: int | None) -> tuple[TensorSpec, ...]:
+        shape = (None, columns)
+        flag = TensorSpec("low_confidence", "bool", shape)
+        return (
+            TensorSpec("translations", "string", shape),
+            TensorSpec("scores", "float32", shape),
+            TensorSpec("log_probabilities", "float32", shape),
+            *([] if model.min_score is None else [flag]),
+        )
+
     translation = (_strings("translation"), _floats("score"))
     found = (
         Signature(DEFAULT_SIGNATURE, (text,), translation),
-        Signature(
-            "translate_n_best",
-            (text,),
-            (
-                TensorSpec("translations", "string", (None, best)),
-                TensorSpec("scores", "float32", (None, best)),
-                TensorSpec("log_probabilities", "float32", (None, best)),
-            ),
-        ),
+        Signature("translate_n_best", (text,), hypotheses(best)),
         Signature(
             "translate_sentences",
             (text,),
@@ -83,9 +91,7 @@ def signatures_of(model: Described) -> dict[str, Signature]:
                 TensorSpec("count", "int32", (None,)),
                 TensorSpec("sources", "string", (None, None)),
                 TensorSpec("starts", "int32", (None, None)),
-                TensorSpec("translations", "string", (None, None)),
-                TensorSpec("scores", "float32", (None, None)),
-                TensorSpec("log_probabilities", "float32", (None, None)),
+                *hypotheses(None),
                 TensorSpec("ids", "int32", (None, None, None)),
             ),
         ),

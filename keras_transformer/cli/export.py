@@ -140,6 +140,7 @@ def _export_saved_model(
         options.output,
         tokenizer=source_tokenizer,
         target_tokenizer=target_tokenizer,
+        min_score=RunDirectory(run).load_min_score(),
         overwrite=options.overwrite,
         **dataclasses.asdict(saved_model),
         **dataclasses.asdict(search),

@@ -88,6 +88,7 @@ def test_settings_and_search_reach_the_saved_model(run_cli, exporter, tmp_path) 
         "version": 7,
         "signatures": "text",
         "max_source_length": 90,
+        "min_score": -2.5,
         "overwrite": False,
         "beam_size": 4,
         "max_length": 50,
