@@ -196,9 +196,13 @@ class Versions:
 
         Raises:
             OSError: The directory cannot be read.
-            ValueError: None can be loaded, and the message names each with the reason; or one that
-                the policy or a label names is not among them.
+            ValueError: One that the policy or a label names is not served; or none can be loaded,
+                and the message names each with the reason.
         """
+        for label, number in self._options.labels.items():
+            self._check_served(number, f"the label {label!r} names version {number}")
+        for number in sorted(self._options.policy.only or ()):
+            self._check_served(number, f"version {number} is to be served")
         if not self._loaded:
             reasons = [f"version {status.version}: {status.error}" for status in self.status()]
             hints = {_hint(path) for path in find_versions(self._directory).values()}
@@ -206,10 +210,6 @@ class Versions:
                 f"{self._directory} holds nothing that can be served: "
                 f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
             )
-        for label, number in self._options.labels.items():
-            self._check_served(number, f"the label {label!r} names version {number}")
-        for number in self._options.policy.only or ():
-            self._check_served(number, f"version {number} is to be served")
 
     async def close(self) -> None:
         """Lets go of every version when its users are done."""
@@ -251,9 +251,10 @@ class Versions:
         if number in self._loaded:
             return
         seen = self._statuses.get(number)
-        served = ", ".join(map(str, sorted(self._loaded)))
+        served = ", ".join(map(str, sorted(self._loaded))) or "none"
         reason = seen.error if seen else f"{self._directory} has no such version"
-        raise ValueError(f"{self._options.name}: {claim}, but {reason}; served: {served}.")
+        hint = _hint(self._directory / str(number))
+        raise ValueError(f"{self._options.name}: {claim}, but {reason}; served: {served}.{hint}")
 
     async def _try(self, number: int, path: Path, stamp: Stamp | None = None) -> bool:
         """Loads a version; returns whether it can take requests."""

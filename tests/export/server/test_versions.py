@@ -366,6 +366,7 @@ def test_it_is_ready_when_all_of_its_versions_are(base) -> None:
         ("latest", {"stable": 7}, "the label 'stable' names version 7, but .* has no such version"),
         ("latest", {"stable": 2}, "label 'stable' names version 2, but ValueError: half of it"),
         ("1,7", {}, "version 7 is to be served, but .* has no such version; served: 1"),
+        ("7", {}, "version 7 is to be served, but .* has no such version; served: none"),
         ("1,2", {}, "version 2 is to be served, but ValueError: half of it .*; served: 1"),
     ],
 )
