@@ -1,6 +1,6 @@
-"""Exported artefacts. `export_onnx` writes one for `OnnxTranslator`, which translates where no
-TensorFlow is installed; `Manifest` is what they agree on. `export_saved_model` writes one for
-TensorFlow Serving. Names load on first use.
+"""Exported artefacts. `export_run` and `export_onnx` write one, of a run or a model, for
+`OnnxTranslator`, which translates where no TensorFlow is installed; `Manifest` is what they agree
+on. `export_saved_model` writes one for TensorFlow Serving. Names load on first use.
 """
 
 from importlib import import_module
@@ -9,16 +9,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .manifest import Manifest
     from .onnx.export import export_onnx
+    from .onnx.from_run import export_run
     from .runtime.translator import Hypothesis, OnnxTranslator
     from .saved_model.export import export_saved_model
 
-__all__ = ["Hypothesis", "Manifest", "OnnxTranslator", "export_onnx", "export_saved_model"]
+__all__ = [
+    "Hypothesis",
+    "Manifest",
+    "OnnxTranslator",
+    "export_onnx",
+    "export_run",
+    "export_saved_model",
+]
 
 _HOMES = {
     "Hypothesis": "runtime.translator",
     "Manifest": "manifest",
     "OnnxTranslator": "runtime.translator",
     "export_onnx": "onnx.export",
+    "export_run": "onnx.from_run",
     "export_saved_model": "saved_model.export",
 }
 

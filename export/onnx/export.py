@@ -105,8 +105,8 @@ def export_onnx(
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, or "float16", for GPUs.
         opset: ONNX operator set, 18 or newer.
-        min_score: Log-probability a token below which a translation has low confidence, as
-            `load_min_score` reads it from a run; the artefact knows none where None.
+        min_score: Log-probability a token below which a translation has low confidence; the
+            artefact knows none where None. `export_run` takes a run's, and its `training_text`.
         overwrite: Replace the directory where it exists.
         training_text: What the model's training lines looked like (`load_training_text` reads a
             run's), for splitting texts later; single sentences are assumed if None.

@@ -76,7 +76,7 @@ def open_translator(
         return lines.wrap(
             OnnxTranslator(directory, providers=providers, min_score=min_score, **lines.limits)
         )
-    _check_run(directory)
+    check_run(directory)
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
     print(
@@ -108,7 +108,7 @@ def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
         ValueError: The manifest or a tokenizer is damaged.
     """
     if not (directory / "manifest.json").is_file():
-        _check_run(directory)
+        check_run(directory)
         return RunDirectory(directory).load_tokenizers()
     from keras_transformer.export import Manifest
 
@@ -120,7 +120,7 @@ def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
 def refuse_for_runs(directory: Path, flag: str, how: str = "") -> None:
     """Raises `ValueError` where a flag that only exported artefacts have stands before a run."""
     if not (directory / "manifest.json").is_file():
-        _check_run(directory)
+        check_run(directory)
         raise ValueError(
             f"{flag} is for exported artefacts, and {directory} is a training run: export it "
             f"{how}first."
@@ -142,11 +142,11 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
         ValueError: The directory holds an export, not a run.
         ImportError: The extra [train] is not installed.
     """
-    _check_run(directory)
+    check_run(directory)
     return load_training().load_run(directory)
 
 
-def _check_run(directory: Path) -> None:
+def check_run(directory: Path) -> None:
     """Refuses what is no training run, before TensorFlow is loaded."""
     if not directory.is_dir():
         raise FileNotFoundError(f"no directory {directory}: give a training run or an export.")

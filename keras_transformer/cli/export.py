@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from keras_transformer.cli.artefact import load_run
+from keras_transformer.cli.artefact import check_run, load_run
+from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.decoding.options import SearchOptions
@@ -112,20 +113,12 @@ def _refuse(chosen: str, *others: Any) -> None:
 
 def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
     _check_free(options.output, options)
-    model, source_tokenizer, target_tokenizer = load_run(run)
-    from keras_transformer.export import export_onnx
+    check_run(run)
+    load_training()
+    from keras_transformer.export import export_run
 
-    shared = target_tokenizer is source_tokenizer
-    return export_onnx(
-        model,
-        source_tokenizer,
-        options.output,
-        target_tokenizer=None if shared else target_tokenizer,
-        min_score=RunDirectory(run).load_min_score(),
-        overwrite=options.overwrite,
-        training_text=RunDirectory(run).load_training_text(),
-        **dataclasses.asdict(onnx),
-    )
+    settings = dataclasses.asdict(onnx)
+    return export_run(run, options.output, overwrite=options.overwrite, **settings)
 
 
 def _export_saved_model(

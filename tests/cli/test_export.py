@@ -10,17 +10,15 @@ import pytest
 
 from keras_transformer.training.run_directory import RunDirectory
 
-SEEN = "what training saw"
-
 
 @pytest.fixture
 def exporter(monkeypatch) -> list[tuple]:
-    """What reaches `export_onnx` or `export_saved_model`, which are not run, from a run that is not
+    """What reaches `export_run` or `export_saved_model`, which are not run, from a run that is not
     read."""
     made: list[tuple] = []
 
-    def export_onnx(model, tokenizer, directory, **settings) -> Path:
-        made.append((model, tokenizer, directory, settings))
+    def export_run(run, directory, **settings) -> Path:
+        made.append((run, directory, settings))
         return directory
 
     def export_saved_model(model, directory, **settings) -> Path:
@@ -36,37 +34,23 @@ def exporter(monkeypatch) -> list[tuple]:
     monkeypatch.setitem(
         __import__("sys").modules,
         "keras_transformer.export",
-        types.SimpleNamespace(export_onnx=export_onnx, export_saved_model=export_saved_model),
+        types.SimpleNamespace(export_run=export_run, export_saved_model=export_saved_model),
     )
     monkeypatch.setattr("keras_transformer.cli.export.load_run", lambda directory: ("m", "s", "s"))
+    monkeypatch.setattr("keras_transformer.cli.export.check_run", lambda directory: None)
+    monkeypatch.setattr("keras_transformer.cli.export.load_training", lambda: None)
     monkeypatch.setattr(RunDirectory, "load_min_score", lambda run: -2.5)
-    monkeypatch.setattr(RunDirectory, "load_training_text", lambda run: SEEN)
     return made
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_run_and_settings_reach_the_exporter(
-    run_cli, exporter, monkeypatch, tmp_path, shared: bool
-) -> None:
-    target = "source" if shared else "target"
-    monkeypatch.setattr(
-        "keras_transformer.cli.export.load_run", lambda directory: ("model", "source", target)
-    )
+def test_run_and_settings_reach_the_exporter(run_cli, exporter, tmp_path) -> None:
     output = tmp_path / "exported"
     flags = ["--format", "onnx", "--output", output, "--opset", 19, "--quantize", "int8"]
     result = run_cli("export", "runs/demo", *flags)
     assert (result.code, result.err) == (0, "")
     assert result.out == f"exported runs/demo to {output}\n"
-    settings = {
-        "target_tokenizer": None if shared else "target",
-        "min_score": -2.5,
-        "target": "onnxruntime",
-        "quantize": "int8",
-        "opset": 19,
-        "overwrite": False,
-        "training_text": SEEN,
-    }
-    assert exporter == [("model", "source", output, settings)]
+    settings = {"target": "onnxruntime", "quantize": "int8", "opset": 19, "overwrite": False}
+    assert exporter == [(Path("runs/demo"), output, settings)]
 
 
 def test_settings_and_search_reach_the_saved_model(run_cli, exporter, tmp_path) -> None:
@@ -109,7 +93,7 @@ def test_an_existing_output_is_kept_unless_asked(run_cli, exporter, tmp_path) ->
     assert (result.code, exporter) == (1, [])
     assert f"{tmp_path} exists: choose another --output or --overwrite." in result.err
     assert run_cli("export", "runs/demo", "--output", tmp_path, "--overwrite").code == 0
-    assert exporter[0][3]["overwrite"] is True
+    assert exporter[0][2]["overwrite"] is True
 
 
 def test_of_a_saved_model_only_the_version_must_not_exist(run_cli, exporter, tmp_path) -> None:

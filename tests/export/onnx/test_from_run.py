@@ -1,0 +1,46 @@
+"""A run is exported with what it knows of its model: tokenizers, threshold and training text."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.data.corpus import Corpus, Pairs
+from keras_transformer.export import Manifest, OnnxTranslator, export_run
+from keras_transformer.training.options import TrainOptions
+from keras_transformer.training.run import train
+
+LINES = ["the red dog runs", "we see three birds. hello!", "you buy a book", "hello, how are you?"]
+SIZES = {"model_dim": 16, "feed_forward_dim": 16, "num_heads": 2, "num_decoder_layers": 1}
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["joint", "two vocabularies"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Path:
+    pairs = Pairs(LINES * 4, [line.upper() for line in LINES] * 4, origin="test")
+    directory = tmp_path_factory.mktemp("run") / "run"
+    train(
+        Corpus(pairs, pairs),
+        directory,
+        overrides={**SIZES, "num_encoder_layers": 1},
+        vocab_size=45,
+        tokenizer_type="bpe",
+        joint_vocabulary=request.param,
+        options=TrainOptions(epochs=1, bleu_sentences=4, jit_compile=False),
+    )
+    return directory
+
+
+def test_an_artefact_of_a_run_has_its_threshold_and_record(run: Path, tmp_path: Path) -> None:
+    manifest = Manifest.read(export_run(run, tmp_path / "own"))
+    assert manifest.min_score is not None and manifest.min_score < 0
+    assert manifest.training_text is not None
+    assert manifest.training_text.longest_source >= 4
+    with OnnxTranslator(tmp_path / "own") as translator:
+        assert len(translator.translate(LINES, max_length=5)) == len(LINES)
+    given = export_run(run, tmp_path / "given", min_score=-9.0, training_text=None)
+    assert (Manifest.read(given).min_score, Manifest.read(given).training_text) == (-9.0, None)
+
+
+def test_what_is_no_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"config\.json is missing"):
+        export_run(tmp_path, tmp_path / "exported")
