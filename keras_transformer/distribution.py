@@ -3,6 +3,8 @@
 `pip install keras-transformer` installs an unrelated package with the same import name.
 """
 
+from importlib import import_module
+
 DISTRIBUTION = "keras-seq2seq-transformer"
 
 
@@ -16,3 +18,15 @@ def install_command(extra: str) -> str:
         'pip install "keras-seq2seq-transformer[train]"'
     """
     return f'pip install "{DISTRIBUTION}[{extra}]"'
+
+
+def imported_versions(*packages: str) -> dict[str, str]:
+    """Returns the versions of packages, as they say themselves once they are imported.
+
+    What provides `tensorflow` may be installed under another name, such as tensorflow-cpu.
+
+    Example:
+        >>> sorted(imported_versions("numpy", "sentencepiece"))
+        ['numpy', 'sentencepiece']
+    """
+    return {name: import_module(name.replace("-", "_")).__version__ for name in packages}

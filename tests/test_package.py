@@ -1,6 +1,7 @@
 """The installed package: lazy public names, what the bare install needs, what the wheel holds."""
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -179,3 +180,35 @@ def test_no_page_tells_to_install_the_other_package(path: Path) -> None:
         "**`pip install keras-transformer` installs", ""
     )
     assert not re.search(r'install "?keras-transformer\b', text)
+
+
+def test_tensorflow_may_be_installed_under_another_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A run and its artefact record the version of what is imported, such as tensorflow-cpu's."""
+    import tensorflow
+
+    from keras_transformer.export import export_onnx
+
+    find = metadata.Distribution.from_name
+
+    def find_others(name: str) -> metadata.Distribution:
+        if name == "tensorflow":
+            raise metadata.PackageNotFoundError(name)
+        return find(name)
+
+    monkeypatch.setattr(metadata.Distribution, "from_name", find_others)
+    layers = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    keras_transformer.train(
+        keras_transformer.demo_corpus(200),
+        tmp_path / "run",
+        vocab_size=200,
+        overrides={"model_dim": 8, "feed_forward_dim": 8, **layers},
+        options=keras_transformer.TrainOptions(max_steps=1, bleu_sentences=0),
+    )
+    model, tokenizer, _ = keras_transformer.load_run(tmp_path / "run")
+    export_onnx(model, tokenizer, tmp_path / "onnx")
+    run = json.loads((tmp_path / "run" / "training.json").read_text(encoding="utf-8"))
+    artefact = json.loads((tmp_path / "onnx" / "manifest.json").read_text(encoding="utf-8"))
+    assert run["versions"]["tensorflow"] == tensorflow.__version__
+    assert artefact["producer"]["tensorflow"] == tensorflow.__version__

@@ -5,12 +5,11 @@ checked against Keras before it got its name.
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
 from keras_transformer import __version__
-from keras_transformer.distribution import DISTRIBUTION, install_command
+from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
 
 try:
     import onnx
@@ -273,5 +272,5 @@ def _describe(
         },
         max_difference=0.0,
         fallback=form.fallback,
-        producer={DISTRIBUTION: __version__, **{name: version(name) for name in packages}},
+        producer={DISTRIBUTION: __version__, **imported_versions(*packages)},
     )

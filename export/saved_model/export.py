@@ -5,12 +5,11 @@ version directory leaves that was checked in a session before it got its name.
 import dataclasses
 import json
 import os
-from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from keras_transformer import __version__
-from keras_transformer.distribution import DISTRIBUTION, install_command
+from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
 
 try:
     import tensorflow as tf
@@ -187,7 +186,7 @@ def _write(
         "max_source_length": translation.max_source_length,
         "min_score": min_score,
         "max_difference": difference,
-        "producer": {DISTRIBUTION: __version__, **{name: version_of(name) for name in _PACKAGES}},
+        "producer": {DISTRIBUTION: __version__, **imported_versions(*_PACKAGES)},
     }
     text = json.dumps(description, indent=2) + "\n"
     (directory / DESCRIPTION_FILE).write_text(text, encoding="utf-8")

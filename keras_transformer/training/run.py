@@ -1,7 +1,6 @@
 """A whole training run: a corpus comes in, a run directory leaves, and a killed run goes on."""
 
 import dataclasses
-import importlib.metadata
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.data.corpus import Corpus
 from keras_transformer.data.prepared import PreparedCorpus
 from keras_transformer.data.sampling import sampling_type
+from keras_transformer.distribution import imported_versions
 from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.accumulation import AccumulatingTrainingModel
@@ -235,5 +235,4 @@ def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer,
 
 def _versions() -> dict[str, str]:
     names = ("keras", "tensorflow", "tensorflow-text", "sentencepiece", "numpy")
-    versions = {name: importlib.metadata.version(name) for name in names}
-    return {**versions, "backend": keras.backend.backend()}
+    return {**imported_versions(*names), "backend": keras.backend.backend()}
