@@ -9,6 +9,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from keras_transformer.cli import COMMANDS
 from keras_transformer.distribution import DISTRIBUTION, install_command
@@ -83,6 +84,14 @@ def test_every_shown_install_is_of_this_package(words: list[str]) -> None:
     assert set(filter(None, extras.split(","))) <= set(declared)
 
 
+def test_tensorflow_without_gpus_is_of_the_same_versions() -> None:
+    [words] = command_lines("uv")
+    shown = Requirement(words[-1])
+    declared = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or []]
+    assert shown.name == "tensorflow-cpu"
+    assert {shown.specifier} == {one.specifier for one in declared if one.name == "tensorflow"}
+
+
 def test_an_extra_is_added_without_looking_for_the_package_itself() -> None:
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index"]
     wanted = shlex.split(install_command("cli"))[-1]
@@ -99,7 +108,7 @@ def test_every_shown_import_resolves(block: str) -> None:
 
 def test_every_command_of_the_readme_says_how_long_it_takes() -> None:
     lines = "".join(blocks("bash", ("README.md",))).replace("\\\n", " ").splitlines()
-    commands = [line for line in lines if line and not line.startswith("pip ")]
+    commands = [line for line in lines if line and not line.startswith(("pip ", "echo "))]
     time = re.compile(r"#.*\d+ (hours?|minutes?|seconds?|milliseconds?)\b")
     assert [line for line in commands if not time.search(line)] == []
 

@@ -1,21 +1,46 @@
-"""`benchmarks/install_size.py`: all extras are weighed."""
+"""`benchmarks/install_size.py`: all extras are weighed, and the README has the figures."""
 
+import re
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+
+import pytest
 
 from keras_transformer.distribution import DISTRIBUTION
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "install_size.py"
 
 
-def test_every_extra_is_weighed() -> None:
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, tuple[int, int]]:
+    """Packages and megabytes of the bare install and of each extra."""
     done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True)
     rows = [line.split() for line in done.stdout.splitlines()]
-    packages = {row[0]: int(row[1]) for row in rows}
-    sizes = {row[0]: int(row[3]) for row in rows}
+    return {row[0]: (int(row[1]), int(row[3])) for row in rows}
+
+
+def test_every_extra_is_weighed(measured: dict[str, tuple[int, int]]) -> None:
     extras = set(metadata.metadata(DISTRIBUTION).get_all("Provides-Extra")) - {"dev"}
-    assert set(sizes) == extras | {"bare"}
-    assert all(sizes["bare"] <= size for size in sizes.values())
-    assert packages["bare"] < packages["cli"] < packages["serve"] < packages["grpc"]
+    assert set(measured) == extras | {"bare"}
+    assert all(measured["bare"][1] <= megabytes for _, megabytes in measured.values())
+    packages = [measured[name][0] for name in ("bare", "cli", "serve", "grpc")]
+    assert packages == sorted(set(packages))
+
+
+def test_the_readme_says_what_they_weigh(measured: dict[str, tuple[int, int]]) -> None:
+    """Up to a tenth: versions differ from one lock file to the next."""
+    text = README.read_text(encoding="utf-8")
+    names, packages, megabytes = (
+        [cell.strip(" `").replace(",", "") for cell in row.split("|")[2:-1]]
+        for row in re.findall(r"^\| \| bare .*|^\| packages .*|^\| MB .*", text, re.MULTILINE)
+    )
+    assert names == list(measured)
+    for told, found in zip(
+        (packages, megabytes), zip(*measured.values(), strict=True), strict=True
+    ):
+        assert [int(number) for number in told] == pytest.approx(list(found), rel=0.1)
