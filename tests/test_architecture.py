@@ -35,8 +35,7 @@ SHARED = {
     "keras_transformer.text.training_text",
 }
 SHARED_WITH_SERVER = SHARED | {"keras_transformer.decoding.passages"}
-# The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos. Those of
-# the file of models load none.
+# The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.
 SERVER_PACKAGES = RUNTIME_PACKAGES | {"prometheus_client", "starlette", "uvicorn", "uvloop"}
 MODEL_CONFIG_IMPORTS = ("google.protobuf.", "tensorflow_serving.config.")
 GRPC_IMPORTS = ("google.protobuf.", "grpc", "tensorflow.core.", "tensorflow_serving.")

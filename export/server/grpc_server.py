@@ -1,5 +1,5 @@
 """TensorFlow Serving's gRPC interface, PredictionService and ModelService: requests come in, the
-`Service` that answers REST answers them too. Its protos load TensorFlow; REST alone does without.
+`Service` that answers REST answers them too. Its protos lie within TensorFlow: `bare_tensorflow`.
 """
 
 import asyncio

@@ -1,5 +1,5 @@
 """Tensors and signatures as TensorFlow's protos write them: TensorProtos come in, arrays leave, and
-the other way round. The protos are a part of TensorFlow, so importing this file loads it.
+the other way round. The protos lie within TensorFlow: `bare_tensorflow` loads them alone.
 """
 
 import math

@@ -17,6 +17,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
 
 from .app import build_app
+from .bare_tensorflow import bare_tensorflow
 from .connection import Connection
 from .journal import Journal
 from .model_options import ModelOptions
@@ -180,7 +181,8 @@ async def _start_grpc(service: Service, options: ServeOptions) -> "GrpcServer | 
     # gRPC's own message is that of its library; this one names the address and the reason.
     _listen(options.host, options.grpc_port, "--grpc-port").close()
     try:
-        from .grpc_server import start_grpc
+        with bare_tensorflow():
+            from .grpc_server import start_grpc
     except ModuleNotFoundError as error:
         raise ImportError(
             f"gRPC needs {error.name}: install it with `{install_command('grpc')}`, "
