@@ -105,6 +105,7 @@ setup(
     packages=[
         "keras_transformer",
         "keras_transformer.cli",
+        "keras_transformer.config",
         "keras_transformer.data",
         "keras_transformer.decoding",
         "keras_transformer.gelu",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from keras_transformer.serializable import register_with_keras
 
 if TYPE_CHECKING:
-    from keras_transformer.config import TransformerConfig
+    from keras_transformer.config.transformer import TransformerConfig
     from keras_transformer.data.batching import (
         batches_per_epoch,
         evaluation_batches,
@@ -85,7 +85,7 @@ _HOMES = {
     "Tokenizer": "text.tokenizer",
     "TrainOptions": "training.options",
     "TrainingText": "text.training_text",
-    "TransformerConfig": "config",
+    "TransformerConfig": "config.transformer",
     "Translator": "decoding.translator",
     "WarmupSchedule": "training.schedule",
     "batches_per_epoch": "data.batching",

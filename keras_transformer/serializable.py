@@ -16,6 +16,7 @@ PACKAGE = "keras_transformer"
 HOMES = {
     "Decoder": "layers.decoder",
     "DecoderBlock": "layers.decoder",
+    "Embeddings": "layers.embeddings",
     "Encoder": "layers.encoder",
     "EncoderBlock": "layers.encoder",
     "FeedForward": "layers.feed_forward",
@@ -26,8 +27,9 @@ HOMES = {
     "SinusoidalPositions": "layers.positions",
     "SmoothedCrossEntropy": "training.loss",
     "TokenAccuracy": "training.metrics",
-    "TokenEmbedding": "layers.embedding",
+    "TokenEmbedding": "layers.token_embedding",
     "Transformer": "models.transformer",
+    "VocabularyHead": "layers.head",
     "WarmupSchedule": "training.schedule",
 }
 

@@ -21,7 +21,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1]
 _ROOT = BENCHMARKS.parent
 # What the exports are made by; the runtime only reads them.
 _MAKERS = (
-    "keras_transformer/config.py",
+    "keras_transformer/config",
     "keras_transformer/layers",
     "keras_transformer/models",
     "keras_transformer/text",

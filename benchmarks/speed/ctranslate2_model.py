@@ -48,10 +48,9 @@ def write_ctranslate2(
     )
     spec.config.layer_norm_epsilon = config.layer_norm_epsilon
     _fill_tokens(spec, source_tokenizer, target_tokenizer)
-    parts = {layer.name: layer for layer in model.layers}
-    _fill_embeddings(spec, parts, config)
-    _fill_encoder(spec.encoder, parts["encoder"])
-    _fill_decoder(spec.decoder, parts["decoder"])
+    _fill_embeddings(spec, model)
+    _fill_encoder(spec.encoder, model.encoder_stack)
+    _fill_decoder(spec.decoder, model.decoder_stack)
     spec.validate()
     spec.optimize(quantization=quantization)
     shutil.rmtree(directory, ignore_errors=True)
@@ -82,17 +81,14 @@ def _fill_tokens(spec: Any, source: Tokenizer, target: Tokenizer) -> None:
     spec.config.add_source_eos = True
 
 
-def _fill_embeddings(spec: Any, parts: dict[str, Any], config: TransformerConfig) -> None:
-    target = parts["tokens" if config.share_embeddings == "all" else "target_tokens"].matrix
-    source = target if config.share_embeddings == "all" else parts["source_tokens"].matrix
-    spec.encoder.embeddings[0].weight = _array(source)
-    spec.decoder.embeddings.weight = _array(target)
-    tied = config.share_embeddings != "none"
-    output = _array(target) if tied else _array(parts["output_linear"].kernel).T
-    spec.decoder.projection.weight = np.ascontiguousarray(output)
-    places = np.arange(config.max_positions or _MOST_POSITIONS, dtype=np.int32)
-    for side, name in ((spec.encoder, "source"), (spec.decoder, "target")):
-        side.position_encodings.encodings = _array(parts[f"{name}_positions"].encode(places))
+def _fill_embeddings(spec: Any, model: Transformer) -> None:
+    source, target = model.source_embeddings, model.target_embeddings
+    spec.encoder.embeddings[0].weight = _array(source.tokens.matrix)
+    spec.decoder.embeddings.weight = _array(target.tokens.matrix)
+    spec.decoder.projection.weight = np.ascontiguousarray(_array(model.head.matrix))
+    places = np.arange(model.config.max_positions or _MOST_POSITIONS, dtype=np.int32)
+    for side, embeddings in ((spec.encoder, source), (spec.decoder, target)):
+        side.position_encodings.encodings = _array(embeddings.positions.encode(places))
 
 
 def _fill_encoder(spec: Any, encoder: Any) -> None:

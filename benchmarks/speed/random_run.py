@@ -96,5 +96,5 @@ def _branch(config: TransformerConfig) -> float:
 
 
 def _last_norm(model: Transformer) -> Any:
-    decoder = model.get_layer("decoder")
+    decoder = model.decoder_stack
     return decoder.final_norm or decoder.blocks[-1].feed_forward_residual.layer_norm

@@ -63,21 +63,19 @@ def why_not(config: Any) -> str | None:
 
 def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the encoder's states and every decoder block's cross-attention keys and values."""
-    parts, blocks = model._parts, model._parts["encoder"].blocks
+    embeddings, stack = model.source_embeddings, model.encoder_stack
     keep = tf.not_equal(source_ids, PAD_ID)
-    embedded = embed(parts["source_tokens"], source_ids) + parts["source_positions"](keep)
+    embedded = embed(embeddings.tokens, source_ids) + embeddings.positions(keep)
     width = model.config.model_dim
     shape, mask = tf.shape(source_ids), tf.cast(keep, tf.int32)
     sub_layers = []
-    for block in blocks:
+    for block in stack.blocks:
         sub_layers += [
             _self_attention(block.attention, block.attention_residual, shape, mask),
             feed_forward(block),
         ]
-    states = run_sub_layers(
-        tf.reshape(embedded, (-1, width)), sub_layers, parts["encoder"].final_norm
-    )
-    cross = _project_for_decoder(states, shape, parts["decoder"].blocks)
+    states = run_sub_layers(tf.reshape(embedded, (-1, width)), sub_layers, stack.final_norm)
+    cross = _project_for_decoder(states, shape, model.decoder_stack.blocks)
     return tf.reshape(states, (shape[0], shape[1], width)), cross
 
 
@@ -127,11 +125,11 @@ def cross_projection(blocks: Any) -> Linear:
 
 def vocabulary_matrix(model: Transformer) -> np.ndarray:
     """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
-    linear = model._parts["output_linear"]
-    if linear is None:
+    tied = model.head.tokens
+    if tied is not None:
         # The embedding's own, so that it is stored once.
-        return weight_array(model._parts["target_tokens"].matrix)
-    return np.ascontiguousarray(weight_array(linear.kernel).T)
+        return weight_array(tied.matrix)
+    return np.ascontiguousarray(weight_array(model.head.linear.kernel).T)
 
 
 def to_logits(model: Transformer, states: tf.Tensor) -> tf.Tensor:
@@ -157,22 +155,21 @@ def decode_step(
     from the row that `beams`, the graph's beam_size and cache_beams, names, so that no cache is
     ever copied or reordered. With one row a sentence `beams` is None.
     """
-    parts, blocks = model._parts, model._parts["decoder"].blocks
-    embedded = embed(parts["target_tokens"], target_ids)
-    embedded += parts["target_positions"].encode(step)
+    embeddings, stack = model.target_embeddings, model.decoder_stack
+    embedded = embed(embeddings.tokens, target_ids) + embeddings.positions.encode(step)
     beam_size = tf.constant([1], tf.int64) if beams is None else tf.cast(beams[0], tf.int64)
     width = model.config.num_heads * model.config.key_dim
     queries_shape = tf.concat([[-1], beam_size, [width]], axis=0)
     sub_layers: list[SubLayer] = []
     new_caches: list[KeysValues] = []
     newest = NewestTokens.of(target_ids, step, beams)
-    for block, keys_values, cache in zip(blocks, cross, caches, strict=True):
+    for block, keys_values, cache in zip(stack.blocks, cross, caches, strict=True):
         sub_layers += [
             _cached_attention(block, cache, newest, new_caches),
             _cross_attention(block, keys_values, source_mask, queries_shape),
             feed_forward(block),
         ]
-    states = run_sub_layers(embedded, sub_layers, parts["decoder"].final_norm)
+    states = run_sub_layers(embedded, sub_layers, stack.final_norm)
     return head(model, states), new_caches
 
 
@@ -184,12 +181,12 @@ def align(
     cross: list[KeysValues],
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Scores given translations; see `Transformer.align`. Padding must stand on the right."""
-    parts, shape = model._parts, tf.shape(target_ids)
-    embedded = embed(parts["target_tokens"], target_ids)
-    embedded += parts["target_positions"].encode(tf.range(shape[1]))
+    embeddings, stack, shape = model.target_embeddings, model.decoder_stack, tf.shape(target_ids)
+    embedded = embed(embeddings.tokens, target_ids)
+    embedded += embeddings.positions.encode(tf.range(shape[1]))
     sub_layers: list[SubLayer] = []
     weights: list[tf.Tensor] = []
-    for block, keys_values in zip(parts["decoder"].blocks, cross, strict=True):
+    for block, keys_values in zip(stack.blocks, cross, strict=True):
         sub_layers += [
             # Padding comes after all real tokens, which look back only: it needs no mask.
             _self_attention(block.self_attention, block.self_attention_residual, shape, None),
@@ -197,7 +194,7 @@ def align(
             feed_forward(block),
         ]
     states = tf.reshape(embedded, (-1, model.config.model_dim))
-    states = run_sub_layers(states, sub_layers, parts["decoder"].final_norm)
+    states = run_sub_layers(states, sub_layers, stack.final_norm)
     logits = to_logits(model, states)
     largest = tf.reduce_max(logits, axis=1, keepdims=True)
     total = tf.math.log(tf.reduce_sum(tf.exp(logits - largest), axis=1, keepdims=True))

@@ -44,18 +44,17 @@ DOMAINS: tuple[str, ...] = (MICROSOFT, NATIVE)
 
 def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the encoder's states and every decoder block's cross-attention keys and values."""
-    parts = model._parts
+    stack, blocks = model.encoder_stack, model.decoder_stack.blocks
     places = [(tf.int32, (None, None)), (tf.int32, (None,))]
     mask, positions = onnx_operator(
         "TokenPositions", [source_ids], places, domain=NATIVE, pad=PAD_ID
     )
     ids = tf.reshape(source_ids, (-1,))
-    states = _embed(parts["source_tokens"], parts["source_positions"], ids, positions)
+    states = _embed(model.source_embeddings, ids, positions)
     sub_layers: list[SubLayer] = []
-    for block in parts["encoder"].blocks:
+    for block in stack.blocks:
         sub_layers += [_sequence_attention(block, mask), feed_forward(block)]
-    states = _run_sub_layers(states, sub_layers, parts["encoder"].final_norm)
-    blocks = parts["decoder"].blocks
+    states = _run_sub_layers(states, sub_layers, stack.final_norm)
     keys_values = _split_heads(apply_linear(states, cross_projection(blocks)), mask, blocks)
     [shape] = onnx_operator("Shape", [source_ids], [(tf.int64, (2,))])
     width = tf.constant([model.config.model_dim], tf.int64)
@@ -105,23 +104,24 @@ def decode_step(
     head: Callable[[Transformer, tf.Tensor], tf.Tensor] = to_logits,
 ) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the logits of one decoder step and the caches; see `fused.decode_step`."""
-    parts = model._parts
-    states = _embed(parts["target_tokens"], parts["target_positions"], target_ids, step)
+    stack = model.decoder_stack
+    states = _embed(model.target_embeddings, target_ids, step)
     newest = [step] if beams is None else [step, beams[1]]
     sub_layers: list[SubLayer] = []
     new_caches: list[KeysValues] = []
-    for block, keys_values, cache in zip(parts["decoder"].blocks, cross, caches, strict=True):
+    for block, keys_values, cache in zip(stack.blocks, cross, caches, strict=True):
         sub_layers += [
             _cached_attention(block, cache, newest, new_caches),
             _cross_attention(block, keys_values, source_mask),
             feed_forward(block),
         ]
-    states = _run_sub_layers(states, sub_layers, parts["decoder"].final_norm)
+    states = _run_sub_layers(states, sub_layers, stack.final_norm)
     return head(model, states), new_caches
 
 
-def _embed(tokens: Any, positions: Any, ids: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+def _embed(embeddings: Any, ids: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
     """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
+    tokens, positions = embeddings.tokens, embeddings.positions
     if not isinstance(positions, SinusoidalPositions):
         return embed(tokens, ids) + positions.encode(places)
     found = tf.gather(weight(weight_array(tokens.matrix)), ids)

@@ -18,7 +18,7 @@ DOMAINS: tuple[str, ...] = ()
 def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the encoder's states and every decoder block's cross-attention keys and values."""
     states = model.encoder({"source_ids": source_ids}, training=False)
-    return states, model._parts["decoder"].project(states)
+    return states, model.decoder_stack.project(states)
 
 
 def decode_step(

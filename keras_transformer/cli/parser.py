@@ -257,6 +257,10 @@ def _describe(annotation: Any) -> str:
 
 
 def _field_texts(options_class: type) -> dict[str, str]:
-    """Returns each field's description from the class docstring, on one line."""
-    parsed = docstring_parser.parse(options_class.__doc__ or "")
-    return {entry.arg_name: " ".join((entry.description or "").split()) for entry in parsed.params}
+    """Returns each field's description from the docstring of its class, on one line."""
+    texts = {}
+    # A class's own text comes after, and replaces, those of the classes that it extends.
+    for owner in reversed(options_class.__mro__):
+        for entry in docstring_parser.parse(vars(owner).get("__doc__") or "").params:
+            texts[entry.arg_name] = " ".join((entry.description or "").split())
+    return texts

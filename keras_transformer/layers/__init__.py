@@ -2,15 +2,18 @@
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.decoder import Decoder, DecoderBlock
-from keras_transformer.layers.embedding import TokenEmbedding
+from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.layers.positions import LearnedPositions, SinusoidalPositions
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.token_embedding import TokenEmbedding
 
 __all__ = [
     "Decoder",
     "DecoderBlock",
+    "Embeddings",
     "Encoder",
     "EncoderBlock",
     "FeedForward",
@@ -19,4 +22,5 @@ __all__ = [
     "Residual",
     "SinusoidalPositions",
     "TokenEmbedding",
+    "VocabularyHead",
 ]

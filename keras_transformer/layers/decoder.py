@@ -2,14 +2,15 @@
 both run the same code, on keys and values that were just projected or that the cache holds.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.encoder import Block, Stack
 from keras_transformer.layers.masks import attention_mask
+from keras_transformer.layers.stack import Block, Stack, SubLayer
 
 Tensor = Any
 
@@ -31,30 +32,45 @@ def write_cache(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class DecoderBlock(Block):
-    """Masked self-attention, attention to the encoder, feed-forward, each in a residual."""
+    """Masked self-attention, attention to the encoder, feed-forward, each in a residual.
+
+    Args:
+        attends_source: Whether there is attention to an encoder; without it the block is one of a
+            decoder-only model.
+        **arguments: As for every block.
+    """
+
+    def __init__(self, *, attends_source: bool = True, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.attends_source = attends_source
 
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width (the encoder's is the same)."""
         self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention")
-        self.cross_attention = self._attention("cross_attention")
-        self.cross_attention_residual = self._residual("cross_attention")
+        if self.attends_source:
+            self.cross_attention = self._attention("cross_attention")
+            self.cross_attention_residual = self._residual("cross_attention")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")
-        for part in (
-            self.self_attention,
-            self.self_attention_residual,
-            self.cross_attention,
-            self.cross_attention_residual,
-            self.feed_forward,
-            self.feed_forward_residual,
-        ):
-            part.build(states_shape)
+        self._build_sub_layers(states_shape)
+
+    @property
+    def sub_layers(self) -> tuple[SubLayer, ...]:
+        """Self-attention, attention to the source if there is one, and feed-forward."""
+        cross: tuple[SubLayer, ...] = ()
+        if self.attends_source:
+            cross = (SubLayer(self.cross_attention, self.cross_attention_residual, "source"),)
+        return (
+            SubLayer(self.self_attention, self.self_attention_residual, "own"),
+            *cross,
+            SubLayer(self.feed_forward, self.feed_forward_residual, None),
+        )
 
     def call(
         self,
         states: Tensor,
-        encoder_states: Tensor,
+        encoder_states: Tensor | None = None,
         keep_mask: Tensor | None = None,
         source_keep_mask: Tensor | None = None,
         training: bool | None = None,
@@ -63,7 +79,7 @@ class DecoderBlock(Block):
 
         Args:
             states: `(batch, target_length, model_dim)`.
-            encoder_states: `(batch, source_length, model_dim)`.
+            encoder_states: `(batch, source_length, model_dim)`; None without attention to a source.
             keep_mask: Boolean, broadcasts to `(batch, heads, target_length, target_length)`.
             source_keep_mask: Boolean, broadcasts to
                 `(batch, heads, target_length, source_length)`.
@@ -74,7 +90,7 @@ class DecoderBlock(Block):
         """
         inputs = self.self_attention_residual.enter(states)
         own = self.self_attention.project(inputs)
-        cross = self.cross_attention.project(encoder_states)
+        cross = self.cross_attention.project(encoder_states) if self.attends_source else None
         states, _ = self._run(states, inputs, own, keep_mask, cross, source_keep_mask, training)
         return states
 
@@ -101,8 +117,8 @@ class DecoderBlock(Block):
         self,
         states: Tensor,
         step: Tensor,
-        source_keep_mask: Tensor,
-        cross: KeysValues,
+        source_keep_mask: Tensor | None,
+        cross: KeysValues | None,
         cache: KeysValues,
     ) -> tuple[Tensor, KeysValues]:
         """Runs the block on the token at position `step`.
@@ -133,16 +149,18 @@ class DecoderBlock(Block):
         inputs: Tensor,
         own: KeysValues,
         keep_mask: Tensor | None,
-        cross: KeysValues,
+        cross: KeysValues | None,
         source_keep_mask: Tensor | None,
         training: bool | None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None]:
         attended = self.self_attention.attend(inputs, own, keep_mask, training=training)
         states = self.self_attention_residual(states, attended, training=training)
-        attended, weights = self._attend_source(
-            self.cross_attention_residual.enter(states), cross, source_keep_mask, training
-        )
-        states = self.cross_attention_residual(states, attended, training=training)
+        weights = None
+        if cross is not None:
+            attended, weights = self._attend_source(
+                self.cross_attention_residual.enter(states), cross, source_keep_mask, training
+            )
+            states = self.cross_attention_residual(states, attended, training=training)
         transformed = self.feed_forward(self.feed_forward_residual.enter(states), training=training)
         states = self.feed_forward_residual(states, transformed, training=training)
         return states, weights
@@ -162,35 +180,52 @@ class DecoderBlock(Block):
         )
         return ops.reshape(attended, (-1, ops.shape(states)[1], width)), weights
 
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "attends_source": self.attends_source}
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Decoder(Stack):
-    """The decoder's N blocks."""
+    """The decoder's N blocks.
+
+    Args:
+        num_layers: Number of blocks N.
+        attends_source: Whether the blocks attend to an encoder; False for a decoder-only model.
+        **arguments: As for a block.
+    """
 
     block_class = DecoderBlock
+
+    def __init__(self, num_layers: int, attends_source: bool = True, **arguments: Any) -> None:
+        super().__init__(num_layers, **arguments)
+        self.attends_source = attends_source
 
     def call(
         self,
         states: Tensor,
-        encoder_states: Tensor,
-        keep_mask: Tensor,
-        source_keep_mask: Tensor,
+        encoder_states: Tensor | None = None,
+        keep_mask: Tensor | None = None,
+        source_keep_mask: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Runs the blocks over whole sequences.
 
         Args:
             states: `(batch, target_length, model_dim)`.
-            encoder_states: `(batch, source_length, model_dim)`.
-            keep_mask: Boolean `(batch, target_length)`, True at real target tokens.
-            source_keep_mask: Boolean `(batch, source_length)`, True at real source tokens.
+            encoder_states: `(batch, source_length, model_dim)`; None without attention to a source.
+            keep_mask: Boolean `(batch, target_length)`, True at real target tokens; all if None.
+            source_keep_mask: Boolean `(batch, source_length)`, True at real source tokens; all if
+                None.
             training: Whether to apply dropout.
 
         Returns:
             `(batch, target_length, model_dim)`.
         """
+        if keep_mask is None:
+            keep_mask = ops.ones(ops.shape(states)[:2], dtype="bool")
         mask = attention_mask(keep_mask, causal=True)
-        source_mask = attention_mask(source_keep_mask)
+        source_mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
         for block in self.blocks:
             states = self._run_block(block, (states, encoder_states), (mask, source_mask), training)
         return self._finish(states)
@@ -234,8 +269,8 @@ class Decoder(Stack):
         self,
         states: Tensor,
         step: Tensor,
-        source_keep_mask: Tensor,
-        cross: list[KeysValues],
+        source_keep_mask: Tensor | None,
+        cross: Sequence[KeysValues | None],
         caches: list[KeysValues],
     ) -> tuple[Tensor, list[KeysValues]]:
         """Runs the blocks on one token.
@@ -243,16 +278,20 @@ class Decoder(Stack):
         Args:
             states: `(rows, 1, model_dim)`.
             step: int32 scalar, tokens already in the caches.
-            source_keep_mask: Boolean `(batch, source_length)`.
-            cross: `project`'s result.
+            source_keep_mask: Boolean `(batch, source_length)`; None without attention to a source.
+            cross: `project`'s result; for each block None without attention to a source.
             caches: For each block what `DecoderBlock.step` takes.
 
         Returns:
             States `(rows, 1, model_dim)` and the caches with this position written.
         """
-        mask = attention_mask(source_keep_mask)
+        mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
         new_caches = []
         for block, keys_values, cache in zip(self.blocks, cross, caches, strict=True):
             states, new_cache = block.step(states, step, mask, keys_values, cache)
             new_caches.append(new_cache)
         return self._finish(states), new_caches
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "attends_source": self.attends_source}

@@ -40,15 +40,15 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     """
     source_keep, keep = padding_mask(source_ids), padding_mask(target_ids)
     source_mask, mask = attention_mask(source_keep), attention_mask(keep, causal=True)
-    parts = model._parts
-    states = parts["source_tokens"](source_ids) + parts["source_positions"](source_keep)
+    states = model.source_embeddings(source_ids, source_keep)
     encoder, decoder, cross = [], [], []
-    for block in parts["encoder"].blocks:
+    for block in model.encoder_stack.blocks:
         inputs = block.attention_residual.enter(states)
         encoder.append(block.attention(inputs, keep_mask=source_mask, return_weights=True)[1])
         states = block(states, source_mask)
-    states = parts["target_tokens"](target_ids) + parts["target_positions"](keep)
-    for block, keys_values in zip(parts["decoder"].blocks, model.encode(source_ids), strict=True):
+    states = model.target_embeddings(target_ids, keep)
+    cross_keys_values = model.encode(source_ids)
+    for block, keys_values in zip(model.decoder_stack.blocks, cross_keys_values, strict=True):
         inputs = block.self_attention_residual.enter(states)
         decoder.append(block.self_attention(inputs, keep_mask=mask, return_weights=True)[1])
         states, weights = block.align(states, mask, source_mask, keys_values)

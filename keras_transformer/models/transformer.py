@@ -4,19 +4,14 @@ ids come in, logits leave; beside it the two functions that decoding with a cach
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers import (
-    Decoder,
-    Encoder,
-    LearnedPositions,
-    SinusoidalPositions,
-    TokenEmbedding,
-)
+from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.traced_once import TracedOnce
@@ -49,77 +44,131 @@ def probabilities(logits: Tensor) -> Tensor:
     return ops.softmax(ops.cast(logits, "float32"), axis=-1)
 
 
+# How weights lie in a `.keras` file: version 0.1 had the parts of embeddings and head side by side
+# with the stacks.
+SavedLayout = Literal["0.1", "0.2"]
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
 class Transformer(TracedOnce, keras.Model):
     """The functional model, with its parts and its decode step as attributes.
 
     Args:
         config: Sizes and choices.
-        dtype_policy: Keras dtype policy; the global one where None.
+        dtype_policy: Keras dtype policy; the global one if None.
+        saved_layout: The version that laid out the weights in the model's file; a model keeps the
+            layout that it was loaded with.
 
     Attributes:
         config: The config it was built from.
-        encoder: Functional model `source_ids` → states `(batch, source_length, model_dim)`.
-        decoder: Functional model `target_ids`, `encoder_states`, `source_ids` → logits.
+        source_embeddings: What the encoder stack reads: tokens, positions, dropout.
+        target_embeddings: What the decoder stack reads.
+        encoder_stack: The encoder's blocks.
+        decoder_stack: The decoder's blocks.
+        head: From states to logits.
     """
 
+    source_embeddings: Embeddings
+    target_embeddings: Embeddings
+    encoder_stack: Encoder
+    decoder_stack: Decoder
+    head: VocabularyHead
+
     def __init__(
-        self, config: TransformerConfig, dtype_policy: str | None = None, **kwargs: Any
+        self,
+        config: TransformerConfig,
+        dtype_policy: str | None = None,
+        saved_layout: SavedLayout = "0.2",
+        **kwargs: Any,
     ) -> None:
         with _policy(dtype_policy):
-            parts = _make_parts(config)
-            source_ids = keras.Input((None,), dtype="int32", name="source_ids")
-            target_ids = keras.Input((None,), dtype="int32", name="target_ids")
-            encoder_states = _encode(parts, source_ids, None)
-            states = _decode(parts, target_ids, encoder_states, source_ids)
-            logits = _to_logits(parts, states)
-            inputs = {"source_ids": source_ids, "target_ids": target_ids}
-            super().__init__(inputs=inputs, outputs=logits, **kwargs)
+            source_embeddings, target_embeddings = _make_embeddings(config)
+            encoder_stack = Encoder(**config.encoder.layer_arguments(), name="encoder")
+            decoder_stack = Decoder(**config.decoder.layer_arguments(), name="decoder")
+            head = VocabularyHead(config.target_vocab_size, name="head")
+            if config.share_embeddings != "none":
+                head.tie(target_embeddings.tokens)
+            inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
+            source_keep, keep = map(padding_mask, (inputs["source_ids"], inputs["target_ids"]))
+            encoder_states = encoder_stack(
+                source_embeddings(inputs["source_ids"], source_keep), source_keep
+            )
+            states = decoder_stack(
+                target_embeddings(inputs["target_ids"], keep),
+                encoder_states,
+                keep_mask=keep,
+                source_keep_mask=source_keep,
+            )
+            super().__init__(inputs=inputs, outputs=head(states), **kwargs)
         self.config = config
-        self._parts = parts
+        self.saved_layout = saved_layout
+        self.source_embeddings = source_embeddings
+        self.target_embeddings = target_embeddings
+        self.encoder_stack = encoder_stack
+        self.decoder_stack = decoder_stack
+        self.head = head
 
     @property
+    def layers(self) -> list[keras.layers.Layer]:
+        """The model's layers in order; the order names a layer in the model's file."""
+        layers = super().layers
+        # Asked for before the parts are there, too: while the functional model is made.
+        if getattr(self, "saved_layout", "0.2") == "0.1" and hasattr(self, "head"):
+            return _layers_of_version_0_1(self)
+        return layers
+
+    @cached_property
     def encoder(self) -> keras.Model:
-        """The encoder as a model of its own, sharing this model's weights."""
-        source_ids = keras.Input((None,), dtype="int32", name="source_ids")
-        states = _encode(self._parts, source_ids, None)
+        """The encoder as a model `source_ids` → states `(batch, source_length, model_dim)`.
+
+        It shares this model's weights, as the next two do.
+        """
+        source_ids = _ids_input("source_ids")
+        states = self._encoder_states(source_ids, training=None)
         return keras.Model({"source_ids": source_ids}, states, name="encoder")
 
-    @property
+    @cached_property
     def decoder(self) -> keras.Model:
-        """The decoder as a model of its own, sharing this model's weights."""
+        """The decoder as a model `target_ids`, `encoder_states`, `source_ids` → logits."""
         inputs = {
-            "source_ids": keras.Input((None,), dtype="int32", name="source_ids"),
+            "source_ids": _ids_input("source_ids"),
             "encoder_states": keras.Input((None, self.config.model_dim), name="encoder_states"),
-            "target_ids": keras.Input((None,), dtype="int32", name="target_ids"),
+            "target_ids": _ids_input("target_ids"),
         }
-        states = _decode(
-            self._parts, inputs["target_ids"], inputs["encoder_states"], inputs["source_ids"]
-        )
-        return keras.Model(inputs, _to_logits(self._parts, states), name="decoder")
+        states = self._decoder_states(**inputs)
+        return keras.Model(inputs, self.head(states), name="decoder")
 
-    @property
+    @cached_property
     def decoder_states(self) -> keras.Model:
-        """The whole model but its final linear layer, sharing this model's weights.
+        """The whole model but its head, as a model from the same inputs.
 
-        From the same inputs to states `(batch, target_length, model_dim)`.
+        Its states are `(batch, target_length, model_dim)`.
         """
-        inputs = {
-            "source_ids": keras.Input((None,), dtype="int32", name="source_ids"),
-            "target_ids": keras.Input((None,), dtype="int32", name="target_ids"),
-        }
-        encoder_states = _encode(self._parts, inputs["source_ids"], None)
-        states = _decode(self._parts, inputs["target_ids"], encoder_states, inputs["source_ids"])
+        inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
+        encoder_states = self._encoder_states(inputs["source_ids"], training=None)
+        states = self._decoder_states(**inputs, encoder_states=encoder_states)
         return keras.Model(inputs, states, name="decoder_states")
+
+    def _encoder_states(self, source_ids: Tensor, training: bool | None) -> Tensor:
+        keep = padding_mask(source_ids)
+        embedded = self.source_embeddings(source_ids, keep, training=training)
+        return self.encoder_stack(embedded, keep, training=training)
+
+    def _decoder_states(
+        self, target_ids: Tensor, encoder_states: Tensor, source_ids: Tensor
+    ) -> Tensor:
+        keep = padding_mask(target_ids)
+        return self.decoder_stack(
+            self.target_embeddings(target_ids, keep),
+            encoder_states,
+            keep_mask=keep,
+            source_keep_mask=padding_mask(source_ids),
+        )
 
     @property
     def output_matrix(self) -> Tensor:
-        """The final linear layer as `(vocabulary, model_dim)`, in the compute dtype."""
-        linear = self._parts["output_linear"]
-        matrix = (
-            self._parts["target_tokens"].matrix if linear is None else ops.transpose(linear.kernel)
-        )
-        return ops.cast(matrix, self.compute_dtype)
+        """The head as `(vocabulary, model_dim)`, in the compute dtype."""
+        return ops.cast(self.head.matrix, self.compute_dtype)
 
     def recompute_activations(self, recompute: bool = True) -> None:
         """Has training from now on keep the inputs of blocks alone and compute the rest again.
@@ -127,8 +176,8 @@ class Transformer(TracedOnce, keras.Model):
         It takes less memory and about a third more time. Functions compiled before stay as they
         are; the model is saved without it.
         """
-        for stack in ("encoder", "decoder"):
-            self._parts[stack].recompute = recompute
+        for stack in (self.encoder_stack, self.decoder_stack):
+            stack.recompute = recompute
 
     def encode(self, source_ids: Tensor) -> list[KeysValues]:
         """Runs the encoder and projects its states for every decoder block.
@@ -140,8 +189,7 @@ class Transformer(TracedOnce, keras.Model):
             For each block keys `(batch, heads, source_length, key_dim)` and values
             `(batch, heads, source_length, value_dim)`.
         """
-        states = _encode(self._parts, source_ids, False)
-        return self._parts["decoder"].project(states)
+        return self.decoder_stack.project(self._encoder_states(source_ids, training=False))
 
     def decode_step(
         self,
@@ -163,10 +211,9 @@ class Transformer(TracedOnce, keras.Model):
         Returns:
             Logits `(rows, vocabulary)` float32 and the caches with this position written.
         """
-        position = self._parts["target_positions"].encode(step)
-        states = self._parts["target_tokens"](target_ids[:, None]) + position
-        states, caches = self._parts["decoder"].step(states, step, source_keep_mask, cross, caches)
-        logits = _to_logits(self._parts, states)[:, 0]
+        states = self.target_embeddings.step(target_ids, step)
+        states, caches = self.decoder_stack.step(states, step, source_keep_mask, cross, caches)
+        logits = self.head(states)[:, 0]
         return ops.cast(logits, "float32"), caches
 
     def align(
@@ -190,9 +237,9 @@ class Transformer(TracedOnce, keras.Model):
             source_length)`.
         """
         keep = padding_mask(target_ids)
-        states = self._parts["target_tokens"](target_ids) + self._parts["target_positions"](keep)
-        states, attention = self._parts["decoder"].align(states, keep, source_keep_mask, cross)
-        logits = ops.cast(_to_logits(self._parts, states), "float32")
+        states = self.target_embeddings(target_ids, keep)
+        states, attention = self.decoder_stack.align(states, keep, source_keep_mask, cross)
+        logits = ops.cast(self.head(states), "float32")
         chosen = ops.take_along_axis(logits, labels[:, :, None], axis=-1)[:, :, 0]
         largest = ops.max(logits, axis=-1, keepdims=True)
         total = ops.sum(ops.exp(logits - largest), axis=-1)
@@ -215,6 +262,7 @@ class Transformer(TracedOnce, keras.Model):
         return {
             "config": self.config.to_dict(),
             "dtype_policy": self.dtype_policy.name,
+            "saved_layout": self.saved_layout,
             "name": self.name,
             "trainable": self.trainable,
         }
@@ -222,7 +270,7 @@ class Transformer(TracedOnce, keras.Model):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "Transformer":
         """Builds the model from `get_config`'s result, in the policy it was built in first."""
-        settings = dict(config)
+        settings = {"saved_layout": "0.1", **config}
         return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
 
 
@@ -236,74 +284,33 @@ def _policy(name: str | None) -> Iterator[None]:
         keras.config.set_dtype_policy(before)
 
 
-def _make_parts(config: TransformerConfig) -> dict[str, Any]:
-    arguments = {
-        "num_heads": config.num_heads,
-        "key_dim": config.key_dim,
-        "value_dim": config.value_dim,
-        "feed_forward_dim": config.feed_forward_dim,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "activation_dropout": config.activation_dropout,
-        "activation": config.activation,
-        "norm": config.norm,
-        "epsilon": config.layer_norm_epsilon,
-    }
-    width = config.model_dim
-    shared = config.share_embeddings == "all"
-    target_tokens = TokenEmbedding(
-        config.target_vocab_size, width, name="tokens" if shared else "target_tokens"
+def _ids_input(name: str) -> keras.KerasTensor:
+    return keras.Input((None,), dtype="int32", name=name)
+
+
+def _make_embeddings(config: TransformerConfig) -> tuple[Embeddings, Embeddings]:
+    vocab_sizes = {"source": config.source_vocab_size, "target": config.target_vocab_size}
+    source, target = (
+        Embeddings(
+            vocab_size,
+            config.model_dim,
+            config.max_positions,
+            config.dropout,
+            name=f"{side}_embeddings",
+        )
+        for side, vocab_size in vocab_sizes.items()
     )
-    source_tokens = (
-        target_tokens
-        if shared
-        else TokenEmbedding(config.source_vocab_size, width, name="source_tokens")
-    )
-    tied = config.share_embeddings != "none"
-    return {
-        "source_tokens": source_tokens,
-        "target_tokens": target_tokens,
-        "source_positions": _make_positions(config, "source_positions"),
-        "target_positions": _make_positions(config, "target_positions"),
-        "source_drop": keras.layers.Dropout(config.dropout, name="source_drop"),
-        "target_drop": keras.layers.Dropout(config.dropout, name="target_drop"),
-        "encoder": Encoder(config.num_encoder_layers, **arguments, name="encoder"),
-        "decoder": Decoder(config.num_decoder_layers, **arguments, name="decoder"),
-        "output_linear": None
-        if tied
-        else keras.layers.Dense(config.target_vocab_size, use_bias=False, name="output_linear"),
-    }
+    if config.share_embeddings == "all":
+        target.share_tokens(source)
+    return source, target
 
 
-def _make_positions(config: TransformerConfig, name: str) -> keras.layers.Layer:
-    if config.max_positions is not None:
-        return LearnedPositions(config.model_dim, config.max_positions, name=name)
-    return SinusoidalPositions(config.model_dim, name=name)
-
-
-def _encode(parts: dict[str, Any], source_ids: Tensor, training: bool | None) -> Tensor:
-    keep = padding_mask(source_ids)
-    states = parts["source_tokens"](source_ids) + parts["source_positions"](keep)
-    states = parts["source_drop"](states, training=training)
-    return parts["encoder"](states, keep, training=training)
-
-
-def _decode(
-    parts: dict[str, Any], target_ids: Tensor, encoder_states: Tensor, source_ids: Tensor
-) -> Tensor:
-    keep = padding_mask(target_ids)
-    states = parts["target_drop"](
-        parts["target_tokens"](target_ids) + parts["target_positions"](keep)
-    )
-    return parts["decoder"](
-        states,
-        encoder_states,
-        keep_mask=keep,
-        source_keep_mask=padding_mask(source_ids),
-    )
-
-
-def _to_logits(parts: dict[str, Any], states: Tensor) -> Tensor:
-    if parts["output_linear"] is not None:
-        return parts["output_linear"](states)
-    return parts["target_tokens"](states, reverse=True)
+def _layers_of_version_0_1(model: Transformer) -> list[keras.layers.Layer]:
+    """Returns the layers as version 0.1 had them, for the names in its files."""
+    sides = (model.source_embeddings, model.target_embeddings)
+    parts = [layer for side in sides for layer in (side.tokens, side.positions)]
+    parts += [side.drop for side in sides]
+    parts += [model.encoder_stack, model.decoder_stack]
+    if model.head.linear is not None:
+        parts.append(model.head.linear)
+    return list(dict.fromkeys(parts))

@@ -3,9 +3,11 @@ not at all, read back exactly, and averaged. `recovery.py` chooses among them.
 """
 
 import hashlib
+import itertools
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -75,9 +77,7 @@ def load_checkpoint(model: "keras.Model", path: Path) -> None:
         ValueError: The file holds other variables than the model has; the model stays as it is.
     """
     variables = _variables(model)
-    check_whole(path)
-    with np.load(path, allow_pickle=False) as saved:
-        _check_fit(path, saved, variables)
+    with _open(path, variables) as saved:
         for name, variable in variables.items():
             variable.assign(saved[name])
 
@@ -99,9 +99,7 @@ def average_checkpoints(model: "keras.Model", paths: Sequence[Path]) -> None:
     ]
     sums: dict[str, np.ndarray] = {}
     for path in paths:
-        check_whole(path)
-        with np.load(path, allow_pickle=False) as saved:
-            _check_fit(path, saved, variables)
+        with _open(path, variables) as saved:
             for name in names:
                 sums[name] = sums.get(name, 0.0) + saved[name].astype(np.float64)
     for name in names:
@@ -152,8 +150,55 @@ def _digest(file: BinaryIO, length: int) -> bytes:
     return digest.digest()
 
 
-def _check_fit(path: Path, saved: Any, variables: dict[str, Any]) -> None:
-    missing = sorted(set(variables) ^ set(saved.files))
+@contextmanager
+def _open(path: Path, variables: dict[str, Any]) -> Iterator[Mapping[str, np.ndarray]]:
+    """Opens a checkpoint whose arrays fit the variables."""
+    check_whole(path)
+    with np.load(path, allow_pickle=False) as file:
+        saved = _named_as_now(file, variables)
+        _check_fit(path, saved, variables)
+        yield saved
+
+
+class _Renamed(Mapping[str, np.ndarray]):
+    """The arrays of a file under other names, read when they are asked for."""
+
+    def __init__(self, file: Mapping[str, np.ndarray], names: dict[str, str]) -> None:
+        self._file, self._names = file, names
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._file[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _named_as_now(
+    file: Mapping[str, np.ndarray], variables: dict[str, Any]
+) -> Mapping[str, np.ndarray]:
+    """Renames the arrays of version 0.1, which had the seeds of both embeddings' dropout after
+    all of their weights: the order of the weights and that of the seeds are still the same.
+    """
+    if set(file) == set(variables):
+        return file
+    kinds = [_weights_and_seeds(names) for names in (variables, sorted(file))]
+    if any(len(now) != len(before) for now, before in zip(*kinds, strict=True)):
+        return file
+    pairs = (zip(now, before, strict=True) for now, before in zip(*kinds, strict=True))
+    return _Renamed(file, dict(itertools.chain.from_iterable(pairs)))
+
+
+def _weights_and_seeds(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    ordered = list(names)
+    seeds = [name for name in ordered if name.endswith("/seed_generator_state")]
+    return [name for name in ordered if name not in set(seeds)], seeds
+
+
+def _check_fit(path: Path, saved: Mapping[str, np.ndarray], variables: dict[str, Any]) -> None:
+    missing = sorted(set(variables) ^ set(saved))
     if missing:
         raise ValueError(
             f"{path} does not fit the model: {len(missing)} variables are on one side only, "

@@ -31,10 +31,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "MultiHeadAttention": {"num_heads": 2, "key_dim": 3, "value_dim": 5, "dropout": 0.2},
     "FeedForward": {"hidden_dim": 7, "activation": "gelu", "dropout": 0.2},
     "Residual": {"norm": "pre", "dropout": 0.2, "epsilon": 1e-4},
+    "Embeddings": {"vocab_size": 11, "model_dim": 6, "max_positions": 9, "dropout": 0.2},
+    "VocabularyHead": {"vocab_size": 6},
     "EncoderBlock": BLOCK,
-    "DecoderBlock": BLOCK,
+    "DecoderBlock": {"attends_source": True, **BLOCK},
     "Encoder": {"num_layers": 2, **BLOCK},
-    "Decoder": {"num_layers": 2, **BLOCK},
+    "Decoder": {"num_layers": 2, "attends_source": True, **BLOCK},
 }
 # What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
 CALLS: dict[str, dict[str, str]] = {
@@ -44,6 +46,8 @@ CALLS: dict[str, dict[str, str]] = {
     "MultiHeadAttention": {"query": "states", "key": "source"},
     "FeedForward": {"inputs": "states"},
     "Residual": {"states": "states", "outputs": "states"},
+    "Embeddings": {"ids": "ids", "keep_mask": "mask"},
+    "VocabularyHead": {"states": "states"},
     "EncoderBlock": {"states": "states"},
     "DecoderBlock": {"states": "states", "encoder_states": "source"},
     "Encoder": {"states": "states", "keep_mask": "mask"},

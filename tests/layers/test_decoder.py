@@ -119,3 +119,52 @@ def test_write_cache_changes_one_position() -> None:
 def test_write_cache_keeps_the_buffers_dtype() -> None:
     cache = tf.zeros((1, 1, 2, 2), tf.bfloat16)
     assert write_cache(cache, tf.ones((1, 1, 1, 2), tf.float32), 0).dtype == tf.bfloat16
+
+
+@pytest.fixture(params=["post", "pre"])
+def alone(request, randomize) -> Decoder:
+    """A decoder-only stack."""
+    decoder = Decoder(num_layers=2, attends_source=False, norm=request.param, **ARGUMENTS)
+    decoder.build((None, None, WIDTH))
+    return randomize(decoder)
+
+
+def test_a_stack_without_a_source_equals_the_paper_in_float64(alone: Decoder, paper) -> None:
+    states = normal(BATCH, TARGET, WIDTH)
+    outputs = alone(states, keep_mask=KEEP)
+    causal = np.tril(np.ones((TARGET, TARGET), bool))
+    for row in range(BATCH):
+        expected = states[row].astype(float)
+        for block in alone.blocks:
+            for sub_layer in block.sub_layers:
+                layer, norm = sub_layer.layer, sub_layer.residual.layer_norm
+                inputs = expected if block.norm == "post" else paper.layer_norm(norm, expected)
+                if sub_layer.attends_to == "own":
+                    change = paper.multi_head(layer, inputs, inputs, causal & KEEP[row])[0]
+                else:
+                    change = paper.feed_forward(layer, inputs)
+                expected = expected + change
+                if block.norm == "post":
+                    expected = paper.layer_norm(norm, expected)
+        if alone.final_norm is not None:
+            expected = paper.layer_norm(alone.final_norm, expected)
+        np.testing.assert_allclose(outputs[row], expected, atol=5e-5)
+
+
+def test_a_stack_without_a_source_has_no_weights_for_one(alone: Decoder, decoder: Decoder) -> None:
+    kinds = [[part.attends_to for part in block.sub_layers] for block in alone.blocks]
+    assert kinds == [["own", None]] * 2
+    assert [part.attends_to for part in decoder.blocks[0].sub_layers] == ["own", "source", None]
+    assert not any("cross_attention" in weight.path for weight in alone.weights)
+
+
+def test_step_by_step_equals_the_whole_without_a_source(alone: Decoder) -> None:
+    states = normal(BATCH, TARGET, WIDTH)
+    whole = alone(states)
+    shapes = [(BATCH, 2, TARGET + 2, width) for width in (3, 5)]
+    caches = [tuple(tf.fill(shape, 7.0) for shape in shapes)] * 2
+    for step in range(TARGET):
+        outputs, caches = alone.step(
+            states[:, step : step + 1], tf.constant(step), None, [None, None], caches
+        )
+        np.testing.assert_allclose(outputs[:, 0], whole[:, step], atol=1e-5)

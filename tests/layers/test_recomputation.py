@@ -110,4 +110,4 @@ def test_it_changes_neither_evaluation_nor_the_saved_model(tmp_path) -> None:
     np.testing.assert_array_equal(
         before, loaded.predict({"source_ids": ids, "target_ids": ids}, verbose=0)
     )
-    assert not any(loaded._parts[stack].recompute for stack in ("encoder", "decoder"))
+    assert not any(stack.recompute for stack in (loaded.encoder_stack, loaded.decoder_stack))

@@ -18,19 +18,18 @@ class PaperMaps:
 
     def __init__(self, paper: Any, model: Transformer, source: Any, target: Any) -> None:
         self.paper, self.norm = paper, model.config.norm
-        parts = {layer.name: layer for layer in model.layers}
         causal = np.tril(np.ones((len(target), len(target)), bool))
         self.encoder: list[np.ndarray] = []
         self.decoder: list[np.ndarray] = []
         self.cross: list[np.ndarray] = []
-        memory = self.embed(parts["tokens"], source)
-        for block in parts["encoder"].blocks:
+        memory = self.embed(model.source_embeddings.tokens, source)
+        for block in model.encoder_stack.blocks:
             memory = self.attend(block, "attention", memory, None, None, self.encoder)
             memory = self.feed(block, memory)
         if self.norm == "pre":
-            memory = paper.layer_norm(parts["encoder"].final_norm, memory)
-        states = self.embed(parts["tokens"], target)
-        for block in parts["decoder"].blocks:
+            memory = paper.layer_norm(model.encoder_stack.final_norm, memory)
+        states = self.embed(model.target_embeddings.tokens, target)
+        for block in model.decoder_stack.blocks:
             states = self.attend(block, "self_attention", states, None, causal, self.decoder)
             states = self.attend(block, "cross_attention", states, memory, None, self.cross)
             states = self.feed(block, states)

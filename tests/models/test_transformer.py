@@ -50,18 +50,17 @@ def paper_forward(
     paper: Any, model: Transformer, source: list[int], target: list[int]
 ) -> np.ndarray:
     """Figure 1 for one sentence without padding, in float64: logits (target_length, vocabulary)."""
-    config, parts = model.config, {layer.name: layer for layer in model.layers}
-    shared = "tokens" in parts
+    config = model.config
 
     def sublayer(residual: Any, states: np.ndarray, function: Any) -> np.ndarray:
         if config.norm == "post":
             return paper.layer_norm(residual.layer_norm, states + function(states))
         return states + function(paper.layer_norm(residual.layer_norm, states))
 
-    def embed(side: str, ids: list[int]) -> np.ndarray:
-        matrix = np.asarray(parts["tokens" if shared else f"{side}_tokens"].matrix, np.float64)
+    def embed(embeddings: Any, ids: list[int]) -> np.ndarray:
+        matrix = np.asarray(embeddings.tokens.matrix, np.float64)
         if config.positions == "learned":
-            table = np.asarray(parts[f"{side}_positions"].matrix, np.float64)[: len(ids)]
+            table = np.asarray(embeddings.positions.matrix, np.float64)[: len(ids)]
         else:
             table = paper.positions(len(ids), config.model_dim)
         return matrix[ids] * np.sqrt(config.model_dim) + table
@@ -69,8 +68,8 @@ def paper_forward(
     def finish(stack: Any, states: np.ndarray) -> np.ndarray:
         return paper.layer_norm(stack.final_norm, states) if config.norm == "pre" else states
 
-    memory = embed("source", source)
-    for block in parts["encoder"].blocks:
+    memory = embed(model.source_embeddings, source)
+    for block in model.encoder_stack.blocks:
         memory = sublayer(
             block.attention_residual,
             memory,
@@ -81,10 +80,13 @@ def paper_forward(
             memory,
             lambda x, block=block: paper.feed_forward(block.feed_forward, x),
         )
-    memory = finish(parts["encoder"], memory)
+    memory = finish(model.encoder_stack, memory)
 
-    states, causal = embed("target", target), np.tril(np.ones((len(target), len(target)), bool))
-    for block in parts["decoder"].blocks:
+    states, causal = (
+        embed(model.target_embeddings, target),
+        np.tril(np.ones((len(target), len(target)), bool)),
+    )
+    for block in model.decoder_stack.blocks:
         states = sublayer(
             block.self_attention_residual,
             states,
@@ -100,10 +102,10 @@ def paper_forward(
             states,
             lambda x, block=block: paper.feed_forward(block.feed_forward, x),
         )
-    states = finish(parts["decoder"], states)
+    states = finish(model.decoder_stack, states)
     if config.share_embeddings == "none":
-        return states @ np.asarray(parts["output_linear"].kernel, np.float64)
-    return states @ np.asarray(parts["tokens" if shared else "target_tokens"].matrix, np.float64).T
+        return states @ np.asarray(model.head.linear.kernel, np.float64)
+    return states @ np.asarray(model.target_embeddings.tokens.matrix, np.float64).T
 
 
 @every_variant
@@ -144,6 +146,8 @@ def test_encoder_and_decoder_are_models_that_make_up_the_whole(random_model) -> 
     states = model.encoder({"source_ids": ids["source_ids"]})
     assert states.shape == (3, 4, 12)
     np.testing.assert_array_equal(model.decoder({**ids, "encoder_states": states}), model(ids))
+    assert model.encoder is model.encoder
+    assert model.decoder is model.decoder
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -151,7 +155,8 @@ def test_dropout_falls_on_embedding_and_position(side: str, tiny_config) -> None
     model, ids = build_transformer(tiny_config(dropout=0.5)), feed(SOURCE, TARGET)
     drops = [part for part in model._flatten_layers() if isinstance(part, keras.layers.Dropout)]
     for part in drops:
-        part.rate = 0.5 if part.name == f"{side}_drop" else 0.0
+        part.rate = 0.0
+    getattr(model, f"{side}_embeddings").drop.rate = 0.5
     assert sum(part.rate for part in drops) == 0.5
     assert not np.allclose(model(ids, training=True), model(ids, training=False))
 

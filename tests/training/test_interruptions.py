@@ -92,7 +92,9 @@ class Spoil(keras.callbacks.Callback):
         others = {i for ids in tokenizer.encode(LINES) for i in ids}
         own = sorted(set(tokenizer.encode([self.word])[0]) - others)
         table = next(
-            v for v in self.model.trainable_variables if v.path.startswith("source_tokens")
+            v
+            for v in self.model.trainable_variables
+            if v.path.startswith("source_embeddings/tokens")
         )
         rows = np.asarray(table).copy()
         rows[own] = 1e37

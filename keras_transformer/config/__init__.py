@@ -1,0 +1,6 @@
+"""What a model is, as frozen and validated values."""
+
+from keras_transformer.config.stack import StackConfig
+from keras_transformer.config.transformer import PRESETS, TransformerConfig
+
+__all__ = ["PRESETS", "StackConfig", "TransformerConfig"]

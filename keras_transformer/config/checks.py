@@ -1,0 +1,30 @@
+"""Checks of single fields of a config; each raises an error that names the field and the value."""
+
+from collections.abc import Sequence
+
+
+def check_size(name: str, value: object, least: int = 1) -> None:
+    """Raises unless a value is an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.")
+
+
+def check_number(name: str, value: object) -> None:
+    """Raises unless a value is an integer or a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+
+
+def check_rate(name: str, value: float) -> None:
+    """Raises unless a value is a probability below 1."""
+    check_number(name, value)
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} is a probability in [0, 1), got {value}.")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raises unless a value is one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")

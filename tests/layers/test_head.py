@@ -1,0 +1,28 @@
+"""The vocabulary head: a matrix of its own, or an embedding's."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.layers import TokenEmbedding, VocabularyHead
+
+STATES = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+
+
+def test_logits_are_products_with_the_rows_of_its_matrix() -> None:
+    head = VocabularyHead(5)
+    logits = head(STATES)
+    assert head.matrix.shape == (5, 4)
+    np.testing.assert_allclose(logits, STATES @ np.asarray(head.matrix).T, atol=1e-5)
+
+
+def test_a_tied_head_has_the_matrix_of_the_embedding() -> None:
+    tokens, head = TokenEmbedding(5, 4), VocabularyHead(5)
+    tokens.build()
+    head.tie(tokens)
+    np.testing.assert_allclose(head(STATES), STATES @ np.asarray(tokens.matrix).T, atol=1e-5)
+    assert head.matrix is tokens.matrix
+
+
+def test_a_head_is_not_tied_to_another_vocabulary() -> None:
+    with pytest.raises(ValueError, match="head of 5 logits cannot use the matrix of 6 tokens"):
+        VocabularyHead(5).tie(TokenEmbedding(6, 4))
