@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_transformer.data.encoded import FilterReport
 from keras_transformer.data.plan import count_batches
+from keras_transformer.text.training_text import TrainingText
 from keras_transformer.whole_files import write_text
 
 MANIFEST = "manifest.json"
@@ -32,6 +33,8 @@ class Shard:
         target_tokens: ids on the target side, bos counted and eos not.
         longest: the longer side of the pairs, in tokens: the distinct values, ascending.
         counts: number of pairs of each of those.
+        longest_source: ids of the longest source side, eos counted; None where an earlier version
+            wrote the shard.
     """
 
     file: str
@@ -42,6 +45,7 @@ class Shard:
     target_tokens: int
     longest: tuple[int, ...]
     counts: tuple[int, ...]
+    longest_source: int | None = None
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Shard":
@@ -72,12 +76,15 @@ class Manifest:
             source and target.
         train: the training pairs.
         valid: the validation pairs, or None.
+        training_text: what the training lines look like; None where an earlier version prepared
+            them.
     """
 
     made_from: dict[str, Any]
     tokenizers: dict[str, str]
     train: Split
     valid: Split | None
+    training_text: TrainingText | None = None
 
     def save(self, directory: Path) -> None:
         """Writes the file that makes the directory complete."""
@@ -104,6 +111,8 @@ class Manifest:
             if found != _FORMAT:
                 raise ValueError(f"format {found}, expected {_FORMAT}")
             train, valid = (_split(content.pop(name)) for name in ("train", "valid"))
+            text = content.pop("training_text", None)
+            content["training_text"] = text and TrainingText.from_dict(text)
             return cls(**content, train=train, valid=valid)  # type: ignore[arg-type]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(

@@ -55,12 +55,7 @@ def tokenize_piece(settings: PieceSettings, number: int, pairs: Sequence[tuple[s
         number: of the piece, from 0.
         pairs: its sentences.
     """
-    source, target = zip(*pairs, strict=True)
-    encoded = kept_pairs(
-        RaggedIds.from_rows(_tokenizer(settings.source_tokenizer).encode(source)),
-        RaggedIds.from_rows(_tokenizer(settings.target_tokenizer).encode(target)),
-        settings.max_length,
-    )
+    encoded = keep_pairs(settings, pairs)
     shards = scatter(len(encoded), settings.num_shards, settings.seed, number)
     segments = [
         _segment(encoded, np.flatnonzero(shards == shard)) for shard in range(settings.num_shards)
@@ -70,6 +65,16 @@ def tokenize_piece(settings: PieceSettings, number: int, pairs: Sequence[tuple[s
     head = [encoded.report.empty, encoded.report.too_long, *starts.tolist()]
     with whole_file(settings.path(number)) as partial, partial.open("wb") as file:
         np.save(file, np.concatenate([np.asarray(head, np.int32), *segments]))
+
+
+def keep_pairs(settings: PieceSettings, pairs: Sequence[tuple[str, str]]) -> EncodedPairs:
+    """Tokenizes pairs and leaves out those that are empty or too long."""
+    source, target = zip(*pairs, strict=True)
+    return kept_pairs(
+        RaggedIds.from_rows(_tokenizer(settings.source_tokenizer).encode(source)),
+        RaggedIds.from_rows(_tokenizer(settings.target_tokenizer).encode(target)),
+        settings.max_length,
+    )
 
 
 def scatter(count: int, num_shards: int, seed: int, number: int) -> npt.NDArray[np.int64]:

@@ -11,16 +11,17 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.data.manifest import MANIFEST, Manifest
-from keras_transformer.data.pieces import PieceSettings
+from keras_transformer.data.manifest import MANIFEST, Manifest, Split
+from keras_transformer.data.pieces import PieceSettings, keep_pairs
 from keras_transformer.data.processes import worker_processes
 from keras_transformer.data.splitting import Workforce, make_split
 from keras_transformer.data.streams import PairStream, describe_text
 from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType, Tokenizer, train_tokenizer
+from keras_transformer.text.training_text import SAMPLED_LINES, TrainingText
 from keras_transformer.whole_files import check_output, remove_partials, write_text
 
 PAIRS_PER_SHARD = 250_000
@@ -158,6 +159,12 @@ def prepare(
         tokenizers={name: _sha256(directory / name) for name in names},
         train=splits["train"],
         valid=splits.get("valid"),
+        training_text=_training_text(
+            train,
+            counts["train"],
+            _piece_settings("train", directory, names, counts["train"], options),
+            splits["train"],
+        ),
     )
     manifest.save(directory)
     remove_partials(directory)
@@ -206,6 +213,20 @@ def _is_finished(directory: Path, made_from: dict[str, Any]) -> bool:
             "text and options, or prepare into another directory"
         )
     return finished
+
+
+def _training_text(
+    stream: PairStream, num_pairs: int, settings: PieceSettings, split: Split
+) -> TrainingText | None:
+    """Looks at an even sample of the lines that were kept; None where none of it was."""
+    longest = [shard.longest_source for shard in split.shards]
+    sample = list(islice(stream.pairs(), 0, None, -(-num_pairs // SAMPLED_LINES)))
+    kept = keep_pairs(settings, sample).pair_numbers
+    if None in longest or not len(kept):
+        return None
+    # A record holds lengths without eos.
+    most = max(length for length in longest if length is not None) - 1
+    return TrainingText.from_lines([sample[row][0] for row in kept], longest_source=most)
 
 
 def _make_tokenizers(

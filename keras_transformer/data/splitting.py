@@ -125,6 +125,7 @@ def describe_shard(path: Path, pairs: EncodedPairs) -> Shard:
         target_tokens=int(pairs.target_lengths.sum()),
         longest=tuple(longest.tolist()),
         counts=tuple(counts.tolist()),
+        longest_source=int(pairs.source_lengths.max()) if len(pairs) else 0,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from keras_transformer.text.sentences import split_sentences
 
 # More lines would change no decision, but take minutes on a large corpus.
-_SAMPLED_LINES = 100_000
+SAMPLED_LINES = 100_000
 # A model knows what one line in this many held; fewer are chance, or slips of the splitter.
 _RARE = 100
 
@@ -39,7 +39,7 @@ class TrainingText:
     @classmethod
     def from_lines(cls, lines: Sequence[str], longest_source: int) -> "TrainingText":
         """Counts the sentences of the lines, of an even sample where there are very many."""
-        step = -(-len(lines) // _SAMPLED_LINES)
+        step = -(-len(lines) // SAMPLED_LINES)
         found = Counter(len(split_sentences(line)) for line in lines[::step])
         counts = tuple(found[count] for count in range(1, max(found) + 1))
         return cls(longest_source=longest_source, sentences=counts)

@@ -25,7 +25,8 @@ class TrainingData:
         train: What the model learns from.
         valid: What it is scored on after every round, or None.
         record: What `training.json` says of the data.
-        training_text: What the training lines look like; None where there are ids only.
+        training_text: What the training lines look like; None where an earlier version prepared
+            them.
     """
 
     source_tokenizer: Tokenizer
@@ -136,7 +137,12 @@ def open_prepared(
         "valid": dataclasses.asdict(corpus.valid.report) if corpus.valid else None,
     }
     return TrainingData(
-        corpus.source_tokenizer, corpus.target_tokenizer, corpus.train, corpus.valid, record
+        corpus.source_tokenizer,
+        corpus.target_tokenizer,
+        corpus.train,
+        corpus.valid,
+        record,
+        corpus.manifest.training_text,
     )
 
 

@@ -167,7 +167,7 @@ def load_training_text(directory: str | os.PathLike[str]) -> TrainingText | None
         directory: Run directory.
 
     Returns:
-        The record; None where the run was trained on prepared ids or by an earlier version.
+        The record; None where an earlier version trained the run, or prepared its corpus.
     """
     return RunDirectory(Path(directory)).load_training_text()
 

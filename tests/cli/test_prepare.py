@@ -46,6 +46,8 @@ def test_text_is_prepared_and_trained_on(run_cli, text, tmp_path) -> None:
     record = json.loads((run / "training.json").read_text())
     assert record["data"]["made_from"]["options"]["shards"] == 2
     assert record["data"]["valid"]["kept"] == 8
+    assert record["training_text"]["sentences"] == [240]
+    assert record["training_text"]["longest_source"] >= 3
 
     result = run_cli(*command, "--resume", "--max-length", 100)
     assert result.code == 1 and "was prepared with max_length=256, more than the 100" in result.err

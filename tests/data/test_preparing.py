@@ -16,11 +16,13 @@ import pytest
 from keras_transformer.data import preparing
 from keras_transformer.data.encoding import encode_pairs
 from keras_transformer.data.files import read_parallel
+from keras_transformer.data.manifest import Manifest
 from keras_transformer.data.prepared import PreparedCorpus
 from keras_transformer.data.preparing import PrepareOptions, prepare
 from keras_transformer.data.shards import read_shards
 from keras_transformer.data.streams import ParallelFiles, TsvFiles
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.text.training_text import TrainingText
 
 LINES = 500
 WORDS = [first + second + "ae" for first in "bdfgkl" for second in "aeiou"]
@@ -264,3 +266,21 @@ def test_a_damaged_manifest_or_another_tokenizer_is_refused(prepared, tmp_path):
 def test_options_out_of_range_are_named(field, value):
     with pytest.raises(ValueError, match=f"{field} must be at least .*, got {value}"):
         PrepareOptions(**{field: value})
+
+
+def test_the_record_of_training_text_is_that_of_a_corpus_in_memory(train, prepared) -> None:
+    tokenizer = Tokenizer.load(prepared / "tokenizer.model")
+    pairs = read_parallel(train.source, train.target)
+    encoded = encode_pairs(pairs, tokenizer, tokenizer, OPTIONS.max_length)
+    kept = [pairs.source[number] for number in encoded.pair_numbers]
+    expected = TrainingText.from_lines(kept, longest_source=int(encoded.source.lengths.max()))
+    assert Manifest.load(prepared).training_text == expected
+
+
+def test_a_manifest_without_a_record_of_training_text_is_read(prepared, tmp_path) -> None:
+    content = json.loads((prepared / "manifest.json").read_text())
+    del content["training_text"]
+    for shard in content["train"]["shards"]:
+        del shard["longest_source"]
+    (tmp_path / "manifest.json").write_text(json.dumps(content))
+    assert Manifest.load(tmp_path).training_text is None
