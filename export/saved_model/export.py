@@ -3,8 +3,10 @@ version directory leaves that was checked in a session before it got its name.
 """
 
 import dataclasses
+import gc
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -17,8 +19,9 @@ try:
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
     from ..inputs import check_inputs, in_float32
-    from .checks import check_answers, check_operators
-    from .requests import id_requests, text_requests
+    from .checks import Answers, check_answers, check_operators, live_answers
+    from .parts import unoptimized
+    from .requests import Request, id_requests, text_requests
     from .signatures import IdSignatures, TextSignatures
     from .translation import Translation
     from .warmup import can_write_warmup, write_warmup
@@ -55,6 +58,7 @@ def export_saved_model(
     max_source_length: int = MAX_SOURCE_LENGTH,
     min_score: float | None = None,
     overwrite: bool = False,
+    progress: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Path:
     """Writes `<directory>/<version>/`, as TensorFlow Serving serves it; other versions stay.
@@ -77,6 +81,7 @@ def export_saved_model(
         min_score: Log-probability a token below which confidence is low, for `translate_n_best`;
             the run's if None, and there is no `low_confidence` where neither is known.
         overwrite: Replace the version where it exists.
+        progress: Called with a line of text as each stage begins, such as `print`.
         **options: Fields of `SearchOptions`, fixed in the graph; no sampling.
 
     Returns:
@@ -102,10 +107,19 @@ def export_saved_model(
     model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
     check_inputs(model, source, target)
     search, max_source_length = _fit(model, search, max_source_length)
-    translation = Translation(in_float32(model), search, max_source_length)
+    content = _Content(
+        in_float32(model),
+        source,
+        target,
+        search,
+        max_source_length,
+        signatures,
+        min_score,
+        base.name,
+    )
     final = base / str(version)
     with placed(final, mark=DESCRIPTION_FILE, overwrite=overwrite) as temporary:
-        _write(translation, source, target, signatures, min_score, temporary, base.name)
+        _write(content, temporary, progress or (lambda line: None))
     return Path(directory) / str(version)
 
 
@@ -151,42 +165,73 @@ def _fit(
     return search, min(max_source_length, limit - 1)
 
 
-def _write(
-    translation: Translation,
-    source: Tokenizer,
-    target: Tokenizer,
-    kind: SignatureKind,
-    min_score: float | None,
-    directory: Path,
-    name: str,
-) -> None:
-    module = tf.Module()
-    # Not the Keras model itself: a session would not find its variables.
-    module.weights = [weight.value for weight in translation.model.weights]
-    if kind == "text":
-        module.source = GraphTokenizer(source.model)
-        module.target = module.source if target is source else GraphTokenizer(target.model)
-        functions = TextSignatures(translation, module.source, module.target, min_score).make()
-        requests = text_requests(source, target)
-    else:
-        functions = IdSignatures(translation, min_score).make()
-        requests = id_requests(source, target)
-    tf.saved_model.save(module, str(directory), signatures=functions)
-    operators = check_operators(directory, len(module.weights))
-    difference = check_answers(directory, functions, requests)
+@dataclasses.dataclass(frozen=True)
+class _Content:
+    """What a version holds."""
+
+    model: Transformer
+    source: Tokenizer
+    target: Tokenizer
+    search: SearchOptions
+    max_source_length: int
+    kind: SignatureKind
+    min_score: float | None
+    name: str
+
+
+def _write(content: _Content, directory: Path, progress: Callable[[str], object]) -> None:
+    make_requests = text_requests if content.kind == "text" else id_requests
+    requests = make_requests(content.source, content.target)
+    wanted = _save(content, requests, directory, progress)
+    # The functions' graphs refer to themselves, and the session's would come on top of them.
+    gc.collect()
+    progress("comparing its answers in a session")
+    operators = check_operators(directory, len(content.model.weights))
+    difference = check_answers(directory, wanted, requests)
     (directory / DESCRIPTION_FILE).parent.mkdir()
     if can_write_warmup():
-        write_warmup(directory, name, requests)
+        write_warmup(directory, content.name, requests)
     description = {
-        "signatures": kind,
+        "signatures": content.kind,
         "operators_outside_tensorflow": operators,
         "warmup": can_write_warmup(),
-        "config": translation.model.config.to_dict(),
-        "search": dataclasses.asdict(translation.options),
-        "max_source_length": translation.max_source_length,
-        "min_score": min_score,
+        "config": content.model.config.to_dict(),
+        "search": dataclasses.asdict(content.search),
+        "max_source_length": content.max_source_length,
+        "min_score": content.min_score,
         "max_difference": difference,
         "producer": {DISTRIBUTION: __version__, **imported_versions(*_PACKAGES)},
     }
     text = json.dumps(description, indent=2) + "\n"
     (directory / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
+
+
+def _save(
+    content: _Content,
+    requests: dict[str, Request],
+    directory: Path,
+    progress: Callable[[str], object],
+) -> Answers:
+    """Writes the SavedModel; returns what its functions answer to the requests."""
+    progress("tracing the signatures")
+    module = tf.Module()
+    # Not the Keras model itself: a session would not find its variables.
+    module.weights = [weight.value for weight in content.model.weights]
+    with unoptimized():
+        functions = _trace(content, module)
+    progress("writing the SavedModel")
+    tf.saved_model.save(module, str(directory), signatures=functions)
+    progress("asking the live model")
+    return live_answers(functions, requests)
+
+
+def _trace(content: _Content, module: tf.Module) -> dict[str, Any]:
+    """Returns the signatures; the module gets the tokenizers that they use."""
+    translation = Translation(content.model, content.search, content.max_source_length)
+    if content.kind == "ids":
+        return IdSignatures(translation, content.min_score).make()
+    module.source = GraphTokenizer(content.source.model)
+    module.target = module.source
+    if content.target is not content.source:
+        module.target = GraphTokenizer(content.target.model)
+    return TextSignatures(translation, module.source, module.target, content.min_score).make()

@@ -16,11 +16,11 @@ from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import EOS_ID, PAD_ID
 
 from .id_rows import row_lengths, with_end
+from .parts import ROWS, SharedParts
 
 Tensor = Any
 # What stands for minus infinity, which JSON cannot write.
 LOWEST = float(np.finfo(np.float32).min)
-_ROWS = tf.TensorSpec((None, None), tf.int32)
 
 
 class Found(NamedTuple):
@@ -51,12 +51,12 @@ class Translation:
         self.model = model
         self.options = options
         self.max_source_length = max_source_length
-        self._encoder = model.encoder
+        self._parts = SharedParts(model)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
-        self.search = _graph(self._search, _ROWS)
-        self.search_with_options = _graph(self._search_with_options, _ROWS, *numbers, _ROWS)
-        self.score = _graph(self._score, _ROWS, _ROWS)
-        self.encode = _graph(self._encode, _ROWS)
+        self.search = _graph(self._search, ROWS)
+        self.search_with_options = _graph(self._search_with_options, ROWS, *numbers, ROWS)
+        self.score = _graph(self._score, ROWS, ROWS)
+        self.encode = _graph(self._encode, ROWS)
 
     def _search(self, source_ids: Tensor) -> Found:
         """Searches with the options as they are."""
@@ -87,7 +87,7 @@ class Translation:
 
     def _score(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns score and log-probability of each target, float32 `(batch,)`."""
-        totals, _ = align_ids(self.model, with_end(source_ids), with_end(target_ids))
+        totals, _ = align_ids(self._parts, with_end(source_ids), with_end(target_ids))
         lengths = tf.cast(row_lengths(target_ids) + 1, tf.float32)
         return totals / length_penalty(lengths, self.options), totals
 
@@ -95,7 +95,7 @@ class Translation:
         """Returns states float32 `(batch, length + 1, model_dim)` and their mask, eos included."""
         ids = with_end(source_ids)
         mask = ids != PAD_ID
-        states = self._encoder({"source_ids": ids}, training=False)
+        states = self._parts.encoder_states(ids)
         return tf.where(mask[:, :, None], states, 0.0), mask
 
     def _limits(self, source_ids: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class Translation:
 
     def _find(self, source_ids: Tensor, sentences: Sentences) -> Found:
         empty = row_lengths(source_ids) == 0
-        steps = CachedSteps(self.model, with_end(source_ids))
+        steps = CachedSteps(self._parts, with_end(source_ids))
         batch = tf.shape(source_ids)[0]
         found = search(steps, batch, self.options, sentences._replace(skipped=empty))
         possible = is_possible(found.scores)

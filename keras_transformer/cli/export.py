@@ -4,6 +4,7 @@ SavedModel.
 
 import dataclasses
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +126,7 @@ def _export_saved_model(
     run: Path, options: ExportOptions, saved_model: SavedModelOptions, search: SearchOptions
 ) -> Path:
     _check_free(options.output / str(saved_model.version), options)
+    _print_progress(f"loading {run}")
     model, source_tokenizer, target_tokenizer = load_run(run)
     from keras_transformer.export import export_saved_model
 
@@ -135,9 +137,14 @@ def _export_saved_model(
         target_tokenizer=target_tokenizer,
         min_score=RunDirectory(run).load_min_score(),
         overwrite=options.overwrite,
+        progress=_print_progress,
         **dataclasses.asdict(saved_model),
         **dataclasses.asdict(search),
     )
+
+
+def _print_progress(line: str) -> None:
+    print(f"keras-transformer export: {line}", file=sys.stderr, flush=True)
 
 
 def _check_free(path: Path, options: ExportOptions) -> None:

@@ -2,25 +2,48 @@
 logits leave; keys and values of earlier tokens are kept.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 from keras import ops
 
-from keras_transformer.models import Transformer
+from keras_transformer.layers.attention import KeysValues
 from keras_transformer.special_ids import PAD_ID
 
 Tensor = Any
+
+
+class DecodingModel(Protocol):
+    """What decoding needs of a `Transformer`, whose methods say what they do."""
+
+    def encode(self, source_ids: Tensor) -> list[KeysValues]:
+        """Returns each block's keys and values of the source."""
+        ...
+
+    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
+        """Returns caches in which nothing is written."""
+        ...
+
+    def decode_step(
+        self,
+        target_ids: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+        caches: list[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Returns logits and caches."""
+        ...
 
 
 class CachedSteps:
     """A model's decode step as the search wants it, for one batch of encoded sources.
 
     Args:
-        model: The model.
+        model: The model, or its parts as functions of a graph.
         source_ids: int32 `(batch, source_length)`.
     """
 
-    def __init__(self, model: Transformer, source_ids: Tensor) -> None:
+    def __init__(self, model: DecodingModel, source_ids: Tensor) -> None:
         self.model = model
         self.keep_mask = ops.not_equal(source_ids, PAD_ID)
         self.cross = model.encode(source_ids)

@@ -4,13 +4,14 @@ one pass over each pair (teacher forcing) log-probabilities and attention leave.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
 from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.layers.attention import KeysValues
 from keras_transformer.models import Transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
@@ -58,11 +59,29 @@ class TeacherForcing:
         return [found[place] for place in range(len(lengths))]
 
 
-def align_ids(model: Transformer, source_ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+class ScoringModel(Protocol):
+    """What scoring needs of a `Transformer`, whose methods say what they do."""
+
+    def encode(self, source_ids: Tensor) -> list[KeysValues]:
+        """Returns each block's keys and values of the source."""
+        ...
+
+    def align(
+        self,
+        target_ids: Tensor,
+        labels: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+    ) -> tuple[Tensor, Tensor]:
+        """Returns log-probabilities and attention."""
+        ...
+
+
+def align_ids(model: ScoringModel, source_ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Scores a batch of translations; runs eagerly and in graphs.
 
     Args:
-        model: A trained model.
+        model: A trained model, or its parts as functions of a graph.
         source_ids: int32 `(batch, source_length)`, each row ended by eos, then padded.
         labels: int32 `(batch, target_length)`, likewise.
 

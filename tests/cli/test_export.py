@@ -23,6 +23,7 @@ def exporter(monkeypatch) -> list[tuple]:
 
     def export_saved_model(model, directory, **settings) -> Path:
         made.append((model, directory, settings))
+        settings["progress"]("half way")
         written = directory / str(settings["version"])
         (written / "assets.extra").mkdir(parents=True)
         described = {"operators_outside_tensorflow": ["AOp", "BOp"], "warmup": False}
@@ -57,7 +58,11 @@ def test_settings_and_search_reach_the_saved_model(run_cli, exporter, tmp_path) 
     output = tmp_path / "exported"
     flags = "--format saved_model --version 7 --max-source-length 90 --beam-size 4 --max-length 50"
     result = run_cli("export", "runs/demo", *flags.split(), "--output", output)
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0
+    assert result.err.splitlines() == [
+        "keras-transformer export: loading runs/demo",
+        "keras-transformer export: half way",
+    ]
     assert result.out.splitlines() == [
         f"exported runs/demo to {output / '7'}",
         "operators outside TensorFlow that a server must have: AOp, BOp",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,11 @@ import tensorflow as tf
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.export import export_saved_model
 from keras_transformer.export.saved_model import export as export_module
-from keras_transformer.export.saved_model.checks import check_answers, check_operators
+from keras_transformer.export.saved_model.checks import (
+    check_answers,
+    check_operators,
+    live_answers,
+)
 from keras_transformer.export.saved_model.translation import LOWEST, Translation
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
@@ -31,6 +36,7 @@ def save_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (export_module.IdSignatures, export_module.TextSignatures):
         monkeypatch.setattr(kind, "make", lambda self: {})
     monkeypatch.setattr(tf.saved_model, "save", lambda *arguments, **options: None)
+    monkeypatch.setattr(export_module, "live_answers", lambda *arguments: {})
     monkeypatch.setattr(export_module, "check_operators", lambda *arguments: [])
     monkeypatch.setattr(export_module, "check_answers", lambda *arguments: 0.0)
 
@@ -134,6 +140,19 @@ def test_a_large_model_takes_little_more_than_its_weights(
     path = export_saved_model(model, tmp_path / "demo", tokenizer=tokenizer, max_length=4)
     size = sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
     assert size <= 1.05 * 4 * model.config.parameter_count
+
+
+def test_each_stage_is_announced(
+    small_model: Any, tokenizer: Tokenizer, tmp_path: Path, save_nothing: None
+) -> None:
+    lines: list[str] = []
+    export_saved_model(small_model, tmp_path / "demo", tokenizer=tokenizer, progress=lines.append)
+    assert lines == [
+        "tracing the signatures",
+        "writing the SavedModel",
+        "asking the live model",
+        "comparing its answers in a session",
+    ]
 
 
 def test_a_run_brings_its_own_tokenizers(
@@ -275,9 +294,8 @@ def test_another_answer_in_the_session_is_found(tmp_path: Path) -> None:
     right = {"doubled": 2 * rows, "half": rows.astype(np.float32) / 2}
 
     def check(**changes: np.ndarray) -> float:
-        answers = {key: tf.constant(value) for key, value in {**right, **changes}.items()}
-        functions = {"count": lambda rows: answers}
-        return check_answers(tmp_path, functions, {"count": {"rows": rows}})
+        wanted = {"count": {**right, **changes}}
+        return check_answers(tmp_path, wanted, {"count": {"rows": rows}})
 
     assert check() == 0
     assert 0 < check(half=right["half"] + np.float32(5e-5)) < 1e-4
@@ -289,6 +307,21 @@ def test_another_answer_in_the_session_is_found(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=f"count.{name} is .* in a session"):
             check(**{name: wrong})
+
+
+def test_live_functions_are_let_go_once_they_have_answered() -> None:
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.int32, "rows")], autograph=False)
+    def double(rows: Any) -> dict[str, Any]:
+        return {"doubled": 2 * rows}
+
+    graph = weakref.ref(double.get_concrete_function().graph)
+    functions = {"double": double.get_concrete_function()}
+    del double
+    found = live_answers(functions, {"double": {"rows": np.array([1, 2], np.int32)}})
+    assert found["double"]["doubled"].tolist() == [2, 4]
+    assert functions == {}
+    assert graph() is None
+    assert not tf.config.optimizer.get_experimental_options().get("disable_meta_optimizer")
 
 
 def test_what_servers_cannot_run_is_found(ids_served: Any, tmp_path: Path) -> None:

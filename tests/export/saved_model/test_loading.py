@@ -177,3 +177,17 @@ def test_every_input_and_output_has_the_batch_first(
         spec = signatures[signature]
         for tensor in (*spec.inputs.values(), *spec.outputs.values()):
             assert tensor.tensor_shape.dim[0].size == -1
+
+
+@pytest.mark.parametrize("name", ["text_served", "other_served", "ids_served"])
+def test_encoder_and_decode_step_stand_in_the_graph_once(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    served = request.getfixturevalue(name)
+    functions = read_graph(served.path).graph_def.library.function
+    softmaxes = [sum(node.op == "Softmax" for node in function.node_def) for function in functions]
+    # The decoder stands there a second time for `score`, which reads whole targets at once.
+    decoder = 2 * served.model.config.num_decoder_layers
+    assert sorted(filter(None, softmaxes)) == sorted(
+        [served.model.config.num_encoder_layers, decoder, decoder]
+    )

@@ -1,0 +1,105 @@
+"""A model's parts as functions of a graph: each is traced once and stands in the SavedModel once,
+whatever signatures and loops of the search call it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+
+from keras_transformer.layers.attention import KeysValues
+from keras_transformer.models.transformer import Transformer
+
+Tensor = Any
+
+ROWS = tf.TensorSpec((None, None), tf.int32)
+
+
+@contextmanager
+def unoptimized() -> Iterator[None]:
+    """Keeps TensorFlow from optimizing functions that are traced or called inside.
+
+    A call of a function remembers this from when it is traced. Whoever loads the SavedModel
+    optimizes the functions together with the graph that calls them, and need not do it again, for
+    each alone, at their first call.
+    """
+    options = tf.config.optimizer.get_experimental_options()
+    before = options.get("disable_meta_optimizer", False)
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": before})
+
+
+class SharedParts:
+    """What decoding and scoring need of a model; encoder and decode step are shared functions.
+
+    Args:
+        model: A model that computes in float32.
+
+    Attributes:
+        encoder_states: From ids int32 `(batch, length)` to `(batch, length, model_dim)`.
+        align: As `Transformer.align`.
+        empty_caches: As `Transformer.empty_caches`.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        encoder = model.encoder
+        self.encoder_states = _shared(
+            lambda source_ids: encoder({"source_ids": source_ids}, training=False), ROWS
+        )
+        self.align = model.align
+        self.empty_caches = model.empty_caches
+        self._project = model.decoder_stack.project
+        caches = [_cache_specs(model)] * model.config.num_decoder_layers
+        self._decode_step = _shared(
+            model.decode_step,
+            tf.TensorSpec((None,), tf.int32),
+            tf.TensorSpec((), tf.int32),
+            tf.TensorSpec((None, None), tf.bool),
+            caches,
+            caches,
+        )
+
+    def encode(self, source_ids: Tensor) -> list[KeysValues]:
+        """As `Transformer.encode`."""
+        return self._project(self.encoder_states(source_ids))
+
+    def decode_step(
+        self,
+        target_ids: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+        caches: list[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """As `Transformer.decode_step`."""
+        logits, written = self._decode_step(target_ids, step, source_keep_mask, cross, caches)
+        # The function is for caches of any length and forgets theirs, which the search reads.
+        for new, old in zip(tf.nest.flatten(written), tf.nest.flatten(caches), strict=True):
+            new.set_shape(old.shape)
+        return logits, written
+
+
+def _cache_specs(model: Transformer) -> tuple[tf.TensorSpec, tf.TensorSpec]:
+    """A block's keys and values, of any length."""
+    config = model.config
+    keys, values = (
+        tf.TensorSpec((None, config.num_heads, None, width), tf.float32)
+        for width in (config.key_dim, config.value_dim)
+    )
+    return keys, values
+
+
+def _shared(function: Callable[..., Any], *specs: Any) -> Any:
+    """Returns a graph function that is called where it is used.
+
+    Without `_noinline` TensorFlow copies the body into every caller before it runs. The search has
+    a loop for each length of its buffers, and each would have to optimize a decoder of its own.
+    """
+    attributes = {"_noinline": True}
+    return tf.function(
+        function, input_signature=specs, autograph=False, experimental_attributes=attributes
+    )
