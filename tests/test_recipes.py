@@ -97,6 +97,9 @@ def test_all_of_with_keras_runs() -> None:
         np.testing.assert_array_equal(saved, loaded)
     assert int(same.optimizer.iterations) == int(model.optimizer.iterations) > 0
     assert_own_batches_are_the_pipelines(names)
+    model.encoder.trainable = False
+    kernel_and_bias = names["classifier"].get_layer("is_question").weights
+    assert names["classifier"].trainable_variables == kernel_and_bias
 
 
 def assert_own_batches_are_the_pipelines(names: dict[str, Any]) -> None:
