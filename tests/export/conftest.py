@@ -126,7 +126,7 @@ def ending_model(make_model: Callable[..., Any]) -> Any:
     model = make_model(num_decoder_layers=1)
     weights = {weight.path: weight for weight in model.weights}
     last = "decoder/block_0/feed_forward_residual/layer_norm"
-    end = weights["tokens/matrix"].numpy()[3]
+    end = weights["source_embeddings/tokens/matrix"].numpy()[3]
     weights[f"{last}/gamma"].assign(np.zeros_like(end))
     weights[f"{last}/beta"].assign(end)
     return model
