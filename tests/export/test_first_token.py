@@ -35,7 +35,9 @@ def artefact(
 @pytest.fixture(scope="module")
 def word(ending_model: Any, tokenizer: Tokenizer) -> int:
     """The token that the model gives where it must give one."""
-    matrix = {weight.path: weight.numpy() for weight in ending_model.weights}["tokens/matrix"]
+    matrix = {weight.path: weight.numpy() for weight in ending_model.weights}[
+        "source_embeddings/tokens/matrix"
+    ]
     logits = matrix @ matrix[3]
     assert logits.argmax() == 3
     return max((token for token in range(len(logits)) if token not in (0, 2, 3)), key=logits.item)

@@ -103,7 +103,7 @@ def copier(
     follow = np.zeros((vocabulary, vocabulary))
     for ids in chain:
         follow[ids[1:], ids[:-1]] = 1
-    weights["tokens/matrix"].assign(10 * np.eye(vocabulary))
+    weights["source_embeddings/tokens/matrix"].assign(10 * np.eye(vocabulary))
     attention = "decoder/block_0/cross_attention"
     weights[f"{attention}/query/kernel"].assign(4 * np.eye(vocabulary))
     weights[f"{attention}/key/kernel"].assign(follow)
