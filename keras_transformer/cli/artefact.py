@@ -79,6 +79,7 @@ def open_translator(
     check_run(directory)
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
+    check_finished_run(directory)
     print(
         f"{directory} is a training run: TensorFlow starts first, which takes a while. "
         "`keras-transformer export` writes what translates at once.",
@@ -142,12 +143,18 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
         ValueError: The directory holds an export, not a run.
         ImportError: The extra [train] is not installed.
     """
-    check_run(directory)
+    check_finished_run(directory)
     return load_training().load_run(directory)
 
 
+def check_finished_run(directory: Path) -> None:
+    """Refuses what is no training run or one that has no model yet, before TensorFlow is loaded."""
+    check_run(directory)
+    RunDirectory(directory).check_finished()
+
+
 def check_run(directory: Path) -> None:
-    """Refuses what is no training run, before TensorFlow is loaded."""
+    """Refuses what is no training run."""
     if not directory.is_dir():
         raise FileNotFoundError(f"no directory {directory}: give a training run or an export.")
     if (directory / "manifest.json").is_file():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from keras_transformer.data.corpus import Corpus
+from keras_transformer.data.manifest import Manifest
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedCorpus
@@ -88,6 +89,8 @@ class DataOptions:
 def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
     """Opens a prepared corpus, or reads what `read_corpus` reads; raises what that raises."""
     if options.data == "prepared" and options.prepared:
+        # What is missing is told before the class below loads TensorFlow.
+        Manifest.load(options.prepared)
         from keras_transformer.data.prepared import PreparedCorpus
 
         return PreparedCorpus.load(options.prepared)

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 from keras_transformer.distribution import install_command
@@ -26,10 +27,24 @@ def load_training() -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("keras_transformer"):
             raise
-        raise ImportError(
-            f"models that are not exported need {error.name}: install it with "
-            f"`{install_command('train')}`."
-        ) from error
+        raise _missing(error.name) from error
+
+
+def require_training() -> None:
+    """Looks for the packages of the extra [train], without loading them.
+
+    Raises:
+        ImportError: One is not installed.
+    """
+    for name in ("tensorflow", "keras"):
+        if find_spec(name) is None:
+            raise _missing(name)
+
+
+def _missing(name: str | None) -> ImportError:
+    return ImportError(
+        f"models that are not exported need {name}: install it with `{install_command('train')}`."
+    )
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import dataclasses
 import re
 import types
 from argparse import SUPPRESS, Action
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -170,16 +171,41 @@ def read_fields(
         raise type(error)(_with_flags(str(error), values)) from error
 
 
-def _with_flags(message: str, names: Iterable[str]) -> str:
+@contextmanager
+def flags_in_errors(*options_classes: type, model_fields: Iterable[str] = ()) -> Iterator[None]:
+    """Writes the fields that an error names as flags, where Python code is called with them.
+
+    Args:
+        *options_classes: Dataclasses whose fields are flags.
+        model_fields: Names of what stands behind `--model.`.
+
+    Raises:
+        ValueError: The error with its flags.
+        TypeError: The same.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, FileExistsError) as error:
+        message = _with_flags(str(error), model_fields, "model.")
+        for options_class in options_classes:
+            names = [field.name for field in dataclasses.fields(options_class)]
+            message = _with_flags(message, names)
+        if message == str(error) or len(error.args) != 1:
+            raise
+        raise type(error)(message) from error
+
+
+def _with_flags(message: str, names: Iterable[str], prefix: str = "") -> str:
     """Writes fields of a dataclass as the flags that the user types.
 
-    A name that may be a plain word, such as `sample`, is one only at the start or before `=True`.
+    A name that may be a plain word, such as `sample`, is one only at the start or before `=`.
     """
     for name in names:
-        flag = "--" + name.replace("_", "-")
+        flag = f"--{prefix}{name.replace('_', '-')}"
         message = re.sub(rf"(?<![\w.'-]){name}=True\b", flag, message)
         word = rf"(?<![\w./'-]){name}(?![\w/'-])"
-        message = re.sub(word if "_" in name else rf"\A{name}\b(?=[ =])", flag, message)
+        plain = rf"\A{name}\b(?=[ =])|(?<![\w./'-]){name}(?==)"
+        message = re.sub(word if "_" in name else plain, flag, message)
     return message
 
 

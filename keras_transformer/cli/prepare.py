@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.data.preparing import PrepareOptions, prepare
 from keras_transformer.data.streams import PairStream, ParallelFiles, TsvFiles
 
@@ -62,15 +62,16 @@ def main(arguments: Sequence[str]) -> int:
     train = open_stream(text, "train")
     if train is None:
         raise ValueError("there is no training text")
-    manifest = prepare(
-        train,
-        text.output,
-        valid=open_stream(text, "valid"),
-        tokenizers=tuple(text.tokenizer),
-        options=options,
-        workers=text.workers,
-        say=lambda line: print(line, flush=True),
-    )
+    with flags_in_errors(TextOptions, PrepareOptions):
+        manifest = prepare(
+            train,
+            text.output,
+            valid=open_stream(text, "valid"),
+            tokenizers=tuple(text.tokenizer),
+            options=options,
+            workers=text.workers,
+            say=lambda line: print(line, flush=True),
+        )
     print(f"training pairs: {manifest.train.report}")
     if manifest.valid:
         print(f"validation pairs: {manifest.valid.report}")

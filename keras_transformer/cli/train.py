@@ -6,14 +6,18 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.corpora import DataOptions, open_corpus
-from keras_transformer.cli.keras_side import load_training
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.config import TransformerConfig
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import FEWEST_PIECES, Tokenizer
 from keras_transformer.training.checkpoints import checkpoint_step, list_checkpoints
+from keras_transformer.training.model_config import DEFAULT_VOCAB_SIZE, model_config
 from keras_transformer.training.options import RECIPES, TrainOptions
+from keras_transformer.training.resuming import refuse_to_overwrite
 from keras_transformer.training.run_directory import RunDirectory
+from keras_transformer.whole_files import check_output
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
 # grammar knows a few thousand words, so more pieces only make it slower.
@@ -31,6 +35,7 @@ _DEMO_MODEL = {"dropout": 0.1}
 _DEMO_VOCAB_SIZE = 2_000
 # Fixed by the tokenizers, hence no flags of their own.
 _VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size")
+_MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(_VOCAB_FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +66,10 @@ class RunOptions:
     init: Path | None = None
     resume: bool = False
 
+    def __post_init__(self) -> None:
+        if self.vocab_size is not None and self.vocab_size < FEWEST_PIECES:
+            raise ValueError(f"vocab_size must be at least {FEWEST_PIECES}, got {self.vocab_size}.")
+
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
@@ -74,13 +83,37 @@ def main(arguments: Sequence[str]) -> int:
         if given[name] is None:
             given[name] = getattr(recipe, name)
     options = read_fields(given, TrainOptions)
-    if options.strategy:
-        # Before the corpus is read: TensorFlow joins a cluster first or not at all.
-        load_training().open_replicas(options.strategy)
-    with _advice_when_interrupted(run.output):
-        model = _train(data, run, tokenizers, options, model_overrides(given["model"]))
+    overrides = {**(_DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])}
+    with flags_in_errors(DataOptions, RunOptions, TrainOptions, model_fields=_MODEL_FIELDS):
+        _check_first(run, tokenizers, options, overrides)
+        if options.strategy:
+            # Before the corpus is read: TensorFlow joins a cluster first or not at all.
+            load_training().open_replicas(options.strategy)
+        with _advice_when_interrupted(run.output):
+            model = _train(data, run, tokenizers, options, overrides)
     print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
     return 0
+
+
+def _check_first(
+    run: RunOptions,
+    tokenizers: tuple[Tokenizer, Tokenizer] | None,
+    options: TrainOptions,
+    overrides: dict[str, Any],
+) -> None:
+    """Refuses before any work what cannot become a run: it takes seconds to read and load more."""
+    require_training()
+    check_output(run.output, is_directory=True)
+    if not run.resume:
+        refuse_to_overwrite(RunDirectory(run.output))
+    if run.init is not None:
+        check_finished_run(run.init)
+    size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
+    sizes, joint = (size, size), run.joint_vocabulary
+    if tokenizers is not None:
+        sizes = (tokenizers[0].vocab_size, tokenizers[1].vocab_size)
+        joint = tokenizers[0] is tokenizers[1]
+    model_config(run.preset, overrides, sizes, joint, max_length=options.max_length)
 
 
 def _train(
@@ -94,11 +127,12 @@ def _train(
     trains_tokenizers = tokenizers is None and run.init is None
     default_vocab_size = _DEMO_VOCAB_SIZE if is_demo and trains_tokenizers else None
     corpus = open_corpus(data)  # before TensorFlow is loaded: a missing file is told at once
+    options.check_validation(has_valid=corpus.valid is not None)
     return load_training().train(
         corpus,
         run.output,
         preset=run.preset,
-        overrides={**(_DEMO_MODEL if is_demo else {}), **overrides},
+        overrides=overrides,
         vocab_size=default_vocab_size if run.vocab_size is None else run.vocab_size,
         tokenizer_type=run.tokenizer_type,
         joint_vocabulary=run.joint_vocabulary,
@@ -186,7 +220,7 @@ def build_parser() -> CommandParser:
         title="model (default: the preset's values, for the demo dropout 0.1)",
         prefix="model.",
         skip=_VOCAB_FIELDS,
-        defaults={field.name: None for field in fields(TransformerConfig)},
+        defaults=dict.fromkeys(_MODEL_FIELDS),
     )
     return parser
 

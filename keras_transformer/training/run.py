@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from keras_transformer.training.data import TrainingData, encode_corpus, open_pr
 from keras_transformer.training.fitting import fit_rounds, planned_updates
 from keras_transformer.training.history import History
 from keras_transformer.training.memory import keep_freed_memory
+from keras_transformer.training.model_config import DEFAULT_VOCAB_SIZE, model_config
 from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.recovery import average_newest, restore_best
 from keras_transformer.training.resuming import history_to_resume, refuse_to_overwrite
@@ -32,8 +34,6 @@ from keras_transformer.training.strategy import open_replicas
 from keras_transformer.training.synchronous import SynchronousAdam, SynchronousTrainingModel
 from keras_transformer.training.training_model import TrainingModel
 from keras_transformer.whole_files import whole_file
-
-_VOCAB_SIZE = 8_000
 
 
 def train(
@@ -91,7 +91,12 @@ def train(
     if not resume:
         refuse_to_overwrite(run)
     start = StartingPoint.open(tokenizers, init, vocab_size)
-    _check_start(start, corpus, preset, overrides, options)
+    size = DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
+    config_of = partial(model_config, preset, overrides, max_length=options.max_length)
+    known = start.tokenizers or _prepared_tokenizers(corpus)
+    # Vocabularies that are still to be trained get exactly the size that is asked for.
+    planned = _vocabulary(known) if known else ((size, size), joint_vocabulary)
+    _check_start(start, corpus, config_of(*planned), options)
     run.path.mkdir(parents=True, exist_ok=True)
     if options.deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -104,13 +109,13 @@ def train(
                 corpus,
                 run,
                 tokenizers=start.tokenizers,
-                vocab_size=_VOCAB_SIZE if vocab_size is None else vocab_size,
+                vocab_size=size,
                 tokenizer_type=tokenizer_type,
                 joint_vocabulary=joint_vocabulary,
                 max_length=options.max_length,
                 subword_sampling=options.subword_sampling,
             )
-    config = _config(preset, overrides, (data.source_tokenizer, data.target_tokenizer), options)
+    config = config_of(*_vocabulary((data.source_tokenizer, data.target_tokenizer)))
     record = {
         "config": config.to_dict(),
         "options": options.to_dict(),
@@ -191,33 +196,27 @@ def _training_model(
 def _check_start(
     start: StartingPoint,
     corpus: Corpus | PreparedCorpus,
-    preset: str,
-    overrides: dict[str, Any] | None,
+    config: TransformerConfig,
     options: TrainOptions,
 ) -> None:
     """Raises before any work where what exists does not fit what is to be trained."""
-    if start.tokenizers is None:
-        return
     start.check_corpus(corpus)
-    start.check_config(_config(preset, overrides, start.tokenizers, options))
-    if options.subword_sampling:
+    start.check_config(config)
+    keras.activations.get(config.activation)
+    if start.tokenizers is not None and options.subword_sampling:
         sampling_type(start.tokenizers[0])
 
 
-def _config(
-    preset: str, overrides: dict[str, Any] | None, tokenizers: Tokenizers, options: TrainOptions
-) -> TransformerConfig:
+def _prepared_tokenizers(corpus: Corpus | PreparedCorpus) -> Tokenizers | None:
+    if isinstance(corpus, PreparedCorpus):
+        return corpus.source_tokenizer, corpus.target_tokenizer
+    return None
+
+
+def _vocabulary(tokenizers: Tokenizers) -> tuple[tuple[int, int], bool]:
+    """Returns how many pieces source and target have, and whether they share a vocabulary."""
     source, target = tokenizers
-    fields = {"target_vocab_size": target.vocab_size, **(overrides or {})}
-    if source is not target:
-        fields.setdefault("share_embeddings", "target")
-    config = TransformerConfig.preset(preset, vocab_size=source.vocab_size, **fields)
-    if config.max_positions is not None and options.max_length > config.max_positions:
-        raise ValueError(
-            f"max_length ({options.max_length}) is more than the model's max_positions "
-            f"({config.max_positions}): lower max_length or raise max_positions."
-        )
-    return config
+    return (source.vocab_size, target.vocab_size), source is target
 
 
 def _save_model(model: Transformer, path: Path) -> None:

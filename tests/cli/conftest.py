@@ -3,10 +3,12 @@
 import dataclasses
 import io
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from keras_transformer.cli import main
+from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import Hypothesis
 
 
@@ -33,6 +35,17 @@ def run_cli(
         captured = capfdbinary.readouterr()
         return Result(code, captured.out.decode("utf-8"), captured.err.decode("utf-8"))
 
+    return run
+
+
+@pytest.fixture
+def finished_run(tmp_path: Path) -> Path:
+    """A run directory as far as it is looked at before TensorFlow is loaded."""
+    run = tmp_path / "finished_run"
+    run.mkdir()
+    config = TransformerConfig.preset("tiny", vocab_size=20)
+    (run / "config.json").write_text(config.to_json(), encoding="utf-8")
+    (run / "model.keras").touch()
     return run
 
 

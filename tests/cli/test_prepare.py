@@ -50,7 +50,9 @@ def test_text_is_prepared_and_trained_on(run_cli, text, tmp_path) -> None:
     assert record["training_text"]["longest_source"] >= 3
 
     result = run_cli(*command, "--resume", "--max-length", 100)
-    assert result.code == 1 and "was prepared with max_length=256, more than the 100" in result.err
+    assert (
+        result.code == 1 and "was prepared with --max-length=256, more than the 100" in result.err
+    )
 
 
 def test_every_flag_reaches_the_preparation(run_cli, calls, text) -> None:

@@ -1,12 +1,14 @@
 """`train`: flags become a corpus, a model's fields and training options."""
 
 import dataclasses
+import subprocess
+import sys
 import types
 from pathlib import Path
 
 import pytest
 
-from keras_transformer.cli import train
+from keras_transformer.cli import keras_side, train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.options import TrainOptions
@@ -75,6 +77,7 @@ def test_every_flag_reaches_the_run(run_cli, calls, files) -> None:
         "--model.dropout 0.2 --model.norm pre --model.num-heads 2"
     ).split()
     given = ["--train-source", files / "a.en", "--train-target", files / "a.es"]
+    given += ["--valid-source", files / "b.en", "--valid-target", files / "b.es"]
     result = run_cli("train", "--data", "files", "--output", "r", *given, *words)
     assert (result.code, result.err) == (0, "")
     (call,) = calls
@@ -97,7 +100,7 @@ def test_every_flag_reaches_the_run(run_cli, calls, files) -> None:
     assert call["overrides"] == {"dropout": 0.2, "norm": "pre", "num_heads": 2}
     assert (call["preset"], call["vocab_size"], call["tokenizer_type"]) == ("base", 99, "bpe")
     assert (call["joint_vocabulary"], call["resume"]) == (False, True)
-    assert call["corpus"].valid is None
+    assert list(call["corpus"].valid.source) == ["three"]
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "base", "big"])
@@ -192,12 +195,41 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ("--tokenizer a b c", "--tokenizer takes one model for both languages, or two, got 3"),
         ("--tokenizer no.model", "no tokenizer model at no.model"),
         ("--data prepared --prepared a --tokenizer b", "--tokenizer was decided when the corpus"),
+        (
+            "--model.num-heads 3",
+            "--model.model-dim (128) is not a multiple of --model.num-heads (3)",
+        ),
+        ("--model.dropout 2", "--model.dropout is a probability in [0, 1), got 2.0."),
+        (
+            "--model.max-positions 50",
+            "--model.max-positions is needed with --model.positions='learned' and only there",
+        ),
+        (
+            "--model.positions learned --model.max-positions 50",
+            "--max-length (256) is more than the model's --model.max-positions (50)",
+        ),
+        ("--vocab-size 4", "--vocab-size must be at least 5, got 4."),
+        ("--init nowhere", "no directory nowhere: give a training run"),
+        (
+            "--patience 3 --data tsv --train-tsv {folder}/pairs.tsv",
+            "--patience chooses by the validation loss, but there are no validation pairs",
+        ),
+        ("--output {folder}/run", "/run holds a run already: continue it with"),
+        ("--output {folder}/pairs.tsv", "/pairs.tsv: it is a file already"),
+        ("--output {folder}/pairs.tsv/run", "/pairs.tsv is a file."),
         ("--data files --train-source no.a --train-target no.b", "no such file: no.a, no.b"),
     ],
 )
-def test_wrong_settings_are_told_in_one_line(run_cli, calls, flags: str, message: str) -> None:
-    result = run_cli("train", "--output", "r", *flags.split())
-    assert result.code in (1, 2) and calls == []
+def test_wrong_settings_are_told_in_one_line_before_any_work(
+    run_cli, monkeypatch, tmp_path, flags: str, message: str
+) -> None:
+    monkeypatch.setattr(train, "load_training", lambda: pytest.fail("TensorFlow is loaded"))
+    (tmp_path / "pairs.tsv").write_text("a\tb\n", encoding="utf-8")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.keras").touch()
+    words = flags.format(folder=tmp_path).split()
+    result = run_cli("train", *(() if "--output" in words else ("--output", "r")), *words)
+    assert result.code in (1, 2)
     assert message in result.err and result.err.count("\n") == 1
 
 
@@ -273,6 +305,40 @@ def test_a_tokenizer_with_other_special_ids_is_refused_with_the_way_to_train_one
     assert "spm_train --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3" in result.err
 
 
-def test_the_run_to_fine_tune_reaches_the_run(run_cli, calls) -> None:
-    run_cli("train", "--output", "r", "--demo-size", 2000, "--init", "general")
-    assert (calls[0]["init"], calls[0]["vocab_size"]) == (Path("general"), None)
+def test_the_run_to_fine_tune_reaches_the_run(run_cli, calls, finished_run) -> None:
+    run_cli("train", "--output", "r", "--demo-size", 2000, "--init", finished_run)
+    assert (calls[0]["init"], calls[0]["vocab_size"]) == (finished_run, None)
+
+
+def test_a_missing_extra_is_told_before_the_corpus_is_read(run_cli, monkeypatch) -> None:
+    monkeypatch.setattr(keras_side, "find_spec", lambda name: None)
+    monkeypatch.setattr(train, "open_corpus", lambda data: pytest.fail("the corpus is read"))
+    result = run_cli("train", "--output", "r")
+    assert result.code == 1 and "keras-seq2seq-transformer[train]" in result.err
+
+
+def test_a_missing_prepared_corpus_is_told_before_tensorflow_is_loaded(tmp_path) -> None:
+    program = (
+        "import sys\n"
+        "from keras_transformer.cli import main\n"
+        "code = main(['train', '--data', 'prepared', '--prepared', 'no', '--output', 'r'])\n"
+        "sys.exit(code + 2 * ('tensorflow' in sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1 and "no/manifest.json is missing" in done.stderr
+
+
+def test_errors_of_training_name_flags(run_cli, monkeypatch) -> None:
+    def fail(corpus, directory, **settings):
+        raise ValueError(
+            "vocab_size=9 is too large for this corpus: lower vocab_size; got dropout=2"
+        )
+
+    monkeypatch.setattr(train, "load_training", lambda: types.SimpleNamespace(train=fail))
+    result = run_cli("train", "--output", "r", "--demo-size", 2000)
+    expected = (
+        "--vocab-size=9 is too large for this corpus: lower --vocab-size; got --model.dropout=2"
+    )
+    assert result.err == f"keras-transformer train: error: {expected}\n"

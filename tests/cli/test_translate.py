@@ -169,16 +169,24 @@ def test_a_saved_model_is_named_as_such(run_cli, tmp_path) -> None:
     assert f"{tmp_path} is a SavedModel" in result.err and "--format onnx" in result.err
 
 
-def test_before_a_run_is_loaded_its_slowness_is_told(run_cli, tmp_path, monkeypatch) -> None:
-    (tmp_path / "config.json").touch()
-
+def test_before_a_run_is_loaded_its_slowness_is_told(run_cli, finished_run, monkeypatch) -> None:
     def load_run(directory):
         raise FileNotFoundError("loaded now")
 
     monkeypatch.setattr("keras_transformer.cli.artefact.load_run", load_run)
-    first, second = run_cli("translate", tmp_path, stdin=b"a\n").err.splitlines()
-    assert f"{tmp_path} is a training run" in first and "keras-transformer export" in first
+    first, second = run_cli("translate", finished_run, stdin=b"a\n").err.splitlines()
+    assert f"{finished_run} is a training run" in first and "keras-transformer export" in first
     assert "loaded now" in second
+
+
+def test_an_unfinished_run_is_told_before_tensorflow_starts(
+    run_cli, finished_run, monkeypatch
+) -> None:
+    (finished_run / "model.keras").unlink()
+    monkeypatch.setattr("keras_transformer.cli.artefact.load_training", pytest.fail)
+    result = run_cli("translate", finished_run, stdin=b"a\n")
+    assert result.code == 1 and result.err.count("\n") == 1
+    assert "model.keras is missing: the run has not finished; continue it with" in result.err
 
 
 def test_closed_input_is_told_before_the_model_is_opened(run_cli, monkeypatch, tmp_path) -> None:

@@ -1,0 +1,43 @@
+"""The model that a run trains: a preset, what replaces its fields and the vocabularies come in, a
+config leaves. Needs neither Keras nor a corpus: what does not fit is told before any work.
+"""
+
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
+
+DEFAULT_VOCAB_SIZE = 8_000
+
+
+def model_config(
+    preset: str,
+    overrides: dict[str, Any] | None,
+    vocab_sizes: tuple[int, int],
+    joint_vocabulary: bool,
+    *,
+    max_length: int,
+) -> TransformerConfig:
+    """Returns the config of a run's model.
+
+    Args:
+        preset: A size that `TransformerConfig.preset` knows.
+        overrides: Fields that replace the preset's.
+        vocab_sizes: Pieces of the source's and of the target's vocabulary.
+        joint_vocabulary: Whether both are the same vocabulary.
+        max_length: Longest training sentence in tokens.
+
+    Raises:
+        ValueError: The fields do not fit each other, or `max_length`.
+        TypeError: A field has the wrong type.
+    """
+    source_size, target_size = vocab_sizes
+    fields = {"target_vocab_size": target_size, **(overrides or {})}
+    if not joint_vocabulary:
+        fields.setdefault("share_embeddings", "target")
+    config = TransformerConfig.preset(preset, vocab_size=source_size, **fields)
+    if config.max_positions is not None and max_length > config.max_positions:
+        raise ValueError(
+            f"max_length ({max_length}) is more than the model's max_positions "
+            f"({config.max_positions}): lower max_length or raise max_positions."
+        )
+    return config
