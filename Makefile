@@ -72,7 +72,7 @@ $(BROWSER): $(INSTALLED)
 # What the clients in other languages are built and run with. Not every release of Debian has all of it.
 $(CLIENTS): $(INSTALLED) examples/package-lock.json
 	{ command -v npm > /dev/null && timeout 300 npm ci --silent --prefix examples; } \
-		|| echo "no npm, or no packages: the test of examples/client.mjs will be skipped"
+		|| echo "no npm, or no packages: the tests of the clients in JavaScript will be skipped"
 	for package in libsentencepiece-dev libonnxruntime-dev; do \
 		dpkg -s $$package > /dev/null 2>&1 || timeout 300 apt-get -qq install -y \
 			--no-install-recommends $$package > /dev/null 2>&1 \

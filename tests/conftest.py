@@ -5,6 +5,7 @@ import dataclasses
 import gc
 import math
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -42,6 +43,20 @@ def search_case(request: pytest.FixtureRequest) -> Any:
 def naive_search() -> Callable[..., list[tuple[list[int], float, float]]]:
     """`naive_search(log_probs, **options)` of search_table: one sentence, as it is defined."""
     return NAIVE_SEARCH
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium on this machine: install Debian's package chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
 
 
 # Tracing a graph makes so many objects that looking through them would take a tenth of the time.

@@ -1,14 +1,21 @@
-"""examples/client.mjs and examples/client.cc give the ids and texts of `OnnxTranslator`."""
+"""examples/client.mjs and examples/client.cc give the ids and texts of `OnnxTranslator`, and what
+docs/onnx_artefact.md shows for browsers gives the ids."""
 
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 import pytest
+from sentencepiece import SentencePieceProcessor
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.export import OnnxTranslator, export_onnx
@@ -75,6 +82,46 @@ def test_node_refuses_operators_that_it_does_not_have(artefact: Path, tmp_path: 
     )
     assert result.returncode == 1
     assert "the artefact has target native: export it with --target portable" in result.stderr
+
+
+@pytest.fixture
+def site(artefact: Path, tmp_path: Path) -> Iterator[str]:
+    """Address of a checkout with the snippet of docs/onnx_artefact.md in it, and the artefact."""
+    page = EXAMPLES.parent.joinpath("docs", "onnx_artefact.md").read_text("utf-8")
+    [snippet] = re.findall(r"```js\n(.*?)```", page, flags=re.DOTALL)
+    (tmp_path / "translate.mjs").write_text(snippet, "utf-8")
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    (tmp_path / "exported").mkdir()
+    (tmp_path / "exported" / "portable").symlink_to(artefact)
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.skipif(
+    not (EXAMPLES / "node_modules" / "onnxruntime-web").is_dir(),
+    reason="needs onnxruntime-web: run `npm ci --prefix examples`",
+)
+def test_a_browser_gives_the_same_ids(
+    browser: Any, site: str, artefact: Path, expected: list
+) -> None:
+    tokenizer = SentencePieceProcessor(model_file=str(artefact / "tokenizer.model"))
+    page = browser.new_page()
+    page.goto(site)
+    found = page.evaluate(
+        """async (sentences) => {
+            const { translate } = await import("/translate.mjs");
+            const found = [];
+            for (const pieces of sentences) found.push(await translate(pieces));
+            return found;
+        }""",
+        tokenizer.encode(TEXTS),
+    )
+    assert found == [ids for ids, _ in expected]
 
 
 def test_cpp_gives_the_same_ids_and_texts(artefact: Path, expected: list, tmp_path: Path) -> None:

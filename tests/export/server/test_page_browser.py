@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,20 +30,6 @@ def address(exported: Any) -> Iterator[str]:
         assert found, line
         yield found[0]
         process.terminate()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless Chromium."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium on this machine: install Debian's package chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture
