@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from keras_transformer.whole_files import check_output
+
 
 @contextmanager
 def placed(final: Path, *, mark: str, overwrite: bool) -> Iterator[Path]:
@@ -23,8 +25,9 @@ def placed(final: Path, *, mark: str, overwrite: bool) -> Iterator[Path]:
 
     Raises:
         FileExistsError: `final` exists and `overwrite` is False, or is no artefact.
+        OSError: Its parent cannot be made, or may not be written to.
     """
-    _check_place(final, mark, overwrite)
+    check_place(final, mark=mark, overwrite=overwrite)
     final.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}."))
     try:
@@ -35,7 +38,9 @@ def placed(final: Path, *, mark: str, overwrite: bool) -> Iterator[Path]:
             shutil.rmtree(temporary)
 
 
-def _check_place(final: Path, mark: str, overwrite: bool) -> None:
+def check_place(final: Path, *, mark: str, overwrite: bool) -> None:
+    """Looks whether an artefact can get its name; arguments and errors are those of `placed`."""
+    check_output(final.parent, is_directory=True)
     if not os.path.lexists(final):
         return
     if not overwrite:

@@ -27,7 +27,7 @@ try:
         screened_greedy_graph,
     )
     from .operators import record_version
-    from .precision import PRECISIONS, in_precision, in_precision_spec, tolerance_of
+    from .precision import in_precision, in_precision_spec, tolerance_of
     from .screening import is_worth_screening
     from .specs import SPECS
     from .weights_file import save_graphs
@@ -52,7 +52,6 @@ from ..manifest import (
     SCORER_FILE,
     SOURCE_TOKENIZER_FILE,
     TARGET_TOKENIZER_FILE,
-    TARGETS,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     Graph,
@@ -61,9 +60,9 @@ from ..manifest import (
     sha256_of,
 )
 from ..placement import placed
-from ..runtime.operators import check_library, operators_version
+from ..runtime.operators import operators_version
+from .settings import check_settings
 
-_LOWEST_OPSET = 18
 _FILES = {
     "encoder": ENCODER_FILE,
     "decoder": DECODER_FILE,
@@ -122,6 +121,7 @@ def export_onnx(
             from Keras.
     """
     final = Path(os.path.abspath(directory))
+    check_settings(final, target=target, quantize=quantize, opset=opset, overwrite=overwrite)
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     check_min_score(min_score)
     form = _Form.choose(model, target, quantize, opset)
@@ -149,22 +149,8 @@ class _Form:
 
     @classmethod
     def choose(cls, model: Transformer, target: str, quantize: str | None, opset: int) -> "_Form":
-        if target not in TARGETS:
-            raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {target!r}.")
-        if opset < _LOWEST_OPSET:
-            raise ValueError(f"opset must be at least {_LOWEST_OPSET}, got {opset}.")
         precision = "float32" if quantize is None else quantize
-        if precision not in PRECISIONS:
-            raise ValueError(
-                f"quantize must be one of {', '.join(PRECISIONS[1:])} or None, got {quantize!r}."
-            )
-        if target == "portable" and precision.startswith("int8"):
-            raise ValueError(
-                f"quantize={quantize!r} needs onnxruntime's operators: give target='onnxruntime'."
-            )
         reason = None
-        if target == "native":
-            check_library()
         if target != "portable":
             reason = fused.why_not(model.config)
             if precision == "float16":

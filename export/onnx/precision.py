@@ -10,7 +10,6 @@ from ..manifest import TensorSpec
 from .float16 import to_float16
 from .quantization import quantize_int8
 
-PRECISIONS = ("float32", "int8", "int8_batch_dependent", "float16")
 # Largest absolute difference from Keras of any output. Quantized outputs are only kept from being
 # nonsense: what quantization costs is measured in translation quality.
 _TOLERANCES = {"float32": 1e-4, "float16": 0.2}
@@ -32,7 +31,7 @@ def in_precision(graph: onnx.ModelProto, name: str, precision: str) -> onnx.Mode
     Args:
         graph: A float32 graph.
         name: Of the manifest's graphs.
-        precision: One of `PRECISIONS`.
+        precision: One of `settings.PRECISIONS`.
     """
     if precision == "float32":
         return graph

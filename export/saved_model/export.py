@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
@@ -38,12 +38,9 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import load_run
 from keras_transformer.training.run_directory import RunDirectory
 
-from ..manifest import MANIFEST_FILE
 from ..placement import placed
+from .settings import DESCRIPTION_FILE, SignatureKind, check_settings
 
-SignatureKind = Literal["text", "ids"]
-
-DESCRIPTION_FILE = "assets.extra/export.json"
 _PACKAGES = ("tensorflow", "tensorflow-text", "keras")
 
 
@@ -99,7 +96,13 @@ def export_saved_model(
         `export_saved_model("runs/demo", "exported/demo_tf", beam_size=4)`
     """
     base = Path(os.path.abspath(directory))
-    _check_settings(base, version, signatures, max_source_length)
+    check_settings(
+        base,
+        version=version,
+        signatures=signatures,
+        max_source_length=max_source_length,
+        overwrite=overwrite,
+    )
     check_min_score(min_score)
     search = SearchOptions(**options)
     if min_score is None and isinstance(run_or_model, str | os.PathLike):
@@ -121,20 +124,6 @@ def export_saved_model(
     with placed(final, mark=DESCRIPTION_FILE, overwrite=overwrite) as temporary:
         _write(content, temporary, progress or (lambda line: None))
     return Path(directory) / str(version)
-
-
-def _check_settings(base: Path, version: int, signatures: str, max_source_length: int) -> None:
-    for name, value in (("version", version), ("max_source_length", max_source_length)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be an integer, got {value!r}.")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
-    if signatures not in get_args(SignatureKind):
-        raise ValueError(
-            f"signatures must be one of {', '.join(get_args(SignatureKind))}, got {signatures!r}."
-        )
-    if (base / MANIFEST_FILE).exists():
-        raise ValueError(f"{base} is an ONNX artefact: choose another directory for SavedModels.")
 
 
 def _open(

@@ -14,6 +14,7 @@ from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
+from keras_transformer.whole_files import check_output
 
 _BLOCK_LINES = 256
 
@@ -25,7 +26,7 @@ class EvaluateOptions:
     Args:
         source: Text file to translate, one sentence a line, plain or .gz.
         reference: Text file with the right translations, line by line.
-        output: Also write the translations to this file.
+        output: Also write the translations to this file; folders are made where they are missing.
         json: Print the result as one JSON object.
     """
 
@@ -42,12 +43,14 @@ def main(arguments: Sequence[str]) -> int:
     search = read_fields(given, SearchOptions, skip=("num_hypotheses",))
     if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
         raise ImportError(f"evaluate needs sacrebleu: install it with `{install_command('cli')}`.")
+    _check_output(options.output)
     sources, references = _read_test_set(options)
     translator = open_translator(given.model, read_fields(given, RuntimeOptions))
     started = time.perf_counter()
     hypotheses = list(_translate(translator, sources, search))
     seconds = time.perf_counter() - started
     if options.output is not None:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
     result = _score(hypotheses, references) | {"sentences": len(sources), "seconds": seconds}
     print(json.dumps(result, ensure_ascii=False) if options.json else _report(result))
@@ -62,6 +65,12 @@ def build_parser() -> CommandParser:
     parser.add_fields(RuntimeOptions, title="runtime")
     parser.add_fields(SearchOptions, title="search", skip=("num_hypotheses",))
     return parser
+
+
+def _check_output(path: Path | None) -> None:
+    # What exists is written in place: a pipe has a folder that nobody may write to.
+    if path is not None and (path.is_dir() or not path.exists()):
+        check_output(path, is_directory=False)
 
 
 def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from keras_transformer.cli.artefact import check_run, load_run
+from keras_transformer.cli.artefact import check_finished_run, load_run
 from keras_transformer.cli.keras_side import load_training
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
@@ -113,19 +113,26 @@ def _refuse(chosen: str, *others: Any) -> None:
 
 
 def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
-    _check_free(options.output, options)
-    check_run(run)
+    from keras_transformer.export.onnx.settings import check_settings
+
+    settings = dataclasses.asdict(onnx) | {"overwrite": options.overwrite}
+    with flags_in_errors(ExportOptions, OnnxOptions):
+        check_settings(options.output.absolute(), **settings)
+    check_finished_run(run)
     load_training()
     from keras_transformer.export import export_run
 
-    settings = dataclasses.asdict(onnx)
-    return export_run(run, options.output, overwrite=options.overwrite, **settings)
+    return export_run(run, options.output, **settings)
 
 
 def _export_saved_model(
     run: Path, options: ExportOptions, saved_model: SavedModelOptions, search: SearchOptions
 ) -> Path:
-    _check_free(options.output / str(saved_model.version), options)
+    from keras_transformer.export.saved_model.settings import check_settings
+
+    settings = dataclasses.asdict(saved_model) | {"overwrite": options.overwrite}
+    with flags_in_errors(ExportOptions, SavedModelOptions):
+        check_settings(options.output.absolute(), **settings)
     _print_progress(f"loading {run}")
     model, source_tokenizer, target_tokenizer = load_run(run)
     from keras_transformer.export import export_saved_model
@@ -136,20 +143,14 @@ def _export_saved_model(
         tokenizer=source_tokenizer,
         target_tokenizer=target_tokenizer,
         min_score=RunDirectory(run).load_min_score(),
-        overwrite=options.overwrite,
         progress=_print_progress,
-        **dataclasses.asdict(saved_model),
+        **settings,
         **dataclasses.asdict(search),
     )
 
 
 def _print_progress(line: str) -> None:
     print(f"keras-transformer export: {line}", file=sys.stderr, flush=True)
-
-
-def _check_free(path: Path, options: ExportOptions) -> None:
-    if path.exists() and not options.overwrite:
-        raise FileExistsError(f"{path} exists: choose another --output or --overwrite.")
 
 
 def _print_needs(written: Path) -> None:

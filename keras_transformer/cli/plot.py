@@ -7,10 +7,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from keras_transformer.cli.artefact import load_run
+from keras_transformer.cli.artefact import load_run, open_tokenizers
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.cli.keras_side import load_training
-from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
+from keras_transformer.cli.parser import CommandParser, UsageError, flags_in_errors, read_fields
+from keras_transformer.data.encoded import check_max_length
+from keras_transformer.text.tokenizer import check_vocab_size, train_tokenizer
+from keras_transformer.whole_files import check_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +44,11 @@ class PositionOptions:
     length: int = 100
     model_dim: int = 128
 
+    def __post_init__(self) -> None:
+        from keras_transformer.plotting.sizes import check_positions
+
+        check_positions(self.length, self.model_dim)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MaskOptions:
@@ -53,6 +61,11 @@ class MaskOptions:
 
     tokens: int = 6
     padding: int = 2
+
+    def __post_init__(self) -> None:
+        from keras_transformer.plotting.sizes import check_masks
+
+        check_masks(self.tokens, self.padding)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +98,8 @@ class BatchOptions:
     """How the sentences are cut into tokens and batches.
 
     Args:
-        run: Training run whose vocabulary to use; one is trained on the corpus where not given.
+        run: Training run, or export, whose vocabulary to use; one is trained on the corpus where
+            not given.
         vocab_size: Pieces of that vocabulary, joint for both languages.
         max_length: Longest sentence in tokens; longer pairs are left out.
         batch_tokens: Most padded tokens of one side in a batch.
@@ -95,6 +109,10 @@ class BatchOptions:
     vocab_size: int = 8000
     max_length: int = 256
     batch_tokens: int = 1024
+
+    def __post_init__(self) -> None:
+        check_vocab_size(self.vocab_size)
+        check_max_length(self.max_length)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -107,6 +125,7 @@ def main(arguments: Sequence[str]) -> int:
     from keras_transformer.plotting.style import check_format, save_picture
 
     check_format(output)
+    check_output(output, is_directory=False)
     save_picture(KINDS[arguments[0]].draw(given), output)
     print(f"picture: {output}")
     return 0
@@ -165,18 +184,18 @@ def _draw_curves(given: Any) -> "Figure":
 
 
 def _draw_positions(given: Any) -> "Figure":
+    options = read_fields(given, PositionOptions)
     load_training()
     from keras_transformer.plotting.positions import position_curves
 
-    options = read_fields(given, PositionOptions)
     return position_curves(options.length, options.model_dim)
 
 
 def _draw_masks(given: Any) -> "Figure":
+    options = read_fields(given, MaskOptions)
     load_training()
     from keras_transformer.plotting.masks import masks
 
-    options = read_fields(given, MaskOptions)
     return masks(options.tokens, options.padding)
 
 
@@ -203,18 +222,18 @@ def _see_pair(given: Any) -> "SeenPair":
 
 
 def _draw_corpus(given: Any) -> "Figure":
-    options, pairs = read_fields(given, BatchOptions), read_corpus(read_fields(given, DataOptions))
+    options, data = read_fields(given, BatchOptions), read_fields(given, DataOptions)
+    # Both before TensorFlow is loaded: what is wrong with them is told at once.
+    tokenizers = None if options.run is None else open_tokenizers(options.run)
+    pairs = read_corpus(data)
+    if tokenizers is None:
+        sentences = [*pairs.train.source, *pairs.train.target]
+        with flags_in_errors(BatchOptions):
+            tokenizers = (train_tokenizer(sentences, options.vocab_size),) * 2
     load_training()
     from keras_transformer.data.encoding import encode_pairs
     from keras_transformer.plotting.corpus import corpus_lengths
-    from keras_transformer.text.tokenizer import train_tokenizer
-    from keras_transformer.training.run_directory import RunDirectory
 
-    if options.run is not None:
-        tokenizers = RunDirectory(options.run).load_tokenizers()
-    else:
-        sentences = [*pairs.train.source, *pairs.train.target]
-        tokenizers = (train_tokenizer(sentences, options.vocab_size),) * 2
     encoded = encode_pairs(pairs.train, *tokenizers, options.max_length)
     return corpus_lengths(encoded, options.batch_tokens, pairs.train.origin)
 

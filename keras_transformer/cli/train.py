@@ -11,7 +11,7 @@ from keras_transformer.cli.corpora import DataOptions, open_corpus
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.config import TransformerConfig
-from keras_transformer.text.tokenizer import FEWEST_PIECES, Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
 from keras_transformer.training.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.model_config import DEFAULT_VOCAB_SIZE, model_config
 from keras_transformer.training.options import RECIPES, TrainOptions
@@ -67,8 +67,8 @@ class RunOptions:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        if self.vocab_size is not None and self.vocab_size < FEWEST_PIECES:
-            raise ValueError(f"vocab_size must be at least {FEWEST_PIECES}, got {self.vocab_size}.")
+        if self.vocab_size is not None:
+            check_vocab_size(self.vocab_size)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -157,8 +157,8 @@ def filter_pairs(
 
 def kept_pairs(source: RaggedIds, target: RaggedIds, max_length: int | None) -> EncodedPairs:
     """What `filter_pairs` keeps, which may be nothing: for one piece of a corpus."""
-    if max_length is not None and max_length < 2:
-        raise ValueError(f"max_length must be at least 2 (one piece and eos), got {max_length}")
+    if max_length is not None:
+        check_max_length(max_length)
     for side, ids in (("source", source), ("target", target)):
         if np.isin(ids.values, (PAD_ID, BOS_ID, EOS_ID)).any() or (ids.values < 0).any():
             raise ValueError(
@@ -173,6 +173,12 @@ def kept_pairs(source: RaggedIds, target: RaggedIds, max_length: int | None) -> 
     if len(rows) < len(source):
         source, target = source.take(rows), target.take(rows)
     return EncodedPairs(source, target, report, rows)
+
+
+def check_max_length(max_length: int) -> None:
+    """Raises `ValueError` where no pair could be short enough."""
+    if max_length < 2:
+        raise ValueError(f"max_length must be at least 2 (one piece and eos), got {max_length}")
 
 
 def require_pairs(report: FilterReport, origin: str) -> None:

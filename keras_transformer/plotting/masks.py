@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from keras_transformer.layers.masks import attention_mask, causal_mask, padding_mask
+from keras_transformer.plotting.sizes import check_masks
 from keras_transformer.plotting.style import COLOURS, PALE, new_figure, styled
 from keras_transformer.special_ids import EOS_ID, PAD_ID
 
@@ -26,10 +27,7 @@ def masks(tokens: int, padding: int) -> Figure:
     Raises:
         ValueError: A count is too small.
     """
-    if tokens < 1 or padding < 0:
-        raise ValueError(
-            f"tokens must be at least 1 and padding at least 0, got {tokens} and {padding}."
-        )
+    check_masks(tokens, padding)
     length = tokens + padding
     keep = padding_mask(np.array([[EOS_ID] * tokens + [PAD_ID] * padding]))
     panels = {

@@ -5,6 +5,7 @@ from keras import ops
 from matplotlib.figure import Figure
 
 from keras_transformer.layers import SinusoidalPositions
+from keras_transformer.plotting.sizes import check_positions
 from keras_transformer.plotting.style import COLOURS, SIGNED_MAP, new_figure, styled
 
 # Pairs of features drawn as curves: parts of the width, from the fastest waves on.
@@ -22,10 +23,7 @@ def position_curves(length: int, model_dim: int) -> Figure:
     Raises:
         ValueError: One of them is too small.
     """
-    if length < 1 or model_dim < 2:
-        raise ValueError(
-            f"length must be at least 1 and model_dim at least 2, got {length} and {model_dim}."
-        )
+    check_positions(length, model_dim)
     vectors = np.asarray(SinusoidalPositions(model_dim, dtype="float32").encode(ops.arange(length)))
     figure = new_figure(11, 4.8)
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.1))[0]

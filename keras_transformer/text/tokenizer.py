@@ -193,8 +193,7 @@ def train_tokenizer(
     """
     if model_type not in ("unigram", "bpe"):
         raise ValueError(f'model_type must be "unigram" or "bpe", got {model_type!r}')
-    if vocab_size <= _FIRST_PIECE_ID:
-        raise ValueError(f"vocab_size must be above {_FIRST_PIECE_ID}, got {vocab_size}")
+    check_vocab_size(vocab_size)
     if byte_fallback is None:
         byte_fallback = vocab_size >= _BYTE_FALLBACK_FROM
     writer = io.BytesIO()
@@ -224,6 +223,12 @@ def train_tokenizer(
             raise feed.error from None
         raise _training_error(str(error), vocab_size, feed) from error
     return Tokenizer(writer.getvalue())
+
+
+def check_vocab_size(vocab_size: int) -> None:
+    """Raises `ValueError` where a vocabulary has no room for a piece of text."""
+    if vocab_size < FEWEST_PIECES:
+        raise ValueError(f"vocab_size must be at least {FEWEST_PIECES}, got {vocab_size}.")
 
 
 class _Feed:

@@ -4,6 +4,8 @@ import dataclasses
 import math
 from typing import Any, Literal
 
+from keras_transformer.data.encoded import check_max_length
+
 _SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
 # Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
 _LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
@@ -106,11 +108,11 @@ class TrainOptions:
             "average_checkpoints",
             "patience",
             "checkpoint_steps",
-            "max_length",
         ):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be positive, got {value}.")
+        check_max_length(self.max_length)
         if self.bleu_sentences < 0:
             raise ValueError(f"bleu_sentences must be at least 0, got {self.bleu_sentences}.")
         if not 0 <= self.cooldown <= 1:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -53,10 +54,23 @@ def test_a_perfect_translation_scores_100(run_cli, translator, test_set, tmp_pat
 def test_gzip_files_and_saved_translations(run_cli, translator, test_set, tmp_path) -> None:
     packed = tmp_path / "source.gz"
     packed.write_bytes(gzip.compress(test_set[1].read_bytes()))
-    output = tmp_path / "translations.txt"
+    output = tmp_path / "new" / "translations.txt"
     flags = ["--source", packed, "--reference", test_set[3], "--output", output]
     assert run_cli("evaluate", "model", *flags).code == 0
     assert output.read_text() == "THE CAT SAT ON THE MAT .\nA DOG RAN HOME TODAY .\n"
+
+
+def test_a_device_takes_translations_and_stays_one(run_cli, translator, test_set) -> None:
+    assert run_cli("evaluate", "model", *test_set, "--output", "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_output_that_cannot_be_written_is_told_before_translating(
+    run_cli, translator, test_set
+) -> None:
+    result = run_cli("evaluate", "model", *test_set, "--output", test_set[1] / "out")
+    assert (result.code, translator.blocks) == (1, [])
+    assert f"cannot write {test_set[1] / 'out'}: {test_set[1]} is a file." in result.err
 
 
 def test_search_flags_reach_the_translator(run_cli, translator, test_set) -> None:

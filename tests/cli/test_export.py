@@ -3,11 +3,11 @@ once.
 """
 
 import json
-import types
 from pathlib import Path
 
 import pytest
 
+import keras_transformer.export
 from keras_transformer.training.run_directory import RunDirectory
 
 
@@ -32,13 +32,11 @@ def exporter(monkeypatch) -> list[tuple]:
         (written / "assets.extra" / "export.json").write_text(json.dumps(described))
         return written
 
-    monkeypatch.setitem(
-        __import__("sys").modules,
-        "keras_transformer.export",
-        types.SimpleNamespace(export_run=export_run, export_saved_model=export_saved_model),
-    )
+    # Into its dictionary: asking for the names would load them, TensorFlow included.
+    monkeypatch.setitem(vars(keras_transformer.export), "export_run", export_run)
+    monkeypatch.setitem(vars(keras_transformer.export), "export_saved_model", export_saved_model)
     monkeypatch.setattr("keras_transformer.cli.export.load_run", lambda directory: ("m", "s", "s"))
-    monkeypatch.setattr("keras_transformer.cli.export.check_run", lambda directory: None)
+    monkeypatch.setattr("keras_transformer.cli.export.check_finished_run", lambda directory: None)
     monkeypatch.setattr("keras_transformer.cli.export.load_training", lambda: None)
     monkeypatch.setattr(RunDirectory, "load_min_score", lambda run: -2.5)
     return made
@@ -96,7 +94,7 @@ def test_signatures_of_ids_need_no_operators(run_cli, exporter, tmp_path) -> Non
 def test_an_existing_output_is_kept_unless_asked(run_cli, exporter, tmp_path) -> None:
     result = run_cli("export", "runs/demo", "--output", tmp_path)
     assert (result.code, exporter) == (1, [])
-    assert f"{tmp_path} exists: choose another --output or --overwrite." in result.err
+    assert f"{tmp_path} exists: choose another directory, or --overwrite." in result.err
     assert run_cli("export", "runs/demo", "--output", tmp_path, "--overwrite").code == 0
     assert exporter[0][2]["overwrite"] is True
 
@@ -106,7 +104,7 @@ def test_of_a_saved_model_only_the_version_must_not_exist(run_cli, exporter, tmp
     assert run_cli("export", "runs/demo", *flags).code == 0
     result = run_cli("export", "runs/demo", *flags)
     assert result.code == 1
-    assert f"{tmp_path / '1'} exists: choose another --output or --overwrite." in result.err
+    assert f"{tmp_path / '1'} exists: choose another directory, or --overwrite." in result.err
     assert run_cli("export", "runs/demo", *flags, "--version", 2).code == 0
     assert [settings["version"] for _, _, settings in exporter] == [1, 2]
 

@@ -21,7 +21,10 @@ def test_the_three_masks_of_three_tokens_and_one_place_of_padding() -> None:
     ]
 
 
-@pytest.mark.parametrize(("tokens", "padding"), [(0, 1), (1, -1)])
-def test_impossible_counts_are_refused(tokens: int, padding: int) -> None:
-    with pytest.raises(ValueError, match=f"got {tokens} and {padding}"):
+@pytest.mark.parametrize(
+    ("tokens", "padding", "message"),
+    [(0, 1, "tokens must be at least 1, got 0"), (1, -1, "padding must be at least 0, got -1")],
+)
+def test_impossible_counts_are_refused(tokens: int, padding: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         masks(tokens, padding)

@@ -26,7 +26,10 @@ def test_the_smallest_picture_can_be_drawn() -> None:
     assert position_curves(length=1, model_dim=2).axes[0].images[0].get_array().tolist() == [[0, 1]]
 
 
-@pytest.mark.parametrize(("length", "model_dim"), [(0, 8), (5, 1)])
-def test_sizes_that_are_too_small_are_refused(length: int, model_dim: int) -> None:
-    with pytest.raises(ValueError, match=f"got {length} and {model_dim}"):
+@pytest.mark.parametrize(
+    ("length", "model_dim", "message"),
+    [(0, 8, "length must be at least 1, got 0"), (5, 1, "model_dim must be at least 2, got 1")],
+)
+def test_sizes_that_are_too_small_are_refused(length: int, model_dim: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         position_curves(length, model_dim)

@@ -197,7 +197,7 @@ def test_a_vocabulary_size_out_of_reach_names_the_bound_which_works(
 
 
 def test_vocab_size_must_leave_room_for_pieces(sentences):
-    with pytest.raises(ValueError, match="vocab_size must be above 4, got 4"):
+    with pytest.raises(ValueError, match="vocab_size must be at least 5, got 4"):
         train_tokenizer(sentences, 4)
 
 

@@ -18,7 +18,6 @@ POSITIVE = (
     "average_checkpoints",
     "patience",
     "checkpoint_steps",
-    "max_length",
 )
 
 
@@ -35,6 +34,7 @@ def test_sizes_and_rates_are_positive(name: str, value: int) -> None:
         ({"learning_rate": float("nan")}, "learning_rate must be positive, got nan"),
         ({"learning_rate": float("inf")}, "learning_rate must be positive, got inf"),
         ({"beta_2": 1.0}, r"beta_2 must lie in \[0, 1\), got 1.0"),
+        ({"max_length": 1}, "max_length must be at least 2"),
         ({"r_drop": -0.5}, r"r_drop must be at least 0, got -0.5"),
         ({"label_smoothing": 1.0}, r"label_smoothing must lie in \[0, 1\), got 1.0"),
         ({"final_model": "last"}, "final_model must be 'average' or 'best', got 'last'"),

@@ -172,7 +172,7 @@ def test_a_run_brings_its_own_tokenizers(
     assert export_saved_model("runs/demo", tmp_path / "demo") == tmp_path / "demo" / "1"
     assert runs == ["runs/demo"]
     with pytest.raises(TypeError, match="the run runs/demo has its own tokenizers"):
-        export_saved_model("runs/demo", tmp_path / "demo", tokenizer=tokenizer)
+        export_saved_model("runs/demo", tmp_path / "new", tokenizer=tokenizer)
 
 
 # What is impossible.

@@ -1,0 +1,38 @@
+"""What an ONNX export is asked for, checked without the model and without TensorFlow."""
+
+from pathlib import Path
+
+from ..manifest import MANIFEST_FILE, TARGETS
+from ..placement import check_place
+from ..runtime.operators import check_library
+
+PRECISIONS = ("float32", "int8", "int8_batch_dependent", "float16")
+LOWEST_OPSET = 18
+
+
+def check_settings(
+    directory: Path, *, target: str, quantize: str | None, opset: int, overwrite: bool
+) -> None:
+    """Refuses what no model could be exported with; the arguments are those of `export_onnx`.
+
+    Raises:
+        FileExistsError: The directory exists and `overwrite` is False, or is no artefact.
+        ImportError: `target` is "native" and the operators are not compiled here.
+        OSError: The directory cannot be made.
+        ValueError: A setting is unknown or out of range, or two do not fit each other.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {target!r}.")
+    if opset < LOWEST_OPSET:
+        raise ValueError(f"opset must be at least {LOWEST_OPSET}, got {opset}.")
+    if quantize not in (None, *PRECISIONS[1:]):
+        raise ValueError(
+            f"quantize must be one of {', '.join(PRECISIONS[1:])} or None, got {quantize!r}."
+        )
+    if target == "portable" and quantize is not None and quantize.startswith("int8"):
+        raise ValueError(
+            f"quantize={quantize!r} needs onnxruntime's operators: give target='onnxruntime'."
+        )
+    if target == "native":
+        check_library()
+    check_place(directory, mark=MANIFEST_FILE, overwrite=overwrite)

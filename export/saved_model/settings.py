@@ -1,0 +1,43 @@
+"""What a SavedModel export is asked for, checked without the model and without TensorFlow."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from ..manifest import MANIFEST_FILE
+from ..placement import check_place
+
+SignatureKind = Literal["text", "ids"]
+
+DESCRIPTION_FILE = "assets.extra/export.json"
+
+
+def check_settings(
+    base: Path, *, version: int, signatures: str, max_source_length: int, overwrite: bool
+) -> None:
+    """Refuses what no model could be exported with.
+
+    Args:
+        base: The base directory of all versions.
+        version: As for `export_saved_model`, and the others too.
+        signatures: Kind of signatures.
+        max_source_length: Most tokens of a source.
+        overwrite: Whether the version may be replaced.
+
+    Raises:
+        FileExistsError: The version exists and `overwrite` is False, or is no export.
+        OSError: The directory cannot be made.
+        TypeError: A number is no integer.
+        ValueError: A setting is unknown or out of range, or the directory is an ONNX artefact.
+    """
+    for name, value in (("version", version), ("max_source_length", max_source_length)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an integer, got {value!r}.")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    if signatures not in get_args(SignatureKind):
+        raise ValueError(
+            f"signatures must be one of {', '.join(get_args(SignatureKind))}, got {signatures!r}."
+        )
+    if (base / MANIFEST_FILE).exists():
+        raise ValueError(f"{base} is an ONNX artefact: choose another directory for SavedModels.")
+    check_place(base / str(version), mark=DESCRIPTION_FILE, overwrite=overwrite)

@@ -1,0 +1,18 @@
+"""The smallest positions and masks that can be drawn, checked without loading Keras."""
+
+
+def check_positions(length: int, model_dim: int) -> None:
+    """Raises `ValueError` where there is no position vector, or none with a sine and a cosine."""
+    _check_least("length", length, 1)
+    _check_least("model_dim", model_dim, 2)
+
+
+def check_masks(tokens: int, padding: int) -> None:
+    """Raises `ValueError` where a row has no token, or less than no padding."""
+    _check_least("tokens", tokens, 1)
+    _check_least("padding", padding, 0)
+
+
+def _check_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.")
