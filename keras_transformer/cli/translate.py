@@ -20,7 +20,7 @@ from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_in
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.decoding.confidence import check_min_score
-from keras_transformer.decoding.inputs import TooLongError
+from keras_transformer.decoding.inputs import PrefixError, TooLongError
 from keras_transformer.decoding.options import Hypothesis, SearchOptions
 
 _NOTHING = Hypothesis("", [], float("-inf"), float("-inf"))
@@ -188,9 +188,12 @@ def _translate_input(
             begun = prefixes.next(len(block), done)
             try:
                 job.write(block, begun)
-            except TooLongError as error:
+            except (TooLongError, PrefixError) as error:
                 job.write(block[: error.index], begun and begun[: error.index])
-                raise ValueError(describe(error, done + error.index + 1)) from error
+                line = done + error.index + 1
+                if isinstance(error, TooLongError):
+                    raise ValueError(describe(error, line)) from error
+                raise ValueError(f"the prefix of line {line} {error.reason}") from error
             progress.update(len(block))
     prefixes.check_end(job.done)
 

@@ -5,10 +5,11 @@ It stands on either translator, Keras's or onnxruntime's, and needs no TensorFlo
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-from keras_transformer.decoding.inputs import check_texts
+from keras_transformer.decoding.inputs import PrefixError, check_texts
 from keras_transformer.decoding.options import Hypothesis, SearchOptions
 from keras_transformer.decoding.passages import Splitter, join_hypotheses
 from keras_transformer.text.sentences import LANGUAGE, Passage
@@ -82,7 +83,8 @@ class SentenceTranslator:
             ValueError: As for the translator's `translate`.
         """
         passages, options = self._prepare(texts, options)
-        found = iter(self.translator.translate(_parts(passages), **options))
+        with _texts_in_errors(passages):
+            found = iter(self.translator.translate(_parts(passages), **options))
         return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
 
     def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
@@ -132,7 +134,8 @@ class SentenceTranslator:
             ValueError: As for the translator's `translate_n_best`.
         """
         passages, options = self._prepare(texts, options)
-        found = iter(self.translator.translate_n_best(_parts(passages), **options))
+        with _texts_in_errors(passages):
+            found = iter(self.translator.translate_n_best(_parts(passages), **options))
         return [(passage, [next(found) for _ in passage.parts]) for passage in passages]
 
     def _prepare(
@@ -158,3 +161,13 @@ class SentenceTranslator:
 
 def _parts(passages: Sequence[Passage]) -> list[str]:
     return [part for passage in passages for part in passage.parts]
+
+
+@contextmanager
+def _texts_in_errors(passages: Sequence[Passage]) -> Iterator[None]:
+    """Lets the error of a part's prefix count texts."""
+    try:
+        yield
+    except PrefixError as error:
+        texts = [number for number, passage in enumerate(passages) for _ in passage.parts]
+        raise PrefixError(texts[error.index], error.reason) from error

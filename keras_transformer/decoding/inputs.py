@@ -31,6 +31,19 @@ class TooLongError(ValueError):
         )
 
 
+class PrefixError(ValueError):
+    """A translation cannot begin with its prefix.
+
+    Attributes:
+        index: The prefix's place among the sentences.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, index: int, reason: str) -> None:
+        self.index, self.reason = index, reason
+        super().__init__(f"the prefix of sentence {index} {reason}")
+
+
 def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
     """Returns the texts as a list.
 
@@ -138,8 +151,8 @@ def check_prefixes(
         vocab_size: Size of the target vocabulary.
 
     Raises:
-        ValueError: Their number is not that of the sentences, a prefix holds an id that it must
-            not, or it leaves no room for another token.
+        PrefixError: A prefix holds an id that it must not, or leaves no room for another token.
+        ValueError: Their number is not that of the sentences.
     """
     if len(prefixes) != len(limits):
         raise ValueError(
@@ -150,14 +163,15 @@ def check_prefixes(
     for number, (row, limit) in enumerate(zip(rows, limits, strict=True)):
         for token in row:
             if not 0 <= token < vocab_size or token in (PAD_ID, BOS_ID, EOS_ID):
-                raise ValueError(
-                    f"the prefix of sentence {number} holds token {token}: it must hold ids from "
-                    f"0 to {vocab_size - 1}, without padding ({PAD_ID}), start ({BOS_ID}) and end "
-                    f"({EOS_ID})."
+                raise PrefixError(
+                    number,
+                    f"holds token {token}: it must hold ids from 0 to {vocab_size - 1}, without "
+                    f"padding ({PAD_ID}), start ({BOS_ID}) and end ({EOS_ID}).",
                 )
         if len(row) >= limit:
-            raise ValueError(
-                f"the prefix of sentence {number} has {len(row)} tokens, but its translation has "
-                f"at most {limit}, the end token included: shorten it or raise the limit."
+            raise PrefixError(
+                number,
+                f"has {len(row)} tokens, but its translation has at most {limit}, the end token "
+                "included: shorten it or raise the limit.",
             )
     return rows

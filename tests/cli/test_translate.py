@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.cli.input_lines import read_blocks
+from keras_transformer.decoding.inputs import PrefixError
 from keras_transformer.decoding.options import SearchOptions
 
 
@@ -86,6 +87,26 @@ def test_prefixes_match_the_input_line_by_line(
     result = run_cli("translate", "model", *flags, stdin=b"a\nb\nc\n")
     assert result.code == 1
     assert str(tmp_path / "prefixes") in result.err and message in result.err
+
+
+def test_a_prefix_that_cannot_be_is_named_by_its_line(
+    run_cli, translator, monkeypatch, tmp_path
+) -> None:
+    translate = translator.translate
+
+    def refuse(texts, *, target_prefixes=(), **search):
+        if "bad" in target_prefixes:
+            raise PrefixError(target_prefixes.index("bad"), "has 9 tokens.")
+        return translate(texts, **search)
+
+    monkeypatch.setattr(translator, "translate", refuse)
+    (tmp_path / "prefixes").write_text("so\n\nthen\nbad\n", encoding="utf-8")
+    flags = ["--target-prefixes", tmp_path / "prefixes", "--block-lines", 2]
+    result = run_cli("translate", "model", *flags, stdin=b"a\nb\nc\nd\n")
+    assert (result.code, result.out) == (1, "A\nB\nC\n")
+    assert result.err == (
+        "keras-transformer translate: error: the prefix of line 4 has 9 tokens.\n"
+    )
 
 
 def test_words_for_unknown_tokens_are_asked_of_the_translator(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from keras_transformer.decoding.by_sentence import SentenceTranslator
+from keras_transformer.decoding.inputs import PrefixError
 from keras_transformer.decoding.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.text.training_text import TrainingText
 
@@ -106,6 +107,20 @@ def test_a_prefix_begins_the_text() -> None:
     assert found == ["SO ONE IS. TWO ARE.", "THREE."]
     with pytest.raises(ValueError, match="got 1 target_prefixes for 2 texts"):
         splitting.translate(["One.", "Two."], target_prefixes=["so "])
+
+
+@pytest.mark.parametrize("method", ["translate", "translate_n_best"])
+def test_a_prefix_that_cannot_be_is_named_by_its_text(monkeypatch, method: str) -> None:
+    def refuse(texts: list[str], **options: Any) -> None:
+        raise PrefixError(texts.index("Three."), "has 9 tokens.")
+
+    shouting = Shouting()
+    monkeypatch.setattr(shouting, method, refuse)
+    with pytest.raises(PrefixError, match="the prefix of sentence 1 has 9 tokens") as caught:
+        getattr(SentenceTranslator(shouting), method)(
+            ["One is. Two are.", "Three."], target_prefixes=["", "so "]
+        )
+    assert caught.value.index == 1
 
 
 def test_what_cannot_be_joined_is_refused() -> None:
