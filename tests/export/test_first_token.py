@@ -88,7 +88,7 @@ def test_a_stream_and_the_server_say_the_token(
     with OnnxTranslator(artefact) as translator:
         assert "".join(translator.translate_stream("the dog")) == text
     served = ServedModel(artefact, SearchOptions(beam_size=2))
-    row = served.read_text("the dog")
+    [row] = served.read_text("the dog").rows
     [[best, *_]] = served.run(served.signatures["serving_default"])([row])
     assert best.ids == [word]
     pieces: list[str] = []
