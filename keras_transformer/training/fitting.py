@@ -33,6 +33,7 @@ from keras_transformer.training.checkpoints import checkpoint_path, load_checkpo
 from keras_transformer.training.data import TrainingData
 from keras_transformer.training.guards import FiniteGuard
 from keras_transformer.training.history import History
+from keras_transformer.training.interrupts import Interrupts
 from keras_transformer.training.loss_record import LossRecord
 from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.progress import progress
@@ -75,6 +76,7 @@ def fit_rounds(
         FloatingPointError: A loss or the weights became NaN or Inf.
         OSError: Something cannot be written, such as on a full disk.
         ConnectionError: Another worker is gone.
+        KeyboardInterrupt: Ctrl-C, also where library code dropped it.
     """
     replicas = open_replicas(options.strategy)
     done = _restore(run, model, replicas)
@@ -87,6 +89,7 @@ def fit_rounds(
     run.save_training(record, history, finished=False)
     losses = LossRecord(run.losses)
     with (
+        Interrupts() as interrupts,
         replicas.clear_worker_errors(),
         _clear_log_errors(run.logs),
         contextlib.closing(losses),
@@ -110,6 +113,8 @@ def fit_rounds(
                 StopAtStep(total),
                 LearningRateLog(),
                 *progress(model.transformer, data, options, run.logs),
+                # Between what may lose an interrupt and what would keep the round.
+                interrupts,
                 RoundEnd(run, history, record, options.average_checkpoints),
                 StopWithoutGain(history, patience),
                 *callbacks,

@@ -1,7 +1,9 @@
 """What ends a run or bends its way: a full disk, a bad batch, damage, patience; in real runs."""
 
+import contextlib
 import json
 import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,3 +178,62 @@ def test_a_full_disk_under_the_logs_is_told_from_a_lack_of_memory(
     expected = r"cannot write .*logs: No space .* make room" if kind is OSError else "OOM"
     with pytest.raises(kind, match=expected):
         start(callbacks=[full])
+
+
+def lose_an_interrupt(*_: Any, **__: Any) -> None:
+    """Drops it, as Keras's `ops.shape` does while a function is traced."""
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("moment", "kept"),
+    [
+        ("on_train_batch_begin", []),
+        ("on_train_batch_end", []),
+        ("on_epoch_end", [2]),
+        ("on_train_end", [2, 4]),
+    ],
+)
+def test_an_interrupt_that_is_lost_ends_training_all_the_same(
+    start, tmp_path: Path, moment: str, kept: list[int]
+) -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        start(callbacks=[keras.callbacks.LambdaCallback(**{moment: lose_an_interrupt})])
+    assert steps(tmp_path) == kept
+    assert signal.getsignal(signal.SIGINT) == handler
+
+
+def test_a_round_in_whose_validation_an_interrupt_was_lost_is_not_kept(
+    start, tmp_path: Path
+) -> None:
+    class Lose(keras.callbacks.Callback):
+        def on_test_begin(self, logs: Any = None) -> None:
+            lose_an_interrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        start(callbacks=[Lose()])
+    assert steps(tmp_path) == [] and read_record(tmp_path)["history"]["step"] == []
+
+
+def test_an_error_after_a_lost_interrupt_is_an_interrupt(start) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        lose_an_interrupt()
+        raise ValueError("a shape was not finished")
+
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        start(callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=fail)])
+    assert "a shape was not finished" in str(interrupt.value.__cause__)
+
+
+def test_a_handler_of_ones_own_that_raises_nothing_does_not_end_training(
+    start, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        start(callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=lose_an_interrupt)])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT] * 2 and steps(tmp_path) == [2, 4]
