@@ -44,17 +44,17 @@ define sanitized
 		$(MAKE) --no-print-directory $(SANITIZED) && \
 		LD_PRELOAD="$$(c++ -print-file-name=libasan.so):$$(c++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 KERAS_TRANSFORMER_SANITIZED_OPERATORS=$(SANITIZED) \
-		$(BIN)/python -m pytest -q $(addprefix tests/export/native/,$(1)); \
+		$(BIN)/python -m pytest -q $(addprefix tests/runtime/native/,$(1)); \
 	else echo "no C++ compiler: the operators are not tested with sanitizers"; fi
 endef
 
-$(SANITIZED): $(wildcard export/native/*)
+$(SANITIZED): $(wildcard keras_transformer/runtime/native/*)
 	mkdir -p $(@D)
 	c++ -std=c++17 $(SANITIZERS) -fPIC -shared -fvisibility=hidden -Wno-psabi \
-		export/native/*.cc -o $@
+		keras_transformer/runtime/native/*.cc -o $@
 
 # Without build isolation the pinned setuptools builds our package: nothing unpinned is fetched.
-$(INSTALLED): requirements.lock setup.py pyproject.toml $(wildcard export/native/*)
+$(INSTALLED): requirements.lock setup.py pyproject.toml $(wildcard keras_transformer/runtime/native/*)
 	command -v c++ > /dev/null || { apt-get -qq update && apt-get -qq install -y \
 		--no-install-recommends g++ > /dev/null; } || echo "no C++ compiler: no native operators"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -85,5 +85,5 @@ lock: $(INSTALLED)
 		--output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info runs exported export/runtime/_operators.*
+	rm -rf $(VENV) build dist *.egg-info runs exported keras_transformer/runtime/onnx_graphs/_operators.*
 	rm -rf examples/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

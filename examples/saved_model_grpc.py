@@ -21,7 +21,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from keras_transformer.export.server.grpc_tensors import to_proto
+from keras_transformer.serving.rpc.grpc_tensors import to_proto
 
 
 class SavedModelServicer(prediction_service_pb2_grpc.PredictionServiceServicer):

@@ -1,4 +1,4 @@
-"""Exported artefacts. `export_run` and `export_onnx` write one, of a run or a model, for
+"""Writes artefacts. `export_run` and `export_onnx` write one, of a run or a model, for
 `OnnxTranslator`, which translates where no TensorFlow is installed; `Manifest` is what they agree
 on. `export_saved_model` writes one for TensorFlow Serving. Names load on first use.
 """
@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .manifest import Manifest
+    from keras_transformer.artefact.manifest import Manifest
+    from keras_transformer.runtime.translator import Hypothesis, OnnxTranslator
+
     from .onnx.export import export_onnx
     from .onnx.from_run import export_run
-    from .runtime.translator import Hypothesis, OnnxTranslator
     from .saved_model.export import export_saved_model
 
 __all__ = [
@@ -23,12 +24,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Hypothesis": "runtime.translator",
-    "Manifest": "manifest",
-    "OnnxTranslator": "runtime.translator",
-    "export_onnx": "onnx.export",
-    "export_run": "onnx.from_run",
-    "export_saved_model": "saved_model.export",
+    "Hypothesis": "keras_transformer.runtime.translator",
+    "Manifest": "keras_transformer.artefact.manifest",
+    "OnnxTranslator": "keras_transformer.runtime.translator",
+    "export_onnx": "keras_transformer.export.onnx.export",
+    "export_run": "keras_transformer.export.onnx.from_run",
+    "export_saved_model": "keras_transformer.export.saved_model.export",
 }
 
 
@@ -36,7 +37,7 @@ def __getattr__(name: str) -> object:
     """Import the module that defines the public name `name` and keep the value here."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from keras_transformer.data.files import read_lines, read_parallel
     from keras_transformer.data.tfds import load_tfds
     from keras_transformer.data.tsv import read_tsv
-    from keras_transformer.decoding.by_sentence import SentenceTranslator
-    from keras_transformer.decoding.options import SearchOptions
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
     from keras_transformer.models.transformer import build_transformer
+    from keras_transformer.search.by_sentence import SentenceTranslator
+    from keras_transformer.search.options import SearchOptions
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
     from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
     from keras_transformer.text.training_text import TrainingText
@@ -78,8 +78,8 @@ _HOMES = {
     "GraphTokenizer": "text.graph_tokenizer",
     "Pairs": "data.corpus",
     "Perplexity": "training.metrics",
-    "SearchOptions": "decoding.options",
-    "SentenceTranslator": "decoding.by_sentence",
+    "SearchOptions": "search.options",
+    "SentenceTranslator": "search.by_sentence",
     "SmoothedCrossEntropy": "training.loss",
     "TokenAccuracy": "training.metrics",
     "Tokenizer": "text.tokenizer",

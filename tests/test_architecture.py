@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ORDER = (
     ("distribution", "special_ids", "serializable", "config", "whole_files"),
     ("gelu", "text"),
+    ("search",),
     ("data",),
     ("layers",),
     ("models",),
@@ -20,21 +21,25 @@ ORDER = (
     ("evaluation",),
     ("training",),
     ("plotting",),
+    ("artefact",),
+    ("runtime",),
+    ("serving",),
     ("cli",),
 )
 LEVEL = {part: level for level, parts in enumerate(ORDER) for part in parts}
 RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
-# What the runtime shares with the Keras side: plain Python and numpy.
+# What the runtime stands on: plain Python and numpy.
 SHARED = {
-    "keras_transformer.decoding.confidence",
-    "keras_transformer.decoding.inputs",
-    "keras_transformer.decoding.options",
-    "keras_transformer.decoding.sampling",
+    "keras_transformer.artefact.manifest",
+    "keras_transformer.search.confidence",
+    "keras_transformer.search.inputs",
+    "keras_transformer.search.options",
+    "keras_transformer.search.random_numbers",
     "keras_transformer.special_ids",
     "keras_transformer.text.sentences",
     "keras_transformer.text.training_text",
 }
-SHARED_WITH_SERVER = SHARED | {"keras_transformer.decoding.passages"}
+SHARED_WITH_SERVER = SHARED | {"keras_transformer.search.passages"}
 # The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.
 SERVER_PACKAGES = RUNTIME_PACKAGES | {"prometheus_client", "starlette", "uvicorn", "uvloop"}
 MODEL_CONFIG_IMPORTS = ("google.protobuf.", "tensorflow_serving.config.")
@@ -82,9 +87,9 @@ def complaints(source: str, module: str, *, is_package: bool = False) -> list[st
     """Says which imports of a file break the design."""
     found = []
     for name, is_inner in imports(source, module, is_package=is_package):
-        if module.startswith("keras_transformer.export.runtime"):
+        if module.startswith("keras_transformer.runtime"):
             found += runtime_complaints(name, module)
-        elif module.startswith("keras_transformer.export.server"):
+        elif module.startswith("keras_transformer.serving"):
             found += server_complaints(name, module)
         elif module.startswith("keras_transformer.export"):
             if name.startswith("keras_transformer.cli"):
@@ -111,8 +116,8 @@ def core_complaints(name: str, module: str, *, is_inner: bool) -> list[str]:
 
 def runtime_complaints(name: str, module: str) -> list[str]:
     top = name.split(".")[0]
-    inside = ("keras_transformer.export.runtime", "keras_transformer.export.manifest")
-    if top in RUNTIME_PACKAGES | sys.stdlib_module_names or name.startswith(inside):
+    packages = RUNTIME_PACKAGES | sys.stdlib_module_names
+    if top in packages or name.startswith("keras_transformer.runtime."):
         return []
     if name in SHARED or name.rpartition(".")[0] in SHARED:
         return []
@@ -127,10 +132,10 @@ def server_complaints(name: str, module: str) -> list[str]:
         return []
     if file == "model_config" and name.startswith(MODEL_CONFIG_IMPORTS):
         return []
-    if name.startswith(("keras_transformer.export.server.", "keras_transformer.distribution.")):
+    if name.startswith(("keras_transformer.serving.", "keras_transformer.distribution.")):
         return []
-    inside = ("keras_transformer.export.runtime.", "keras_transformer.export.manifest.")
-    if name.startswith(inside) or name.rpartition(".")[0] in SHARED_WITH_SERVER:
+    inside = name.startswith("keras_transformer.runtime.")
+    if inside or name.rpartition(".")[0] in SHARED_WITH_SERVER:
         return []
     return [f"{module} imports {name}: the server stands on the runtime, without TensorFlow"]
 
@@ -157,21 +162,27 @@ def test_imports_point_one_way(path: Path) -> None:
         ("keras_transformer.training.run", "def f():\n    import keras_transformer.export"),
         ("keras_transformer.cli.export", "from keras_transformer.export import export_onnx"),
         ("keras_transformer.export.onnx.graphs", "import keras_transformer.cli.train"),
-        ("keras_transformer.export.runtime.search", "import keras"),
-        ("keras_transformer.export.runtime.search", "from ..onnx import graphs"),
-        ("keras_transformer.export.runtime.search", "import keras_transformer.config"),
+        ("keras_transformer.runtime.loop.search", "import keras"),
         (
-            "keras_transformer.export.runtime.search",
+            "keras_transformer.runtime.loop.search",
+            "from keras_transformer.export.onnx import graphs",
+        ),
+        ("keras_transformer.runtime.loop.search", "import keras_transformer.config"),
+        (
+            "keras_transformer.runtime.loop.search",
             "from keras_transformer.decoding.search import search",
         ),
-        ("keras_transformer.export.runtime.search", "from keras_transformer import decoding"),
-        ("keras_transformer.export.server.model", "from ..onnx import graphs"),
-        ("keras_transformer.export.server.model", "import keras"),
-        ("keras_transformer.export.server.rest", "import grpc"),
-        ("keras_transformer.export.server.model_config", "import tensorflow_serving.apis"),
-        ("keras_transformer.export.server.rest", "import tensorflow_serving.config.x"),
-        ("keras_transformer.export.server.grpc_server", "import tensorflow"),
-        ("keras_transformer.export.server.server", "import keras_transformer.cli.serve"),
+        ("keras_transformer.runtime.loop.search", "from keras_transformer import search"),
+        (
+            "keras_transformer.serving.models.model",
+            "from keras_transformer.export.onnx import graphs",
+        ),
+        ("keras_transformer.serving.models.model", "import keras"),
+        ("keras_transformer.serving.http.rest", "import grpc"),
+        ("keras_transformer.serving.models.model_config", "import tensorflow_serving.apis"),
+        ("keras_transformer.serving.http.rest", "import tensorflow_serving.config.x"),
+        ("keras_transformer.serving.rpc.grpc_server", "import tensorflow"),
+        ("keras_transformer.serving.server", "import keras_transformer.cli.serve"),
     ],
 )
 def test_a_wrong_import_is_found(module: str, source: str) -> None:
@@ -189,19 +200,22 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         ("keras_transformer.cli.export", "def f():\n    import keras_transformer.export"),
         ("keras_transformer.export.onnx.graphs", "from keras_transformer.config import A"),
         (
-            "keras_transformer.export.runtime.search",
-            "import os, numpy as np\nfrom .. import manifest",
+            "keras_transformer.runtime.loop.search",
+            "import os, numpy as np\nimport keras_transformer.artefact.manifest",
         ),
         (
-            "keras_transformer.export.runtime.search",
-            "from keras_transformer.decoding.options import SearchOptions",
+            "keras_transformer.runtime.loop.search",
+            "from keras_transformer.search.options import SearchOptions",
         ),
-        ("keras_transformer.export.server.model", "from ..runtime.engine import Engine"),
-        ("keras_transformer.export.server.app", "import starlette.routing"),
-        ("keras_transformer.export.server.grpc_server", "import grpc"),
-        ("keras_transformer.export.server.model_config", "import tensorflow_serving.config.x"),
         (
-            "keras_transformer.export.server.grpc_tensors",
+            "keras_transformer.serving.models.model",
+            "from keras_transformer.runtime.engine import Engine",
+        ),
+        ("keras_transformer.serving.http.app", "import starlette.routing"),
+        ("keras_transformer.serving.rpc.grpc_server", "import grpc"),
+        ("keras_transformer.serving.models.model_config", "import tensorflow_serving.config.x"),
+        (
+            "keras_transformer.serving.rpc.grpc_tensors",
             "from tensorflow.core.framework.tensor_pb2 import TensorProto",
         ),
     ],
@@ -222,7 +236,7 @@ import sys
 import numpy, onnxruntime, sentencepiece, sentencex
 
 before = set(sys.modules)
-import keras_transformer.export.runtime.translator
+import keras_transformer.runtime.translator
 
 print(*sorted(set(sys.modules) - before), sep="\\n")
 """
@@ -238,9 +252,9 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     # A submodule of theirs may come later, but no other package.
     assert {name.partition(".")[0] for name in foreign} <= RUNTIME_PACKAGES
     ours = {name for name in loaded if name.startswith("keras_transformer.")}
-    ours = {name for name in ours if not name.startswith("keras_transformer.export")}
+    ours = {name for name in ours if not name.startswith("keras_transformer.runtime")}
     # What the packages themselves load is plain Python as well.
-    packages = {"decoding", "serializable", "text"}
+    packages = {"artefact", "search", "serializable", "text"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
 
 
@@ -249,13 +263,13 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     [
         ("server", {"tensorflow", "tensorflow_serving", "keras", "grpc"}),
         # The schema is TensorFlow Serving's, and no part of TensorFlow itself.
-        ("model_config", {"tensorflow", "keras", "grpc"}),
+        ("models.model_config", {"tensorflow", "keras", "grpc"}),
     ],
 )
 def test_the_server_without_grpc_loads_no_tensorflow(module: str, unwanted: set[str]) -> None:
     command = (
         "import sys, keras_transformer.cli.serve as serve;"
-        f"import keras_transformer.export.server.{module};"
+        f"import keras_transformer.serving.{module};"
         "serve.build_parser(); print(*sys.modules)"
     )
     result = subprocess.run(

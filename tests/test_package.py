@@ -17,10 +17,10 @@ from packaging.requirements import Requirement
 
 import keras_transformer
 from keras_transformer.distribution import DISTRIBUTION
-from keras_transformer.export.runtime.operators import operators_library
+from keras_transformer.runtime.onnx_graphs.operators import operators_library
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "export" / "server" / "page"
+PAGE = ROOT / "keras_transformer" / "serving" / "http" / "page_files"
 # What a serving or data-reading process may import without paying for TensorFlow.
 LIGHT_MODULES = (
     "keras_transformer",
@@ -33,7 +33,7 @@ LIGHT_MODULES = (
     "keras_transformer.data.demo",
     "keras_transformer.data.files",
     "keras_transformer.data.tsv",
-    "keras_transformer.decoding.options",
+    "keras_transformer.search.options",
     "keras_transformer.evaluation",
     "keras_transformer.export",
     "keras_transformer.text.tokenizer",
@@ -152,9 +152,9 @@ def test_the_wheel_holds_the_packages_and_nothing_else(build_wheel: Callable[...
         for path in (ROOT / "export").rglob("*.py")
     }
     # Compiled where a compiler is.
-    library = {"keras_transformer/export/runtime/" + operators_library().name}
+    library = {"keras_transformer/runtime/onnx_graphs/" + operators_library().name}
     data = {"keras_transformer/py.typed", "keras_transformer/data/demo_corpus.tsv.gz"}
-    page = {f"keras_transformer/export/server/page/{path.name}" for path in PAGE.iterdir()}
+    page = {f"keras_transformer/serving/http/page_files/{path.name}" for path in PAGE.iterdir()}
     assert sources == expected | library | page | data
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert wheel.name.startswith(DISTRIBUTION.replace("-", "_"))

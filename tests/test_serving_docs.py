@@ -29,7 +29,7 @@ def test_models_config_is_a_model_server_config() -> None:
 
 
 def test_our_servers_file_of_models_is_one(tmp_path: Path) -> None:
-    from keras_transformer.export.server.model_config import read_model_config
+    from keras_transformer.serving.models.model_config import read_model_config
 
     file = tmp_path / "models.config"
     file.write_text(block("textproto", '"there"'), encoding="utf-8")

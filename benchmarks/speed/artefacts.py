@@ -25,7 +25,7 @@ _MAKERS = (
     "keras_transformer/layers",
     "keras_transformer/models",
     "keras_transformer/text",
-    "export/manifest.py",
+    "keras_transformer/artefact/manifest.py",
     "export/onnx",
     "benchmarks/speed/artefacts.py",
     "benchmarks/speed/ctranslate2_model.py",

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keras_transformer.artefact.manifest import GRAPHS, Manifest
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.runtime.loop.top_k import log_softmax
+from keras_transformer.runtime.onnx_graphs.sessions import open_session
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
-from ..manifest import GRAPHS, Manifest
-from ..runtime.sessions import open_session
-from ..runtime.top_k import log_softmax
 from .operators import MICROSOFT, NATIVE
 
 _STEPS = 4

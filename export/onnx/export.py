@@ -36,14 +36,7 @@ except ModuleNotFoundError as error:
         f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.confidence import check_min_score
-from keras_transformer.models.transformer import Transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.text.training_text import TrainingText
-
-from ..manifest import (
+from keras_transformer.artefact.manifest import (
     DECODER_FILE,
     ENCODER_FILE,
     GREEDY_FILE,
@@ -59,8 +52,15 @@ from ..manifest import (
     StoredFile,
     sha256_of,
 )
+from keras_transformer.config import TransformerConfig
+from keras_transformer.models.transformer import Transformer
+from keras_transformer.runtime.onnx_graphs.operators import operators_version
+from keras_transformer.search.confidence import check_min_score
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
+
 from ..placement import placed
-from ..runtime.operators import operators_version
 from .settings import check_settings
 
 _FILES = {

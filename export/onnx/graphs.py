@@ -17,9 +17,9 @@ import tensorflow as tf
 import tf2onnx
 from onnx.numpy_helper import to_array
 
+from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.models.transformer import Transformer
 
-from ..manifest import TensorSpec
 from . import fused
 from .candidates import log_probabilities
 from .operators import MARKER_HANDLERS, put_weights_in

@@ -1,4 +1,4 @@
-"""Encoder and decode step with this package's own onnxruntime operators (`export/native`): fewer
+"""Encoder and decode step with this package's own onnxruntime operators (`runtime/native`): fewer
 and larger ones than onnxruntime has. The scorer is that with its fused operators.
 """
 

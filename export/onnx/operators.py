@@ -11,10 +11,10 @@ import onnx
 import tensorflow as tf
 from onnx.numpy_helper import from_array
 
-from ..runtime.operators import operators_version
+from keras_transformer.runtime.onnx_graphs.operators import operators_version
 
 MICROSOFT = "com.microsoft"
-# Our own; `export/native` has their kernels.
+# Our own; `keras_transformer/runtime/native` has their kernels.
 NATIVE = "keras_transformer"
 _WEIGHTS = "weights"
 # Smaller ones pass through TensorFlow and tf2onnx, which fold them where they can.

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import onnx
 
-from ..manifest import TensorSpec
+from keras_transformer.artefact.manifest import TensorSpec
+
 from .float16 import to_float16
 from .quantization import quantize_int8
 

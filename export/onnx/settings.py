@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from ..manifest import MANIFEST_FILE, TARGETS
+from keras_transformer.artefact.manifest import MANIFEST_FILE, TARGETS
+from keras_transformer.runtime.onnx_graphs.operators import check_library
+
 from ..placement import check_place
-from ..runtime.operators import check_library
 
 PRECISIONS = ("float32", "int8", "int8_batch_dependent", "float16")
 LOWEST_OPSET = 18

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..manifest import TensorSpec
+from keras_transformer.artefact.manifest import TensorSpec
 
 LOGITS = "logits"
 

@@ -30,10 +30,10 @@ except ModuleNotFoundError as error:
         f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.decoding.confidence import check_min_score
-from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH, check_token_ids
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, check_token_ids
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import load_run
 from keras_transformer.training.run_directory import RunDirectory

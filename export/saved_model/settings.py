@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Literal, get_args
 
-from ..manifest import MANIFEST_FILE
+from keras_transformer.artefact.manifest import MANIFEST_FILE
+
 from ..placement import check_place
 
 SignatureKind = Literal["text", "ids"]

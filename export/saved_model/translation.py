@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
-from keras_transformer.decoding.options import SearchOptions, length_penalty
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.special_ids import EOS_ID, PAD_ID
 
 from .id_rows import row_lengths, with_end

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli.artefact import open_tokenizers
-from keras_transformer.decoding.by_sentence import SentenceTranslator
-from keras_transformer.decoding.options import Hypothesis, SearchOptions
-from keras_transformer.decoding.passages import join_hypotheses
+from keras_transformer.search.by_sentence import SentenceTranslator
+from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.search.passages import join_hypotheses
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from keras_transformer.text.sentences import Passage
 
@@ -68,7 +68,7 @@ class AligningTranslator:
             target_words += len(hypothesis.text.split())
 
     def _align_part(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
-        from keras_transformer.export.runtime.alignment import aligned_words
+        from keras_transformer.runtime.unknown_words import aligned_words
 
         pieces = self._target.pieces(hypothesis.ids)
         return aligned_words(

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.long_lines import LineOptions
-from keras_transformer.decoding.options import Hypothesis
+from keras_transformer.search.options import Hypothesis
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run_directory import RunDirectory
 
@@ -70,7 +70,7 @@ def open_translator(
     runtime, lines = runtime or RuntimeOptions(), lines or LineOptions()
     if (directory / "manifest.json").is_file():
         from keras_transformer.export import OnnxTranslator
-        from keras_transformer.export.runtime.providers import parse_providers
+        from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 
         providers = parse_providers(runtime.provider)
         return lines.wrap(

@@ -12,8 +12,8 @@ from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.whole_files import check_output
 
 _BLOCK_LINES = 256

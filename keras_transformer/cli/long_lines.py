@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keras_transformer.decoding.by_sentence import PartTranslator, SentenceTranslator
-from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.search.by_sentence import PartTranslator, SentenceTranslator
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.data.corpus import Pairs
 from keras_transformer.data.files import read_parallel
-from keras_transformer.decoding.confidence import token_score
-from keras_transformer.decoding.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.search.confidence import token_score
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
 
 _BLOCK_LINES = 256
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.distribution import install_command
+from keras_transformer.search.options import SearchOptions
 
 # The same request gets the same answer, so nothing is drawn at random.
 _LEFT_OUT = ("sample", "temperature", "top_k", "top_p", "seed")
@@ -13,7 +13,7 @@ _SERVER_PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_c
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
-    from keras_transformer.export.server.settings import ServeOptions
+    from keras_transformer.serving.settings import ServeOptions
 
     given = build_parser().parse(arguments)
     if given.artefact is None and given.model_config is None:
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, ServeOptions)
     search = read_fields(given, SearchOptions, skip=_LEFT_OUT)
     try:
-        from keras_transformer.export.server.server import run_server
+        from keras_transformer.serving.server import run_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _SERVER_PACKAGES:
             raise ImportError(
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow or the server."""
-    from keras_transformer.export.server.settings import ServeOptions
+    from keras_transformer.serving.settings import ServeOptions
 
     parser = CommandParser(
         "serve",

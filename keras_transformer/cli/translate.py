@@ -19,9 +19,9 @@ from keras_transformer.cli.artefact import (
 from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_input
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.decoding.confidence import check_min_score
-from keras_transformer.decoding.inputs import PrefixError, TooLongError
-from keras_transformer.decoding.options import Hypothesis, SearchOptions
+from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.inputs import PrefixError, TooLongError
+from keras_transformer.search.options import Hypothesis, SearchOptions
 
 _NOTHING = Hypothesis("", [], float("-inf"), float("-inf"))
 

@@ -18,7 +18,7 @@ from keras_transformer.decoding.hypotheses import (
     take_hypotheses,
     write_tokens,
 )
-from keras_transformer.decoding.options import SearchOptions, length_penalty
+from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.special_ids import EOS_ID
 
 Tensor = Any

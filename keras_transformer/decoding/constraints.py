@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 Tensor = Any

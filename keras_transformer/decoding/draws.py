@@ -15,7 +15,7 @@ from keras_transformer.decoding.hypotheses import (
     newest_ids,
     write_tokens,
 )
-from keras_transformer.decoding.options import SearchOptions, length_penalty
+from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.special_ids import EOS_ID
 
 Tensor = Any

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from keras import ops
 
 from keras_transformer.decoding.constraints import IMPOSSIBLE
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.special_ids import BOS_ID, PAD_ID
 
 Tensor = Any

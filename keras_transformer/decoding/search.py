@@ -11,7 +11,7 @@ from keras import ops
 from keras_transformer.decoding.beams import advance_beams
 from keras_transformer.decoding.draws import advance_samples
 from keras_transformer.decoding.hypotheses import SearchState, Sentences, Stepper, grow, start
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import SearchOptions
 
 Tensor = Any
 FIRST_STAGE = 32

@@ -12,10 +12,13 @@ import tensorflow as tf
 
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
-from keras_transformer.decoding.confidence import check_min_score, is_low
 from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.decoding.hypotheses import Sentences
-from keras_transformer.decoding.inputs import (
+from keras_transformer.decoding.scoring import TeacherForcing
+from keras_transformer.decoding.search import search
+from keras_transformer.models import Transformer
+from keras_transformer.search.confidence import check_min_score, is_low
+from keras_transformer.search.inputs import (
     MAX_SOURCE_LENGTH,
     LongTexts,
     SourceLimit,
@@ -23,12 +26,9 @@ from keras_transformer.decoding.inputs import (
     check_texts,
     check_token_ids,
 )
-from keras_transformer.decoding.options import Hypothesis, LengthPenaltyType, SearchOptions
-from keras_transformer.decoding.options import length_penalty as penalty_of
-from keras_transformer.decoding.sampling import fresh_seed, uniforms
-from keras_transformer.decoding.scoring import TeacherForcing
-from keras_transformer.decoding.search import search
-from keras_transformer.models import Transformer
+from keras_transformer.search.options import Hypothesis, LengthPenaltyType, SearchOptions
+from keras_transformer.search.options import length_penalty as penalty_of
+from keras_transformer.search.random_numbers import fresh_seed, uniforms
 from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText

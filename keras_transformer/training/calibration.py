@@ -3,9 +3,9 @@ them lies the threshold under which a translation has low confidence.
 """
 
 from keras_transformer.data.batching import evaluation_batches
-from keras_transformer.decoding.confidence import calibrated, token_score
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import Transformer
+from keras_transformer.search.confidence import calibrated, token_score
 from keras_transformer.training.data import TrainingData
 from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.validation_translations import id_pairs, search_limits, spread

@@ -9,7 +9,7 @@ import pytest
 
 from keras_transformer.cli import main
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import Hypothesis
+from keras_transformer.search.options import Hypothesis
 
 
 @dataclasses.dataclass

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.export.server import server
-from keras_transformer.export.server.settings import ServeOptions
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving import server
+from keras_transformer.serving.settings import ServeOptions
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_sampling_has_no_flags(run_cli, served, flag) -> None:
 @pytest.mark.parametrize("missing", ["starlette", "uvloop"])
 def test_a_missing_package_is_named_with_its_extra(run_cli, monkeypatch, missing) -> None:
     for name in list(sys.modules):
-        if name.startswith("keras_transformer.export.server.") or name.startswith(missing):
+        if name.startswith("keras_transformer.serving.") or name.startswith(missing):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
     result = run_cli("serve", "exported/demo")
@@ -84,7 +84,7 @@ def test_nothing_to_serve_is_named(run_cli, served) -> None:
 def test_a_schema_that_is_not_installed_is_named_with_its_extra(
     run_cli, monkeypatch, tmp_path
 ) -> None:
-    monkeypatch.delitem(sys.modules, "keras_transformer.export.server.model_config", raising=False)
+    monkeypatch.delitem(sys.modules, "keras_transformer.serving.models.model_config", raising=False)
     for name in list(sys.modules):
         if name.startswith("tensorflow_serving"):
             monkeypatch.delitem(sys.modules, name)

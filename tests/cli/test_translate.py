@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.cli.input_lines import read_blocks
-from keras_transformer.decoding.inputs import PrefixError
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.inputs import PrefixError
+from keras_transformer.search.options import SearchOptions
 
 
 def test_lines_keep_their_order_and_empty_lines_stay(run_cli, translator) -> None:

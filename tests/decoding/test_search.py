@@ -14,9 +14,9 @@ from keras import ops
 
 from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.decoding.hypotheses import Sentences
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.sampling import uniforms
 from keras_transformer.decoding.search import FIRST_STAGE, search
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 

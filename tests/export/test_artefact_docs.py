@@ -12,8 +12,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.export.runtime.constraints import SPARE
+from keras_transformer.runtime.loop.constraints import SPARE
+from keras_transformer.search.options import SearchOptions
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = " ".join(DOCS.joinpath("onnx_artefact.md").read_text("utf-8").split())

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import OnnxTranslator, export_onnx
-from keras_transformer.export.runtime.decoder_steps import DecoderSteps
-from keras_transformer.export.server.model import ServedModel
+from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.text.tokenizer import Tokenizer
 
 TEXTS = ["the dog", "", "a red house"]

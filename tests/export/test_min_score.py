@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.confidence import token_score
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator
 from keras_transformer.export.onnx.export import export_onnx
 from keras_transformer.export.saved_model.export import export_saved_model
-from keras_transformer.export.server.model import ServedModel
-from keras_transformer.export.server.settings import ServeOptions
+from keras_transformer.search.confidence import token_score
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.models.model import ServedModel
+from keras_transformer.serving.settings import ServeOptions
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import SearchOptions
 
 PAD, BOS, EOS = 0, 2, 3
 

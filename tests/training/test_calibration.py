@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from keras_transformer.data.corpus import Corpus, Pairs
-from keras_transformer.decoding.confidence import calibrated, token_score
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.search.confidence import calibrated, token_score
 from keras_transformer.training.options import TrainOptions
 from keras_transformer.training.run import load_run, train
 from keras_transformer.training.run_directory import load_min_score

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keras_transformer.export.manifest import TensorSpec
+from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.export.onnx.candidates import (
     best_continuations,
     best_token,

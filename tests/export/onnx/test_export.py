@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 import pytest
 
+from keras_transformer.artefact.manifest import GRAPHS
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
-from keras_transformer.export.manifest import GRAPHS
 from keras_transformer.export.onnx import export as export_module
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 

@@ -10,7 +10,7 @@ from onnx.numpy_helper import from_array
 
 from keras_transformer.export.onnx.operators import NATIVE
 from keras_transformer.export.onnx.quantization import quantize_int8
-from keras_transformer.export.runtime.operators import operators_library
+from keras_transformer.runtime.onnx_graphs.operators import operators_library
 
 INPUTS = 41
 

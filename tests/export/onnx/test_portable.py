@@ -12,8 +12,8 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from keras_transformer.artefact.manifest import GRAPHS
 from keras_transformer.export import Manifest
-from keras_transformer.export.manifest import GRAPHS
 
 SOURCE_IDS = np.array([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]], np.int32)
 BEAMS, LENGTH, STEPS = 2, 6, 3

@@ -11,7 +11,7 @@ import tensorflow as tf
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keras_transformer.export.manifest import TensorSpec
+from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.export.onnx.graphs import _convert
 from keras_transformer.export.onnx.int8_matrices import largest_sums
 from keras_transformer.export.onnx.operators import MICROSOFT

@@ -13,7 +13,7 @@ import pytest
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.export.onnx import screening
-from keras_transformer.export.runtime.cache import BLOCK_TOKENS
+from keras_transformer.runtime.onnx_graphs.cache import BLOCK_TOKENS
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 # With blocks of 24 and one id over, the candidates are searched by blocks.

@@ -1,0 +1,1 @@
+"""The contract between exporters and runtime: what an artefact's files are and mean."""

@@ -1,0 +1,66 @@
+"""How the model sees translations that are already there: pairs of id rows come in, and from one
+pass over each pair (teacher forcing) log-probabilities and attention leave.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.loop.batches import IdRows, pad_sources, plan_batches
+from keras_transformer.runtime.onnx_graphs.graphs import Graphs
+from keras_transformer.runtime.onnx_graphs.sessions import Session
+
+Pair = tuple[Sequence[int], Sequence[int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Alignment:
+    """A given translation as the model sees it.
+
+    Attributes:
+        log_probabilities: float32 `(target_length,)` in nats, of each token and of eos.
+        attention: float32 `(target_length, source_length)`, where each of them looks in the source,
+            its eos included: the mean of all layers and heads.
+    """
+
+    log_probabilities: npt.NDArray[np.float32]
+    attention: npt.NDArray[np.float32]
+
+
+def align(
+    manifest: Manifest, graphs: Graphs, sources: IdRows, targets: IdRows, batch_tokens: int
+) -> list[Alignment]:
+    """Returns an alignment of each pair, in order.
+
+    Args:
+        manifest: The artefact's contract.
+        graphs: Its graphs.
+        sources: Ids of each text, without bos and eos.
+        targets: Ids of its translation, likewise; as many.
+        batch_tokens: Most padded tokens on the longer side of a batch.
+    """
+    opened = graphs.open("encoder", "scorer")
+    lengths = [max(2, len(s) + 1, len(t) + 1) for s, t in zip(sources, targets, strict=True)]
+    found: dict[int, Alignment] = {}
+    for places in plan_batches(lengths, batch_tokens=batch_tokens):
+        pairs = [(sources[place], targets[place]) for place in places]
+        found.update(zip(places, _align_batch(manifest, graphs, opened, pairs), strict=True))
+    return [found[place] for place in range(len(lengths))]
+
+
+def _align_batch(
+    manifest: Manifest, graphs: Graphs, opened: dict[str, Session], pairs: Sequence[Pair]
+) -> Iterator[Alignment]:
+    ids = manifest.special_ids
+    mask, cross = graphs.encode(opened["encoder"], [source for source, _ in pairs])
+    labels = pad_sources([target for _, target in pairs], pad_id=ids["pad"], eos_id=ids["eos"])
+    target_ids = np.roll(labels, 1, axis=1)
+    target_ids[:, 0] = ids["bos"]
+    inputs = {"target_ids": target_ids, "labels": labels, "source_mask": mask, **cross}
+    log_probabilities, attention = opened["scorer"].run(["log_probabilities", "attention"], inputs)
+    for row, (source, target) in enumerate(pairs):
+        length = len(target) + 1
+        yield Alignment(log_probabilities[row, :length], attention[row, :length, : len(source) + 1])

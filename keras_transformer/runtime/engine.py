@@ -1,0 +1,295 @@
+"""Decodes ids with an artefact's graphs: rows of source ids come in, in any number and order, and
+their candidates leave. Batches, memory and sessions are its business, text is not.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.alignments import Alignment, align
+from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches
+from keras_transformer.runtime.loop.one_by_one import OneByOne
+from keras_transformer.runtime.loop.requests import NOTHING_FOUND, Candidate, Request
+from keras_transformer.runtime.loop.search import needs_ranking, search
+from keras_transformer.runtime.onnx_graphs.cache import bytes_per_token, whole_blocks
+from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
+from keras_transformer.runtime.onnx_graphs.graphs import Sessions
+from keras_transformer.runtime.onnx_graphs.memory import Memory
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.workers import Division, Workers
+from keras_transformer.search.inputs import check_prefixes, check_token_ids
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.random_numbers import fresh_seed
+
+_EMPTY = Candidate([], 0.0, 0.0)
+# Room for tokens at first: translations are seldom this much longer than their source.
+_ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
+# Memory of caches that is kept for later ones. Who needs more computes for longer than it takes to
+# get fresh memory.
+_KEPT_BYTES = 64 << 20
+
+
+class Engine:
+    """An opened artefact; any number of threads may use it at once.
+
+    Args:
+        manifest: The artefact's contract.
+        directory: Where its files are.
+        threads: Threads of the graphs; as many as the process may use cores where None.
+        batch_tokens: Most padded source tokens in a batch, counted once for every beam or sample;
+            chosen for the model's size where None.
+        max_cache_bytes: Most memory for the keys and values of a batch, or no limit where None; a
+            single sentence is translated however much it takes.
+        providers: As for `check_providers`.
+
+    Attributes:
+        peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
+
+    Raises:
+        ValueError: A number is below 1, or a graph is not the manifest's.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int | None,
+        batch_tokens: int | None,
+        max_cache_bytes: int | None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        self.manifest = manifest
+        self.peak_cache_bytes = 0
+        for name, value in (("batch_tokens", batch_tokens), ("max_cache_bytes", max_cache_bytes)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}.")
+        self._max_cache_bytes = max_cache_bytes
+        self._lock = threading.Lock()
+        self._workers = Workers(manifest, directory, threads, providers)
+        self._graphs = self._workers.graphs
+        self._batch_tokens = batch_tokens or self._workers.batch_tokens
+        self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))
+        self._vocabulary = int(manifest.config["target_vocab_size"])
+        self._graphs.open("encoder")
+
+    def close(self) -> None:
+        """Lets go of the graphs; calls that are running finish, later ones raise RuntimeError."""
+        self._workers.close()
+        self._memory = Memory(0)
+
+    def search(
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None = None,
+        *,
+        with_scores: bool = True,
+    ) -> list[list[Candidate]]:
+        """Returns each source's candidates, best first, or its samples in order.
+
+        Args:
+            sources: Ids of each text, without bos and eos; one without any has one empty candidate.
+            options: The search's options.
+            prefixes: Ids that each translation begins with.
+            with_scores: Whether the candidates' scores are needed; greedy search is faster without.
+
+        Raises:
+            ValueError: A source, a prefix or an option does not fit the model.
+            RuntimeError: The engine is closed.
+        """
+        filled = sum(len(source) > 0 for source in sources)
+        division = self._workers.divide(filled, options.rows_per_sentence)
+        opened = division.graphs.open("encoder", _step_graph(options, with_scores))
+        options, limits, prefixes = self._check(sources, options, prefixes)
+        found = [[_EMPTY] for _ in sources]
+        batches = self._plan(sources, limits, options.rows_per_sentence, division)
+
+        def translate(places: list[int]) -> list[list[Candidate]]:
+            request = self._request(places, options, limits, prefixes, with_scores)
+            with self._start(opened, [sources[place] for place in places], request) as steps:
+                candidates = search(steps, request)
+            with self._lock:
+                self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
+            return candidates
+
+        translated = self._workers.map(translate, batches, division.at_a_time)
+        for places, results in zip(batches, translated, strict=True):
+            for place, candidates in zip(places, results, strict=True):
+                found[place] = candidates or [NOTHING_FOUND]
+        return found
+
+    def stream(
+        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
+    ) -> Iterator[int]:
+        """Yields the tokens of one translation as they come, without eos; no beam search.
+
+        Args:
+            source: Ids of the text, without bos and eos.
+            options: As for `search`.
+            prefix: Ids that the translation begins with; they are yielded too.
+
+        Raises:
+            ValueError: As for `search`, at once.
+            RuntimeError: The engine is closed.
+        """
+        opened = self._graphs.open("encoder", _step_graph(options, with_scores=False))
+        options, limits, prefixes = self._check([source], options, [prefix])
+        if not len(source):
+            return iter(())
+        request = self._request([0], options, limits, prefixes, with_scores=False)
+        return self._stream(opened, source, request)
+
+    def _stream(self, opened: Sessions, source: Sequence[int], request: Request) -> Iterator[int]:
+        with self._start(opened, [source], request) as steps:
+            for tokens in OneByOne(steps, request):
+                token = int(tokens[0])
+                if token in (self.manifest.special_ids["eos"], self.manifest.special_ids["pad"]):
+                    return
+                yield token
+
+    def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
+        """Returns how the model sees each given translation.
+
+        Args:
+            sources: Ids of each text, without bos and eos.
+            targets: Ids of its translation, likewise.
+
+        Raises:
+            ValueError: There are not as many of both, or an id is outside its vocabulary.
+            RuntimeError: The engine is closed.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"got {len(targets)} translations for {len(sources)} sources: give one for each."
+            )
+        self._check_rows("source", sources)
+        self._check_rows("target", targets)
+        return align(self.manifest, self._graphs, sources, targets, self._batch_tokens)
+
+    def encode(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
+        """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
+
+        Args:
+            sources: Ids of each text, without bos and eos; the states have eos as well.
+
+        Raises:
+            ValueError: A source does not fit the model.
+            RuntimeError: The engine is closed.
+        """
+        self._check_rows("source", sources)
+        encoder = self._graphs.open("encoder")["encoder"]
+        # A text without a token still has eos; 2 keeps it in the plan.
+        lengths = [max(2, len(source) + 1) for source in sources]
+        found: dict[int, npt.NDArray[np.float32]] = {}
+        for places in plan_batches(lengths, batch_tokens=self._batch_tokens):
+            rows = [sources[place] for place in places]
+            states = self._graphs.states(encoder, rows)
+            for place, row, state in zip(places, rows, states, strict=True):
+                found[place] = state[: len(row) + 1]
+        return [found[place] for place in range(len(sources))]
+
+    def _check(
+        self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
+    ) -> tuple[SearchOptions, list[int], IdRows]:
+        """Returns options that fit the model, each text's limit in tokens, and plain prefixes."""
+        self._check_rows("source", sources)
+        check_token_ids(options, self._vocabulary)
+        longest = self.manifest.config.get("max_positions")
+        if longest is not None and longest < options.max_length:
+            options = dataclasses.replace(options, max_length=longest)
+        limits = [options.limit(len(source) + 1) for source in sources]
+        if prefixes is not None:
+            prefixes = check_prefixes(prefixes, limits, self._vocabulary)
+        return options, limits, prefixes or [[] for _ in sources]
+
+    def _check_rows(self, side: str, rows: IdRows) -> None:
+        size = self.manifest.config[f"{side}_vocab_size"]
+        longest = self.manifest.config.get("max_positions")
+        for number, row in enumerate(rows):
+            if len(row) and not 0 <= min(row) <= max(row) < size:
+                wrong = next(token for token in row if not 0 <= token < size)
+                raise ValueError(
+                    f"{side}_ids must lie in 0 to {size - 1}, got {wrong} in row {number}."
+                )
+            if longest is not None and len(row) + 1 > longest:
+                raise ValueError(
+                    f"text {number} has {len(row) + 1} {side} tokens with eos, more than the "
+                    f"model's max_positions ({longest}): split it."
+                )
+
+    def _plan(
+        self, sources: IdRows, limits: list[int], rows: int, division: Division
+    ) -> list[list[int]]:
+        memory = None
+        if self._max_cache_bytes is not None:
+            inputs = self.manifest.graphs["decoder"].inputs
+            kinds = ("cache_key_", "cache_value_")
+            token = bytes_per_token([spec for spec in inputs if spec.name.startswith(kinds)])
+            memory = MemoryBound(
+                limit=max(1, self._max_cache_bytes // division.at_a_time),
+                bytes_per_row=lambda source, target: token * (source + whole_blocks(target)),
+                target_lengths=limits,
+            )
+        return plan_batches(
+            [len(source) + 1 for source in sources],
+            batch_tokens=self._batch_tokens,
+            rows_per_sentence=rows,
+            memory=memory,
+            workers=division.at_a_time,
+            least=division.least,
+        )
+
+    def _request(
+        self,
+        places: list[int],
+        options: SearchOptions,
+        limits: list[int],
+        prefixes: IdRows,
+        with_scores: bool,
+    ) -> Request:
+        seed = options.seed if options.seed is not None else fresh_seed()
+        return Request(
+            options=options,
+            special_ids=self.manifest.special_ids,
+            limits=[limits[place] for place in places],
+            prefixes=[prefixes[place] for place in places],
+            places=places,
+            seed=seed,
+            with_scores=with_scores,
+        )
+
+    @contextmanager
+    def _start(self, opened: Sessions, sources: IdRows, request: Request) -> Iterator[DecoderSteps]:
+        mask, cross = self._graphs.encode(opened["encoder"], sources)
+        room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
+        room = max(room, *map(len, request.prefixes))
+        name = _step_graph(request.options, request.with_scores)
+        graph, limit = self.manifest.graphs[name], max(request.limits)
+        # The graph for bare greedy search has no logits.
+        full = "greedy_scores" if name == "greedy" else name
+        steps = DecoderSteps(
+            opened[name],
+            graph,
+            lambda: opened[full],
+            mask,
+            cross,
+            int(room),
+            limit,
+            self._memory,
+        )
+        try:
+            yield steps
+        finally:
+            steps.close()
+
+
+def _step_graph(options: SearchOptions, with_scores: bool) -> str:
+    if needs_ranking(options):
+        return "decoder"
+    return "greedy_scores" if with_scores else "greedy"

@@ -1,0 +1,1 @@
+"""The decode loop: from requests to candidates, step by step, in numpy."""

@@ -1,0 +1,215 @@
+"""Beam search in numpy: it keeps the best open hypotheses of every sentence, of which one wide is
+greedy search, and puts aside those that end.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.runtime.loop.constraints import SPARE, Constraints
+from keras_transformer.runtime.loop.requests import (
+    LEAVING_SHARE,
+    Best,
+    Candidate,
+    Ids,
+    Request,
+    Steps,
+    Values,
+    float32_penalty,
+    lowest,
+    staying,
+    take_beams,
+)
+from keras_transformer.runtime.loop.top_k import top_candidates
+
+
+class BeamSearch:
+    """Searches one batch; `run` once.
+
+    S is the number of sentences still in the batch, W the beams of each: 1 before the first token,
+    then `beam_size`.
+
+    Args:
+        steps: The decoder, with one row a sentence.
+        request: The sentences and the options.
+    """
+
+    def __init__(self, steps: Steps, request: Request) -> None:
+        self._steps = steps
+        self._options = request.options
+        self._constraints = Constraints(request)
+        self._eos = request.special_ids["eos"]
+        self._limits = np.asarray(request.limits)
+        count = len(self._limits)
+        self._sentences = np.arange(count)  # [S]
+        self._totals = np.zeros((count, 1), np.float32)  # [S, W]
+        self._ids = np.full((count, 1), request.special_ids["bos"], np.int32)  # [S, W]
+        # Of each step so far, [S, W]: what the hypotheses said, and which ones they continued.
+        self._said: list[Ids] = []
+        self._continued: list[Ids] = []
+        self._history = np.zeros((count, 1, 0), np.int32)  # [S, W, step]
+        self._done = np.zeros(count, bool)  # [S]
+        self._next_limit = int(self._limits.min())
+        self._finished: list[list[Candidate]] = [[] for _ in range(count)]
+
+    def run(self) -> list[list[Candidate]]:
+        """Returns up to `num_hypotheses` candidates of each sentence, best first."""
+        size = self._options.beam_size
+        for step in range(int(self._limits.max())):
+            totals, tokens, parents, may_end = self._continuations(step)
+            if may_end:
+                totals, tokens, parents = self._sort_out(totals, tokens, parents, step)
+            self._totals = _fill(totals, size, -np.inf)
+            self._follow(_fill(tokens, size, 0), _fill(parents, size, 0))
+            if may_end or step + 1 >= self._next_limit:
+                self._settle(step + 1)
+                left = len(self._done) - np.count_nonzero(self._done)
+                if not left:
+                    break
+                if left <= (1 - LEAVING_SHARE) * len(self._done):
+                    self._leave()
+        return [found[: self._options.num_hypotheses] for found in self._finished]
+
+    def _continuations(self, step: int) -> tuple[Values, Ids, Ids, bool]:
+        """Returns the best continuations, and whether one of them may be an end.
+
+        These are totals, tokens and parent beams, each `(S, count)`.
+        """
+        count = 2 * self._options.beam_size
+        if self._constraints.need_logits(step):
+            return *self._from_logits(self._steps.logits(self._ids.ravel()), step), True
+        best = self._steps.best(self._ids.ravel(), count + SPARE, self._totals)
+        if lowest(best.ids) > self._constraints.last_special:
+            return best.values, best.ids, best.beams, False
+        if self._constraints.forbids(best.ids, step):
+            self._constraints.strike(best, step)
+            struck = np.isneginf(best.values)
+            if struck.sum(axis=1).max() > SPARE + self._options.beam_size * (
+                step < self._options.min_length
+            ):
+                return *self._from_logits(self._steps.logits_again(), step), True
+            order = np.argsort(struck, axis=1, kind="stable")
+            best = Best(
+                ids=np.take_along_axis(best.ids, order, 1),
+                values=np.take_along_axis(best.values, order, 1),
+                beams=np.take_along_axis(best.beams, order, 1),
+            )
+        return best.values, best.ids, best.beams, True
+
+    def _from_logits(self, logits: Values, step: int) -> tuple[Values, Ids, Ids]:
+        """As `_continuations`, under constraints that concern every token."""
+        sentences, beams = self._totals.shape
+        history = self._histories().reshape(sentences * beams, step)
+        log_probs = self._constraints.apply(logits, history, np.repeat(self._sentences, beams))
+        totals = log_probs.reshape(sentences, beams, -1) + self._totals[:, :, None]
+        values, places = top_candidates(totals.reshape(sentences, -1), 2 * self._options.beam_size)
+        vocabulary = logits.shape[1]
+        return (
+            values,
+            (places % vocabulary).astype(np.int32),
+            (places // vocabulary).astype(np.int32),
+        )
+
+    def _sort_out(
+        self, totals: Values, tokens: Ids, parents: Ids, step: int
+    ) -> tuple[Values, Ids, Ids]:
+        """Finishes what ends among the best W; returns the best W of the 2 W that do not end."""
+        size = self._options.beam_size
+        totals, tokens, parents = (
+            totals[:, : 2 * size],
+            tokens[:, : 2 * size],
+            parents[:, : 2 * size],
+        )
+        ends = tokens == self._eos
+        finishing = (ends & np.isfinite(totals))[:, :size] & ~self._done[:, None]
+        for row, rank in zip(*np.nonzero(finishing), strict=True):
+            ids = self._tokens_of(row, parents[row, rank])
+            self._finish(row, ids, totals[row, rank], step + 1)
+        order = np.argsort(ends, axis=1, kind="stable")[:, :size]
+        totals = np.where(ends, np.float32(-np.inf), totals)
+        return (
+            np.take_along_axis(totals, order, 1),
+            np.take_along_axis(tokens, order, 1),
+            np.take_along_axis(parents, order, 1),
+        )
+
+    def _follow(self, tokens: Ids, parents: Ids) -> None:
+        """Adds a token to each of the hypotheses that go on."""
+        self._ids = tokens
+        # The decoder writes its next answer over what it gave.
+        self._said.append(tokens.copy())
+        self._continued.append(parents.copy())
+        self._steps.follow(parents)
+
+    def _tokens_of(self, row: int, beam: int) -> list[int]:
+        """Returns what a hypothesis said, read from its end."""
+        tokens = []
+        for said, continued in zip(reversed(self._said), reversed(self._continued), strict=True):
+            tokens.append(int(said[row, beam]))
+            beam = continued[row, beam]
+        return tokens[::-1]
+
+    def _histories(self) -> Ids:
+        """Returns what every hypothesis said: `(S, W, step)`; it goes on from the last answer."""
+        for step in range(self._history.shape[2], len(self._said)):
+            past = take_beams(self._history, self._continued[step])
+            self._history = np.concatenate([past, self._said[step][:, :, None]], axis=2)
+        return self._history
+
+    def _settle(self, length: int) -> None:
+        """Finds out which sentences are done with hypotheses of this many tokens."""
+        at_limit = self._limits[self._sentences] == length
+        if at_limit.any():
+            self._cut(at_limit & ~self._done, length)
+        self._done |= self._is_done(length) | at_limit
+
+    def _cut(self, at_limit: npt.NDArray[np.bool_], length: int) -> None:
+        """Finishes the open hypotheses of sentences at their limit as they stand, without eos."""
+        for row, beam in zip(
+            *np.nonzero(np.isfinite(self._totals) & at_limit[:, None]), strict=True
+        ):
+            self._finish(row, self._tokens_of(row, beam), self._totals[row, beam], length)
+
+    def _finish(self, row: int, ids: list[int], total: np.float32, length: int) -> None:
+        """Puts a hypothesis among the best finished ones of its sentence; earlier wins a tie."""
+        found = self._finished[self._sentences[row]]
+        score = total / float32_penalty(float(length), self._options)
+        found.append(Candidate(ids, float(score), float(total)))
+        found.sort(key=lambda candidate: -candidate.score)
+        del found[self._options.beam_size :]
+
+    def _is_done(self, length: int) -> npt.NDArray[np.bool_]:
+        """Tells which sentences early stopping ends now: `(S,)`."""
+        size, kind = self._options.beam_size, self._options.early_stopping
+        best = self._totals.max(axis=1)
+        full = np.array([len(self._finished[sentence]) == size for sentence in self._sentences])
+        if kind != "first":
+            worst = np.array(
+                [
+                    self._finished[sentence][-1].score if is_full else -np.inf
+                    for sentence, is_full in zip(self._sentences, full, strict=True)
+                ],
+                np.float32,
+            )
+            at = self._limits[self._sentences] if kind == "exact" else length
+            penalty = float32_penalty(np.asarray(at, np.float64), self._options)
+            full &= worst >= best / penalty
+        return full | np.isneginf(best)
+
+    def _leave(self) -> None:
+        """Takes finished sentences out of the batch."""
+        kept = staying(self._done)
+        self._steps.keep(kept)
+        self._sentences, self._done = self._sentences[kept], self._done[kept]
+        self._totals, self._ids = self._totals[kept], self._ids[kept]
+        self._said = [tokens[kept] for tokens in self._said]
+        self._continued = [parents[kept] for parents in self._continued]
+        self._history = self._history[kept]
+        self._next_limit = int(self._limits[self._sentences].min())
+
+
+def _fill(values: npt.NDArray, size: int, filler: float) -> npt.NDArray:
+    """Widens `(S, count)` to `(S, size)` where a vocabulary offers fewer continuations."""
+    missing = size - values.shape[1]
+    if missing <= 0:
+        return values[:, :size]
+    return np.pad(values, ((0, 0), (0, missing)), constant_values=filler)

@@ -1,0 +1,127 @@
+"""What a hypothesis may not say next: logits and the tokens generated so far come in, constrained
+log-probabilities leave.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_transformer.runtime.loop.requests import Best, Ids, Request, Rows, Values
+from keras_transformer.runtime.loop.top_k import log_softmax
+from keras_transformer.search.options import SearchOptions
+
+_FREE = -1
+# Candidates beyond those wanted, so that a few may be struck.
+SPARE = 3
+
+
+class Constraints:
+    """The constraints of one request; see `SearchOptions` for what each means.
+
+    Most requests have none that needs every logit: padding, the start token and an end that comes
+    too early are few enough to be struck from a short list of candidates (`strike`).
+
+    Attributes:
+        last_special: The largest id that `strike` or the end of a hypothesis may concern.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._options = request.options
+        self._eos = request.special_ids["eos"]
+        self._never = frozenset((request.special_ids["pad"], request.special_ids["bos"]))
+        self._too_early = self._never | {self._eos}
+        self.last_special = max(self._too_early)
+        self._forced = _forced_ids(request.options, request.prefixes, len(request.limits))
+        options = request.options
+        self._always = bool(
+            options.no_repeat_ngram_size
+            or options.repetition_penalty != 1
+            or options.banned_sequences
+        )
+
+    def need_logits(self, step: int) -> bool:
+        """Tells whether the step needs `apply`; else `strike` is enough."""
+        return self._always or self._is_forced(step)
+
+    def forbids(self, ids: Ids, step: int) -> bool:
+        """Tells whether one of these must not come next; `step` counts the tokens so far."""
+        # Of so few ids much faster than in numpy.
+        return not self._forbidden(step).isdisjoint(ids.ravel().tolist())
+
+    def strike(self, best: Best, step: int) -> None:
+        """Sets the values of forbidden candidates to -inf; `step` counts the tokens so far."""
+        for token in self._forbidden(step):
+            best.values[best.ids == token] = -np.inf
+
+    def apply(self, logits: Values, history: Ids, sentences: Rows) -> Values:
+        """Returns constrained log-probabilities.
+
+        Args:
+            logits: `(rows, vocabulary)`; may be changed.
+            history: Tokens generated so far, `(rows, step)`.
+            sentences: Sentence of each row, numbered as in the request, `(rows,)`.
+        """
+        options, step = self._options, history.shape[1]
+        if options.repetition_penalty != 1 and step:
+            _penalize_repetition(logits, history, options.repetition_penalty)
+        log_probs = log_softmax(logits)
+        free = log_probs.copy() if self._is_forced(step) else log_probs
+        log_probs[:, list(self._forbidden(step))] = -np.inf
+        if options.no_repeat_ngram_size:
+            _forbid_repeats(log_probs, history, options.no_repeat_ngram_size)
+        for sequence in options.banned_sequences:
+            _forbid_sequence(log_probs, history, sequence)
+        if self._is_forced(step):
+            tokens = self._forced[sentences, step]
+            rows = np.flatnonzero(tokens != _FREE)
+            log_probs[rows] = -np.inf
+            log_probs[rows, tokens[rows]] = free[rows, tokens[rows]]
+        return log_probs
+
+    def _forbidden(self, step: int) -> frozenset[int]:
+        """Returns what is forbidden to every hypothesis of so many tokens."""
+        return self._too_early if step < self._options.min_length else self._never
+
+    def _is_forced(self, step: int) -> bool:
+        return step < self._forced.shape[1] and bool((self._forced[:, step] != _FREE).any())
+
+
+def _forced_ids(options: SearchOptions, prefixes: Sequence[Sequence[int]], sentences: int) -> Ids:
+    """Returns the token forced at each place, `(sentences, places)`; -1 where there is none."""
+    length = max(
+        [len(prefix) for prefix in prefixes] + [place + 1 for place, _ in options.forced_tokens],
+        default=0,
+    )
+    forced = np.full((sentences, length), _FREE, np.int32)
+    for place, token in options.forced_tokens:
+        forced[:, place] = token
+    for row, prefix in zip(forced, prefixes, strict=False):
+        row[: len(prefix)] = prefix
+    return forced
+
+
+def _penalize_repetition(logits: Values, history: Ids, penalty: float) -> None:
+    seen = np.take_along_axis(logits, history, axis=1)
+    penalized = np.where(seen > 0, seen / np.float32(penalty), seen * np.float32(penalty))
+    np.put_along_axis(logits, history, penalized, axis=1)
+
+
+def _forbid_repeats(log_probs: Values, history: Ids, size: int) -> None:
+    """Forbids each token that would end an n-gram of this size that the row already holds."""
+    begins = history.shape[1] - size + 1
+    if begins <= 0:
+        return
+    same = np.ones((len(history), begins), bool)
+    for offset in range(size - 1):
+        last = history[:, begins + offset]
+        same &= history[:, offset : offset + begins] == last[:, None]
+    rows, places = np.nonzero(same)
+    log_probs[rows, history[rows, places + size - 1]] = -np.inf
+
+
+def _forbid_sequence(log_probs: Values, history: Ids, sequence: tuple[int, ...]) -> None:
+    *before, last = sequence
+    if len(before) > history.shape[1] or last >= log_probs.shape[1]:
+        return
+    matching = (history[:, history.shape[1] - len(before) :] == before).all(axis=1)
+    log_probs[matching, last] = -np.inf

@@ -1,0 +1,163 @@
+"""Greedy search and sampling: one token after the other for every row, without looking back. A
+request comes in, each step's tokens leave as they come, and the candidates at the end.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.runtime.loop.constraints import SPARE, Constraints
+from keras_transformer.runtime.loop.draws import draw
+from keras_transformer.runtime.loop.requests import (
+    LEAVING_SHARE,
+    Best,
+    Candidate,
+    Ids,
+    Request,
+    Steps,
+    Values,
+    float32_penalty,
+    lowest,
+    rows_of,
+    staying,
+)
+from keras_transformer.runtime.loop.top_k import top_candidates
+from keras_transformer.search.random_numbers import uniforms
+
+
+class OneByOne:
+    """Decodes one batch; iterate once, then read `results`.
+
+    Rows are sentences, or samples: those of one sentence side by side. Yields, for every step, the
+    newest token of each row still in the batch; the rows of one sentence leave together, and until
+    they do those that have ended go on, to no effect.
+
+    Args:
+        steps: The decoder, with one row a sentence.
+        request: The sentences and the options, of `beam_size` 1.
+    """
+
+    def __init__(self, steps: Steps, request: Request) -> None:
+        self._steps = steps
+        self._request = request
+        self._options = request.options
+        self._constraints = Constraints(request)
+        self._eos = request.special_ids["eos"]
+        self._samples = self._options.rows_per_sentence
+        rows = len(request.limits) * self._samples
+        self._found: list[Candidate | None] = [None] * rows
+        # What follows holds the rows still in the batch, [R].
+        self._rows = np.arange(rows)
+        self._limits = np.repeat(np.asarray(request.limits), self._samples)
+        self._next_limit = int(self._limits.min())
+        self._tokens = np.zeros((rows, int(self._limits.max())), np.int32)  # [R, length]
+        unscored = np.float32(0 if request.with_scores else np.nan)
+        self._totals = np.full(rows, unscored)
+        self._done = np.zeros(rows, bool)
+        self._uniforms = self._draw_uniforms() if self._options.sample else None
+
+    def __iter__(self) -> Iterator[Ids]:
+        if self._samples > 1:
+            self._steps.follow(np.zeros((len(self._request.limits), self._samples), np.int32))
+        ids = np.full(len(self._rows), self._request.special_ids["bos"], np.int32)
+        for step in range(self._tokens.shape[1]):
+            ids, values, special = self._next(ids, step)
+            self._tokens[:, step] = ids
+            if self._request.with_scores:
+                self._totals += values
+            yield ids
+            if special or step + 1 >= self._next_limit:
+                self._finish(ids, values, step + 1)
+                ids = self._leave(ids)
+                if not ids.size:
+                    return
+
+    def results(self) -> list[list[Candidate]]:
+        """Returns the candidate, or the samples, of each sentence; none that could not go on."""
+        rows = range(0, len(self._found), self._samples)
+        found = [self._found[row : row + self._samples] for row in rows]
+        return [[one for one in sentence if one is not None] for sentence in found]
+
+    def _next(self, ids: Ids, step: int) -> tuple[Ids, Values, bool]:
+        """Returns the next token of each row, its value, and whether any may be special."""
+        if self._options.sample or self._constraints.need_logits(step):
+            return *self._draw_or_constrain(ids, step), True
+        first = self._steps.first(ids)
+        if lowest(first.ids) > self._constraints.last_special:
+            return *first, False
+        if self._constraints.forbids(first.ids, step):
+            return *self._choose(*self._from_logits(self._steps.logits_again(), step), step), True
+        return *first, True
+
+    def _draw_or_constrain(self, ids: Ids, step: int) -> tuple[Ids, Values]:
+        """As `_next`, for draws and for constraints that need every logit."""
+        count = self._options.top_k
+        if not count or self._samples > 1 or self._constraints.need_logits(step):
+            return self._choose(*self._from_logits(self._steps.logits(ids), step), step)
+        best = self._steps.best(ids, count + SPARE, np.zeros((len(ids), 1), np.float32))
+        return self._choose(*self._without_struck(best, step), step)
+
+    def _without_struck(self, best: Best, step: int) -> tuple[Ids, Values]:
+        """Strikes what is forbidden and moves it to the end."""
+        self._constraints.strike(best, step)
+        order = np.argsort(np.isneginf(best.values), axis=1, kind="stable")
+        return np.take_along_axis(best.ids, order, 1), np.take_along_axis(best.values, order, 1)
+
+    def _from_logits(self, logits: Values, step: int) -> tuple[Ids, Values]:
+        """Returns tokens and log-probabilities to choose among, best first, `(rows, count)`."""
+        history = self._tokens[:, :step]
+        log_probs = self._constraints.apply(logits, history, self._rows // self._samples)
+        count = (self._options.top_k if self._options.sample else 1) or log_probs.shape[1]
+        values, places = top_candidates(log_probs, count)
+        return places.astype(np.int32), values
+
+    def _choose(self, tokens: Ids, values: Values, step: int) -> tuple[Ids, Values]:
+        rows = np.arange(len(tokens))
+        if self._uniforms is None:
+            chosen = values.argmax(axis=1)
+        else:
+            chosen = draw(values, self._options, self._uniforms[self._rows, step])
+        return tokens[rows, chosen], values[rows, chosen]
+
+    def _finish(self, ids: Ids, values: Values, length: int) -> None:
+        """Puts the candidates of the rows that end here among the results."""
+        stuck = np.isneginf(values)
+        ends = ((ids == self._eos) | stuck | (self._limits == length)) & ~self._done
+        penalty = float32_penalty(float(length), self._options)
+        for row in np.flatnonzero(ends & ~stuck):
+            tokens = self._tokens[row, : length - (ids[row] == self._eos)].tolist()
+            total = self._totals[row]
+            found = Candidate(tokens, float(total / penalty), float(total))
+            self._found[self._rows[row]] = found
+        self._done |= ends
+
+    def _leave(self, ids: Ids) -> Ids:
+        """Takes out of the batch the sentences all of whose rows are done, once they are many."""
+        done = np.asarray(self._done.reshape(-1, self._samples).all(axis=1))
+        if done.all():
+            return ids[:0]
+        kept = staying(done)
+        if kept.size > (1 - LEAVING_SHARE) * done.size:
+            return ids
+        self._steps.keep(kept)
+        rows = rows_of(kept, self._samples)
+        self._rows, self._limits, self._totals = (
+            self._rows[rows],
+            self._limits[rows],
+            self._totals[rows],
+        )
+        self._tokens, self._done = self._tokens[rows], self._done[rows]
+        self._next_limit = int(self._limits[~self._done].min())
+        return ids[rows]
+
+    def _draw_uniforms(self) -> npt.NDArray[np.float64]:
+        length = self._tokens.shape[1]
+        places = self._request.places or range(len(self._request.limits))
+        return np.stack(
+            [
+                uniforms(self._request.seed, place, rank, length)
+                for place in places
+                for rank in range(self._samples)
+            ]
+        )

@@ -1,0 +1,31 @@
+"""Runs the search that a request asks for: a decoder and a request come in, candidates leave."""
+
+from keras_transformer.runtime.loop.beam_search import BeamSearch
+from keras_transformer.runtime.loop.one_by_one import OneByOne
+from keras_transformer.runtime.loop.requests import Candidate, Request, Steps
+from keras_transformer.search.options import SearchOptions
+
+
+def needs_ranking(options: SearchOptions) -> bool:
+    """Tells whether a search looks at more than the most probable token of each row."""
+    return options.sample or _needs_beams(options)
+
+
+def search(steps: Steps, request: Request) -> list[list[Candidate]]:
+    """Returns up to `num_hypotheses` candidates of each sentence, best first, or its samples.
+
+    There are fewer only where fewer are possible.
+    """
+    if not request.limits:
+        return []
+    if _needs_beams(request.options):
+        return BeamSearch(steps, request).run()
+    one_by_one = OneByOne(steps, request)
+    for _ in one_by_one:
+        pass
+    return one_by_one.results()
+
+
+def _needs_beams(options: SearchOptions) -> bool:
+    # With "exact", one beam still looks past its first end.
+    return options.beam_size > 1 or (options.early_stopping == "exact" and not options.sample)

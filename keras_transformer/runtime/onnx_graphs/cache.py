@@ -1,0 +1,148 @@
+"""The decoder's keys and values of the tokens generated so far: buffers that the graph writes in
+place, grown by blocks, and the table that says which row holds what a hypothesis continues.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.runtime.loop.requests import Ids, Rows, keep_rows, rows_of, take_beams
+from keras_transformer.runtime.onnx_graphs.memory import Block, Memory
+
+BLOCK_TOKENS = 16
+
+
+class KeyValueCache:
+    """Buffers `(rows, heads, capacity, width)`, finite everywhere.
+
+    Hypotheses never move: where one continues another, `beams` remembers whose row holds each of
+    its earlier tokens.
+
+    Args:
+        inputs: The decoder's cache inputs, of shape `(rows, heads, cache_length, width)`.
+        sentences: Sentences in the batch, with one row each at first.
+        capacity: Tokens to make room for; more room is made when they are used up.
+        limit: Most tokens there will ever be: no more room is made than for them.
+        memory: Where the buffers come from.
+
+    Attributes:
+        buffers: One array for each of `inputs`.
+        beams: int32 `(sentences, beams, capacity)`.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[TensorSpec],
+        sentences: int,
+        capacity: int,
+        limit: int,
+        memory: Memory,
+    ) -> None:
+        self._limit = limit
+        self._memory = memory
+        self._sizes = [(int(spec.shape[1]), int(spec.shape[3])) for spec in inputs]
+        self._dtype = np.dtype(inputs[0].dtype)
+        capacity = whole_blocks(min(capacity, limit))
+        self._block, self.buffers = self._zeros(sentences, capacity)
+        self.beams = np.zeros((sentences, 1, capacity), np.int32)
+
+    @property
+    def capacity(self) -> int:
+        """Tokens that the buffers have room for."""
+        return self.beams.shape[2]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that the buffers take."""
+        return sum(buffer.nbytes for buffer in self.buffers)
+
+    def make_room(self, step: int) -> bool:
+        """Grows the buffers where there is no place for the token `step`; tells whether it did."""
+        if step < self.capacity:
+            return False
+        wanted = min(step + max(BLOCK_TOKENS, step // 2), self._limit)
+        capacity = whole_blocks(max(step + 1, wanted))
+        block, grown = self._zeros(len(self.buffers[0]), capacity)
+        for old, new in zip(self.buffers, grown, strict=True):
+            new[:, :, :step] = old
+        self._replace(block, grown)
+        more = self._own(len(self.beams), self.beams.shape[1], capacity - self.capacity)
+        self.beams = np.concatenate([self.beams, more], axis=2)
+        return True
+
+    def follow(self, parents: Ids, step: int) -> bool:
+        """Makes beam w of sentence s continue its beam `parents[s, w]`.
+
+        Args:
+            parents: `(sentences, beams)`; the number of beams may grow from 1.
+            step: Tokens held, the newest of which each row wrote in its own buffer.
+
+        Returns:
+            Whether the number of rows, and with it the buffers, changed.
+        """
+        beams = parents.shape[1]
+        widened = beams != self.beams.shape[1]
+        if widened:
+            self._widen(beams, step)
+        elif step:
+            held = self.beams[:, :, : step - 1]
+            held[:] = take_beams(self.beams, parents)[:, :, : step - 1]
+        if step:
+            self.beams[:, :, step - 1] = np.arange(beams) if widened else parents
+        return widened
+
+    def keep(self, sentences: Rows, step: int) -> None:
+        """Drops all sentences but these, whose buffers take this order."""
+        rows = rows_of(sentences, self.beams.shape[1])
+        keep_rows([buffer[:, :, :step] for buffer in self.buffers], rows)
+        self.buffers = [buffer[: len(rows)] for buffer in self.buffers]
+        self.beams = self.beams[sentences]
+
+    def close(self) -> None:
+        """Gives the memory back; the buffers must not be used any more."""
+        self._memory.give(self._block)
+        self.buffers = []
+
+    def _widen(self, beams: int, step: int) -> None:
+        """Gives each sentence more rows, all of which continue its only one."""
+        block, wide = self._zeros(len(self.beams) * beams, self.capacity)
+        for old, new in zip(self.buffers, wide, strict=True):
+            new[:, :, :step] = np.repeat(old[:, :, :step], beams, axis=0)
+        self._replace(block, wide)
+        self.beams = self._own(len(self.beams), beams, self.capacity)
+
+    @staticmethod
+    def _own(sentences: int, beams: int, tokens: int) -> Ids:
+        """Returns a table that sends each hypothesis to its own row."""
+        own = np.arange(beams, dtype=np.int32)[None, :, None]
+        return np.broadcast_to(own, (sentences, beams, tokens)).copy()
+
+    def _replace(self, block: Block, buffers: list[npt.NDArray]) -> None:
+        self._memory.give(self._block)
+        self._block, self.buffers = block, buffers
+
+    def _zeros(self, rows: int, capacity: int) -> tuple[Block, list[npt.NDArray]]:
+        """Returns a block of memory and the buffers in it."""
+        shapes = [(rows, heads, capacity, width) for heads, width in self._sizes]
+        ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
+        block = self._memory.take(ends[-1] * self._dtype.itemsize)
+        values = block[: ends[-1] * self._dtype.itemsize].view(self._dtype)
+        return block, [
+            values[start:end].reshape(shape)
+            for start, end, shape in zip([0, *ends], ends, shapes, strict=False)
+        ]
+
+
+def bytes_per_token(inputs: Sequence[TensorSpec]) -> int:
+    """Returns the bytes that one token of one row takes in all buffers together."""
+    return sum(
+        np.dtype(spec.dtype).itemsize * int(spec.shape[1]) * int(spec.shape[3]) for spec in inputs
+    )
+
+
+def whole_blocks(tokens: int) -> int:
+    """Returns how many tokens room is made for where there are to be this many."""
+    return -(-tokens // BLOCK_TOKENS) * BLOCK_TOKENS

@@ -1,0 +1,185 @@
+"""The decoder of an artefact as the searches see it (`Steps`): newest tokens come in, candidates
+leave, and everything else stays bound to memory that the graph reads and writes in place.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from onnxruntime import IOBinding, OrtValue
+
+from keras_transformer.artefact.manifest import Graph
+from keras_transformer.runtime.loop.requests import Best, First, Ids, Rows, Values, keep_rows
+from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache
+from keras_transformer.runtime.onnx_graphs.memory import Memory
+from keras_transformer.runtime.onnx_graphs.sessions import Session
+
+Arrays = dict[str, npt.NDArray]
+
+
+class DecoderSteps:
+    """A batch of sentences being decoded; follows `Steps`.
+
+    Args:
+        decoder: Session of the decoder graph, or of a greedy one.
+        graph: Its manifest entry.
+        with_logits: Gives a session of the same inputs and caches that has logits, too: asked for
+            when they are needed first.
+        source_mask: int32 `(batch, source_length)`, 1 where there is a token.
+        cross: The encoder's outputs; they and the mask are overwritten when sentences leave.
+        capacity: Tokens to make room for at first.
+        limit: Most steps that will be made.
+        memory: Where the caches come from.
+
+    Attributes:
+        peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
+    """
+
+    def __init__(
+        self,
+        decoder: Session,
+        graph: Graph,
+        with_logits: Callable[[], Session],
+        source_mask: npt.NDArray[np.int32],
+        cross: Arrays,
+        capacity: int,
+        limit: int,
+        memory: Memory,
+    ) -> None:
+        self._decoder = decoder
+        self._with_logits = with_logits
+        self._names = {spec.name for spec in (*graph.inputs, *graph.outputs)}
+        specs = [spec for spec in graph.inputs if spec.name.startswith("cache_key_")]
+        specs += [spec for spec in graph.inputs if spec.name.startswith("cache_value_")]
+        self._cache_names = [spec.name for spec in specs]
+        self._cache = KeyValueCache(specs, len(source_mask), capacity, limit, memory)
+        self.peak_bytes = 0
+        self._per_sentence: Arrays = {"source_mask": source_mask, **cross}
+        self._step = 0
+        self._step_number = np.zeros(1, np.int32)
+        self._beam_size = np.ones(1, np.int32)
+        self._num_candidates = np.ones(1, np.int64)
+        self._asked = 1
+        self._rebind()
+
+    def first(self, ids: Ids) -> First:
+        """See `Steps.first`; of the greedy graphs only."""
+        if self._cache.make_room(self._step):
+            self._rebind()
+        self._ids[:] = ids
+        self._run(self._decoder, self._binding)
+        return self._first
+
+    def best(self, ids: Ids, count: int, totals: Values) -> Best:
+        """See `Steps.best`; of the decoder graph only."""
+        if self._cache.make_room(self._step):
+            self._rebind()
+        if count != self._asked:
+            self._bind_best(count)
+        self._totals[:] = totals
+        self._ids[:] = ids
+        self._run(self._decoder, self._binding)
+        return self._best
+
+    def logits(self, ids: Ids) -> Values:
+        """See `Steps.logits`."""
+        if self._cache.make_room(self._step):
+            self._rebind()
+        self._ids[:] = ids
+        return self._run_for_logits()
+
+    def logits_again(self) -> Values:
+        """See `Steps.logits_again`."""
+        # A step writes the same keys and values to the same places when it is run twice.
+        self._step -= 1
+        return self._run_for_logits()
+
+    def follow(self, parents: Ids) -> None:
+        """See `Steps.follow`."""
+        if self._cache.follow(parents, self._step):
+            self._rebind()
+
+    def keep(self, sentences: Rows) -> None:
+        """See `Steps.keep`."""
+        self._cache.keep(sentences, self._step)
+        kept = keep_rows(self._per_sentence.values(), sentences)
+        self._per_sentence = dict(zip(self._per_sentence, kept, strict=True))
+        self._rebind()
+
+    def close(self) -> None:
+        """Gives the caches' memory back; no step can be made any more."""
+        self._cache.close()
+
+    def _run_for_logits(self) -> Values:
+        session = self._with_logits()
+        logits = np.empty((len(self._ids), _vocabulary(session)), np.float32)
+        binding = self._bind_memory(session)
+        _bind_output(binding, "logits", logits)
+        self._run(session, binding)
+        return logits
+
+    def _run(self, session: Session, binding: IOBinding) -> None:
+        self._step_number[0] = self._step
+        session.run_with_iobinding(binding)
+        self._step += 1
+
+    def _rebind(self) -> None:
+        """Binds all memory anew: the number of rows or the room for tokens has changed."""
+        sentences, beams, _ = self._cache.beams.shape
+        cross = [one for name, one in self._per_sentence.items() if name != "source_mask"]
+        held = self._cache.bytes + sum(one.nbytes for one in cross)
+        self.peak_bytes = max(self.peak_bytes, held)
+        self._ids = np.zeros(sentences * beams, np.int32)
+        self._totals = np.zeros((sentences, beams), np.float32)
+        self._beam_size[0] = beams
+        self._binding = self._bind_memory(self._decoder)
+        if "next_ids" in self._names:
+            self._bind_first(sentences)
+        else:
+            self._bind_best(self._asked)
+
+    def _bind_memory(self, session: Session) -> IOBinding:
+        """Returns a binding of all inputs and of the caches that are written in place."""
+        binding = session.io_binding()
+        inputs: Arrays = {
+            "target_ids": self._ids,
+            "step": self._step_number,
+            "beam_size": self._beam_size,
+            "num_candidates": self._num_candidates,
+            "totals": self._totals,
+            "cache_beams": self._cache.beams,
+            **self._per_sentence,
+        }
+        for name, value in inputs.items():
+            if name in self._names:
+                binding.bind_cpu_input(name, value)
+        for name, buffer in zip(self._cache_names, self._cache.buffers, strict=True):
+            memory = OrtValue.ortvalue_from_numpy(buffer)
+            binding.bind_ortvalue_input(name, memory)
+            binding.bind_ortvalue_output(f"new_{name}", memory)
+        return binding
+
+    def _bind_first(self, sentences: int) -> None:
+        self._first = First(np.empty(sentences, np.int32), np.zeros(sentences, np.float32))
+        _bind_output(self._binding, "next_ids", self._first.ids)
+        if "next_log_probabilities" in self._names:
+            _bind_output(self._binding, "next_log_probabilities", self._first.values)
+
+    def _bind_best(self, count: int) -> None:
+        self._asked = count
+        self._num_candidates[0] = count
+        sentences, beams = self._totals.shape
+        shape = (sentences, min(count, beams * _vocabulary(self._decoder)))
+        self._best = Best(
+            np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.int32)
+        )
+        for name, value in zip(Best._fields, self._best, strict=True):
+            _bind_output(self._binding, f"candidate_{name}", value)
+
+
+def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:
+    binding.bind_ortvalue_output(name, OrtValue.ortvalue_from_numpy(value))
+
+
+def _vocabulary(session: Session) -> int:
+    return next(value.shape[1] for value in session.get_outputs() if value.name == "logits")

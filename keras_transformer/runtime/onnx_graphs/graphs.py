@@ -1,0 +1,115 @@
+"""The opened graphs of one artefact, shared by all threads, and the run of the encoder that both
+decoding and scoring begin with.
+"""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.loop.batches import IdRows, pad_sources
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
+
+# The encoder's output that no other graph takes.
+_STATES = "encoder_states"
+
+Encoded = tuple[npt.NDArray[np.int32], dict[str, npt.NDArray]]
+
+
+class Sessions(dict[str, Session]):
+    """Sessions by their graphs' names, each opened when it is asked for first.
+
+    Args:
+        manifest: The artefact's contract.
+        directory: Where its files are.
+        threads: Threads of each graph.
+        providers: As for `check_providers`.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        super().__init__()
+        self._manifest, self._directory, self._threads = manifest, directory, threads
+        self._providers = providers
+        self._lock = threading.Lock()
+
+    def __missing__(self, name: str) -> Session:
+        with self._lock:
+            if name not in self:
+                self[name] = open_session(
+                    self._manifest, self._directory, name, self._threads, self._providers
+                )
+            return self[name]
+
+
+class Graphs:
+    """An artefact's graphs; parameters as for `Sessions`."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        self._manifest = manifest
+        self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
+
+    def open(self, *names: str) -> Sessions:
+        """Opens graphs; whoever holds them may use them, and open others, after `close` as well.
+
+        Raises:
+            ValueError: A graph cannot be read, or is not the manifest's.
+            RuntimeError: The graphs are closed.
+        """
+        sessions = self._sessions
+        if sessions is None:
+            raise RuntimeError("the translator is closed: open another one.")
+        for name in names:
+            sessions[name]
+        return sessions
+
+    def close(self) -> None:
+        """Lets go of the graphs: they are freed when nobody uses them any more."""
+        self._sessions = None
+
+    def encode(self, encoder: Session, sources: IdRows) -> Encoded:
+        """Runs the encoder.
+
+        Args:
+            encoder: Its session.
+            sources: Ids of each text, without bos and eos.
+
+        Returns:
+            int32 `(batch, source_length)`, 1 where there is a token, and the cross-attention's keys
+            and values by their names.
+        """
+        source_ids = self._pad(sources)
+        outputs = [spec.name for spec in self._manifest.graphs["encoder"].outputs]
+        names = [name for name in outputs if name != _STATES]
+        cross = encoder.run(names, {"source_ids": source_ids})
+        mask = (source_ids != self._manifest.special_ids["pad"]).astype(np.int32)
+        return mask, dict(zip(names, cross, strict=True))
+
+    def states(self, encoder: Session, sources: IdRows) -> npt.NDArray[np.float32]:
+        """Returns the encoder's states `(batch, source_length, model_dim)`.
+
+        Args:
+            encoder: Its session.
+            sources: As for `encode`.
+        """
+        [states] = encoder.run([_STATES], {"source_ids": self._pad(sources)})
+        return states.astype(np.float32)
+
+    def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
+        ids = self._manifest.special_ids
+        return pad_sources(sources, pad_id=ids["pad"], eos_id=ids["eos"])

@@ -1,0 +1,131 @@
+"""This package's own onnxruntime operators, for artefacts exported with target="native": where the
+library is that `native/` was compiled into, whether it is the one that an artefact needs, and
+whether it is fast on this processor.
+"""
+
+import ctypes
+import functools
+import logging
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any
+
+from onnxruntime import SessionOptions
+
+_NAME = "_operators"
+# Artefacts that record no version were written by the first one.
+_FIRST_VERSION = 1
+_PORTABLE = "portable"
+_log = logging.getLogger(__name__)
+
+
+def operators_library() -> Path:
+    """Returns the library's path, for `SessionOptions.register_custom_ops_library`.
+
+    Raises:
+        ImportError: It was not compiled.
+    """
+    for suffix in EXTENSION_SUFFIXES:
+        path = Path(__file__).with_name(_NAME + suffix)
+        if path.exists():
+            return path
+    raise ImportError(
+        'target="native" needs operators that are compiled when the package is installed, '
+        "and they are not here: install it from source with GCC 12 or newer, "
+        'or export with target="onnxruntime".'
+    )
+
+
+def operators_version() -> int:
+    """Returns the version of the operators that are compiled here.
+
+    Raises:
+        ImportError: They are not compiled, or cannot be loaded.
+    """
+    return int(_load(operators_library()).keras_transformer_operators_version())
+
+
+def instructions() -> str:
+    """Returns the instructions that the operators use here: "amx", "vnni", "avx2" or "portable".
+
+    Raises:
+        ImportError: As for `operators_version`.
+        ValueError: KERAS_TRANSFORMER_MAX_ISA names none of them.
+    """
+    library = _load(operators_library())
+    refusal = _text(library.keras_transformer_refusal)
+    if refusal is not None:
+        raise ValueError(refusal)
+    return str(_text(library.keras_transformer_instructions))
+
+
+def check_library(wanted: int | None = None) -> None:
+    """Checks that the operators can be used, and logs once where they are slow.
+
+    Args:
+        wanted: The version that an artefact's manifest records; the one that is here for None.
+
+    Raises:
+        ImportError: They are not compiled, cannot be loaded, or are of another version.
+        ValueError: As for `instructions`.
+    """
+    found = operators_version()
+    if wanted not in (None, found):
+        raise ImportError(
+            f"the artefact was exported for version {wanted} of this package's operators, and "
+            f"version {found} is installed: export the model again, or install the version of the "
+            "package that wrote the artefact (its manifest.json names it under producer)."
+        )
+    if instructions() == _PORTABLE:
+        _tell_that_they_are_slow()
+
+
+def register_operators(options: SessionOptions, recorded: int | None) -> None:
+    """Makes a session know the operators.
+
+    Args:
+        options: The session's options.
+        recorded: The version in the artefact's manifest; None is the first.
+
+    Raises:
+        ImportError: As for `check_library`, or onnxruntime refuses the library.
+        ValueError: As for `check_library`.
+    """
+    check_library(_FIRST_VERSION if recorded is None else recorded)
+    try:
+        options.register_custom_ops_library(str(operators_library()))
+    except Exception as error:  # onnxruntime's own errors share no other class.
+        raise _unusable(operators_library(), error) from error
+
+
+@functools.cache
+def _load(path: Path) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(str(path))
+        library.keras_transformer_refusal  # noqa: B018 (absent from older libraries)
+    except (OSError, AttributeError) as error:
+        raise _unusable(path, error) from error
+    return library
+
+
+def _text(function: Any) -> str | None:
+    function.restype = ctypes.c_char_p
+    found = function()
+    return None if found is None else found.decode()
+
+
+def _unusable(path: Path, error: Exception) -> ImportError:
+    return ImportError(
+        f"the operators in {path} cannot be used, so they were compiled for another system or "
+        f"version: install this package again from source, or export with "
+        f'target="onnxruntime" ({error}).'
+    )
+
+
+@functools.cache
+def _tell_that_they_are_slow() -> None:
+    _log.warning(
+        'operators of target="native" have no fast kernels for this processor or compiler, and may '
+        "be several times slower than onnxruntime's own, above all in int8: compile them with GCC "
+        'for x86-64 Linux and run them where AVX2 is, or export with target="onnxruntime"'
+    )

@@ -1,0 +1,139 @@
+"""Opens an artefact's graphs in onnxruntime, with threads that do not get in each other's way: a
+directory and its manifest come in, sessions leave.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from onnxruntime import InferenceSession as Session
+from onnxruntime import SessionOptions
+
+from keras_transformer.artefact.manifest import Manifest, TensorSpec
+from keras_transformer.runtime.onnx_graphs.operators import register_operators
+from keras_transformer.runtime.onnx_graphs.providers import Provider, check_providers, describe
+
+# The graphs that run again and again within one translation.
+_STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
+# Microseconds that a worker waits awake: from step to step; and from product to product, where the
+# next run is another graph's, whose workers need the cores.
+_STEP_SPIN, _SPIN = 300, 100
+_DTYPES = {
+    "tensor(bool)": "bool",
+    "tensor(int32)": "int32",
+    "tensor(int64)": "int64",
+    "tensor(float16)": "float16",
+    "tensor(float)": "float32",
+}
+
+
+def open_session(
+    manifest: Manifest,
+    directory: Path,
+    name: str,
+    threads: int | None = None,
+    providers: Sequence[Provider] | None = None,
+) -> Session:
+    """Opens one graph.
+
+    Args:
+        manifest: The artefact's contract.
+        directory: Where its files are.
+        name: The graph, one of `GRAPHS`.
+        threads: Threads of the graph; as many as the process may use cores where None.
+        providers: As for `check_providers`.
+
+    Raises:
+        TypeError: `threads` is no integer.
+        ImportError: The graphs need this package's own operators, which are not compiled here,
+            cannot be loaded or are of another version.
+        ValueError: `threads` is below 1, a provider is missing, does not start or cannot run the
+            graph, the graph cannot be read, or the names, types or shapes of its inputs or outputs
+            are not the manifest's.
+    """
+    graph = manifest.graphs[name]
+    path = directory / graph.file
+    options = _options(name, check_threads(threads))
+    chosen = check_providers(providers, manifest)
+    if manifest.target == "native":
+        register_operators(options, manifest.operators_version)
+    try:
+        session = Session(str(path), options, providers=chosen)
+    except Exception as error:  # onnxruntime's own errors share no other class.
+        if providers is not None:
+            raise ValueError(
+                f"onnxruntime cannot open {path} with {describe(chosen)}: choose other providers "
+                f"or options ({error})."
+            ) from error
+        raise ValueError(
+            f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
+            f"export the model again ({error})."
+        ) from error
+    # onnxruntime leaves out a provider that does not start, and says so in its log only.
+    missing = {name for name, _ in chosen} - set(session.get_providers())
+    if missing:
+        raise ValueError(
+            f"{', '.join(sorted(missing))} did not start: check its driver and libraries, or "
+            "choose other providers."
+        )
+    for kind, found, expected in (
+        ("inputs", session.get_inputs(), graph.inputs),
+        ("outputs", session.get_outputs(), graph.outputs),
+    ):
+        _check_tensors(path, kind, found, expected)
+    return session
+
+
+def check_threads(threads: int | None) -> int:
+    """Returns the number of threads asked for, or of cores where None."""
+    if threads is None:
+        return available_cores()
+    if isinstance(threads, bool) or not isinstance(threads, int):
+        raise TypeError(f"threads must be an integer or None, got {threads!r}.")
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}.")
+    return threads
+
+
+def available_cores() -> int:
+    """Returns how many cores this process may use, at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _check_tensors(
+    path: Path, kind: str, found: Sequence[Any], expected: Sequence[TensorSpec]
+) -> None:
+    """Compares what onnxruntime found in a graph with its manifest entry."""
+    names = [value.name for value in found]
+    if names != [tensor.name for tensor in expected]:
+        raise ValueError(
+            f"{path} has the {kind} {', '.join(names)}, but the manifest names "
+            f"{', '.join(tensor.name for tensor in expected)}: export the model again."
+        )
+    for value, tensor in zip(found, expected, strict=True):
+        dtype, shape = _DTYPES.get(value.type, value.type), list(value.shape)
+        # Where a graph leaves an axis unnamed, any name will do.
+        named = len(shape) == len(tensor.shape) and all(
+            size == wanted or (size is None and isinstance(wanted, str))
+            for size, wanted in zip(shape, tensor.shape, strict=True)
+        )
+        if dtype != tensor.dtype or not named:
+            raise ValueError(
+                f"{path} has {value.name} as {dtype} {shape}, but the manifest as {tensor.dtype} "
+                f"{list(tensor.shape)}: export the model again."
+            )
+
+
+def _options(name: str, threads: int) -> SessionOptions:
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # A pause between a waiting worker's looks spares the core that it shares with its neighbour.
+    spin = _STEP_SPIN if name in _STEP_GRAPHS else _SPIN
+    options.add_session_config_entry("session.intra_op.spin_duration_us", str(spin))
+    options.add_session_config_entry("session.intra_op.spin_backoff_max", "16")
+    return options

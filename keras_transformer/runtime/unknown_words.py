@@ -1,0 +1,308 @@
+"""Which source piece and word a target token comes from, by attention, and what that is good for:
+word alignments, and unknown tokens of a translation give way to the source's own words.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import sentencepiece
+
+from keras_transformer.runtime.streaming import TextStream
+
+Attention = npt.NDArray[np.float32]
+Span = tuple[int, int]  # First character and the one after the last.
+
+_SPACE = "▁"
+
+
+def aligned_source(
+    attention: Attention, target_ids: Sequence[int], eos_id: int
+) -> npt.NDArray[np.int64]:
+    """Returns the source position that each target token attends to most.
+
+    The source's eos, its last position, is chosen for eos only: other tokens attend to it where
+    they find nothing better. Of equal weights the first counts.
+
+    Args:
+        attention: float32 `(target_length, source_length)`, the source's eos included and its
+            padding cut off.
+        target_ids: Ids of the target tokens, `(target_length,)`; eos may stand among them.
+        eos_id: Id of eos on the target side.
+
+    Returns:
+        int64 `(target_length,)`.
+
+    Raises:
+        ValueError: The attention has another shape, or a source of eos only has target tokens.
+    """
+    ends = np.asarray(target_ids, np.int64) == eos_id
+    if attention.ndim != 2 or len(attention) != len(ends) or not attention.shape[1]:
+        raise ValueError(
+            f"attention must be (target_length, source_length) with {len(ends)} target tokens, "
+            f"got the shape {attention.shape}."
+        )
+    if attention.shape[1] == 1 and not ends.all():
+        raise ValueError("attention has one source position, eos: no token can come from it.")
+    weights = attention.copy()
+    weights[~ends, -1] = -np.inf
+    return weights.argmax(axis=1)
+
+
+def words_of(pieces: Sequence[str]) -> list[int]:
+    """Returns the number of the word that each piece belongs to, counted from 0.
+
+    Args:
+        pieces: SentencePiece pieces without bos and eos; "▁" at the start of one begins a word, as
+            does the first piece. A language written without spaces is one word.
+
+    Example:
+        >>> words_of(["▁the", "▁hou", "se", "."])
+        [0, 1, 1, 1]
+    """
+    words, word = [], -1
+    for piece in pieces:
+        if piece.startswith(_SPACE) or word < 0:
+            word += 1
+        words.append(word)
+    return words
+
+
+def aligned_words(
+    attention: Attention,
+    target_ids: Sequence[int],
+    eos_id: int,
+    *,
+    source_pieces: Sequence[str],
+    target_pieces: Sequence[str],
+) -> list[tuple[int, int]]:
+    """Returns which words of a source the words of a translation come from.
+
+    Words are what spaces separate, counted from 0. A target word comes from the source words that
+    its pieces attend to most.
+
+    Args:
+        attention: As for `aligned_source`.
+        target_ids: As for `aligned_source`.
+        eos_id: As for `aligned_source`.
+        source_pieces: Pieces of the source, without eos.
+        target_pieces: Piece of each target id; "" for one that is no text.
+
+    Returns:
+        Pairs (source word, target word) in ascending order, each once.
+
+    Raises:
+        ValueError: As for `aligned_source`.
+
+    Example:
+        >>> aligned_words(np.eye(3), [7, 8], 3, source_pieces="▁a ▁b".split(),
+        ...               target_pieces="▁c d".split())
+        [(0, 0), (1, 0)]
+    """
+    if not any(map(_has_text, target_pieces)):
+        return []
+    places = aligned_source(attention[: len(target_ids)], target_ids, eos_id)
+    sources, targets = _text_words(source_pieces), _text_words(target_pieces)
+    return sorted(
+        {
+            (sources[place], word)
+            for place, word, piece in zip(places.tolist(), targets, target_pieces, strict=True)
+            if _has_text(piece)
+        }
+    )
+
+
+class SourceWords:
+    """A source text's pieces and words as they stand in it, before any normalization.
+
+    Args:
+        text: The source text.
+        processor: SentencePiece model of the source side.
+
+    Attributes:
+        pieces: The text's SentencePiece pieces, without eos.
+    """
+
+    def __init__(self, text: str, processor: sentencepiece.SentencePieceProcessor) -> None:
+        ids = processor.encode(text, out_type=int)
+        self.pieces: list[str] = processor.encode(text, out_type=str)
+        self._unknown = [processor.is_unknown(token) for token in ids]
+        self._spans = _piece_spans(text, processor, ids, self.pieces)
+        self._text = text
+        self._numbers = words_of(self.pieces)
+        self._words: list[Span] = []
+        for (start, end), number in zip(self._spans, self._numbers, strict=True):
+            if number == len(self._words):
+                self._words.append((start, end))
+            else:
+                self._words[number] = (self._words[number][0], end)
+
+    def word(self, position: int) -> Span:
+        """Returns where the word of the piece at `position` stands, the punctuation around it left
+        out; for a piece of that punctuation, where the piece itself stands.
+        """
+        start, end = self._words[self._numbers[position]]
+        left, right = start, end
+        while left < right and _is_punctuation(self._text[left]):
+            left += 1
+        while right > left and _is_punctuation(self._text[right - 1]):
+            right -= 1
+        if left == right:
+            return start, end
+        first, last = self._spans[position]
+        if first < last and (last <= left or first >= right):
+            return first, last
+        return left, right
+
+    def unknown_part(self, position: int) -> Span | None:
+        """Returns where the piece at `position` stands if it is an unknown part of a word; None if
+        it is known or the whole word.
+        """
+        span = self._spans[position]
+        return span if self._unknown[position] and span != self.word(position) else None
+
+
+def replace_unknown(
+    target_ids: Sequence[int],
+    attention: Attention,
+    text: str,
+    *,
+    source: sentencepiece.SentencePieceProcessor,
+    target: sentencepiece.SentencePieceProcessor,
+) -> str:
+    """Returns a translation's text with source words in the place of unknown tokens.
+
+    Each unknown token becomes the word that it attends to most, spelled as in the source text, and
+    neighbours that attend to the same word give it once. Where an unknown token adjoins the letters
+    of its own word and the source's most attended piece is likewise the unknown part of a word
+    ("Ł" in "Łukasz"), that part alone is taken, so that the word is not spelled twice.
+
+    Args:
+        target_ids: The translation's ids, `(target_length,)`; bos, eos and pad have no text.
+        attention: float32 `(target_length, source_length)`, source eos included, padding cut off.
+        text: The source text.
+        source: SentencePiece model of the source side.
+        target: SentencePiece model of the target side.
+
+    Raises:
+        ValueError: The attention does not fit the translation or the source text.
+    """
+    unknown = target.unk_id()
+    stream = TextStream(target, {target.pad_id(), target.bos_id(), target.eos_id()})
+    if unknown not in target_ids:
+        return "".join(map(stream.add, target_ids)) + stream.finish()
+    words = SourceWords(text, source)
+    if attention.shape[1:] != (len(words.pieces) + 1,):
+        raise ValueError(
+            f"attention must have {len(words.pieces) + 1} source positions, the text's pieces and "
+            f"eos, got the shape {attention.shape}."
+        )
+    positions = aligned_source(attention, target_ids, target.eos_id()).tolist()
+    surface = target.decode([unknown])
+    following = [*map(target.id_to_piece, target_ids[1:]), ""]
+    written = _Written()
+    for token, position, after in zip(target_ids, positions, following, strict=True):
+        known = stream.add(token)
+        if token != unknown:
+            written.known(known)
+            continue
+        # Bytes that waited for an end come before the unknown token's own text.
+        written.known(known.removesuffix(surface))
+        part = words.unknown_part(position)
+        if part and (written.ends_with_letter or after[:1].isalnum()):
+            written.part(text[slice(*part)])
+        else:
+            word = words.word(position)
+            written.word(word, text[slice(*word)])
+    written.known(stream.finish())
+    return written.text
+
+
+class _Written:
+    """The translation as far as it is written; sets source words off from letters around them."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._last_word: Span | None = None  # While nothing but spaces follows it.
+
+    @property
+    def ends_with_letter(self) -> bool:
+        """Whether the translation's own letters are the last that was written."""
+        return self._last_word is None and self.text[-1:].isalnum()
+
+    def known(self, text: str) -> None:
+        """Adds text of the translation itself."""
+        if self._last_word is not None:
+            self._set_off(text)
+        self.text += text
+        if text.strip():
+            self._last_word = None
+
+    def part(self, text: str) -> None:
+        """Adds characters of a word that the translation spells."""
+        self.text += text
+        self._last_word = None
+
+    def word(self, span: Span, text: str) -> None:
+        """Adds a source word, unless it was the last that was added."""
+        if span == self._last_word:
+            self.text = self.text.rstrip()
+        else:
+            self._set_off(text)
+            self.text += text
+            self._last_word = span
+
+    def _set_off(self, text: str) -> None:
+        if self.text[-1:].isalnum() and text[:1].isalnum():
+            self.text += " "
+
+
+def _piece_spans(
+    text: str,
+    processor: sentencepiece.SentencePieceProcessor,
+    ids: Sequence[int],
+    pieces: Sequence[str],
+) -> list[Span]:
+    """Where the characters stand in `text` that each piece was made from, its "▁" left out.
+
+    The pieces spell the normalized text, whose offsets SentencePiece gives; a character that became
+    several pieces ("㍿") belongs to each.
+    """
+    normalized, offsets = processor.normalize(text, with_offsets=True)
+    # A byte piece is a part of a character, so places in the normalized text count bytes.
+    characters = [number for number, one in enumerate(normalized) for _ in one.encode()]
+    spans, place = [], 0
+    for token, piece in zip(ids, pieces, strict=True):
+        size = 1 if processor.is_byte(token) else len(piece.encode())
+        spaces = len(piece.encode()) - len(piece.lstrip(_SPACE).encode())
+        place += size
+        if spaces == size:
+            after = offsets[characters[place - 1] + 1]
+            spans.append((after, after))
+            continue
+        first, last = characters[place - size + spaces], characters[place - 1]
+        end = next((offset for offset in offsets[last + 1 :] if offset > offsets[last]), len(text))
+        spans.append((offsets[first], end))
+    return spans
+
+
+def _has_text(piece: str) -> bool:
+    return piece.strip(_SPACE) != ""
+
+
+def _text_words(pieces: Sequence[str]) -> list[int]:
+    """Numbers words as `words_of` does, but never one without text: spaces may follow each other
+    in a translation.
+    """
+    words, word, has_text = [], 0, False
+    for piece in pieces:
+        if piece.startswith(_SPACE) and has_text:
+            word, has_text = word + 1, False
+        has_text = has_text or _has_text(piece)
+        words.append(word)
+    return words
+
+
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character).startswith("P")

@@ -1,0 +1,114 @@
+"""Divides an artefact's threads: over one batch, whose every product they share, or over batches
+side by side, a thread each. A number of sentences comes in, how to divide them and the graphs to
+run leave.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.onnx_graphs.graphs import Graphs
+from keras_transformer.runtime.onnx_graphs.providers import Provider, check_providers
+from keras_transformer.runtime.onnx_graphs.sessions import check_threads
+
+# Weights that the cores' caches hold: there a thread never has to wait for them.
+_CACHED_BYTES = 24 << 20
+# Rows earn the way of the weights; a small model has no use for more of them at a time.
+_SMALL_BATCH_TOKENS, _BATCH_TOKENS = 2560, 8192
+# Rows of a batch from which on a thread computes for longer than it waits for weights: four times
+# as many where they come from memory in float32.
+_LEAST_ROWS, _LEAST_FLOAT_ROWS = 4, 16
+
+_Batch = TypeVar("_Batch")
+_Result = TypeVar("_Result")
+
+
+class Division(NamedTuple):
+    """How a request's sentences are divided.
+
+    Attributes:
+        at_a_time: Batches that run side by side.
+        least: Sentences below which a batch is not worth dividing.
+        graphs: What the batches run.
+    """
+
+    at_a_time: int
+    least: int
+    graphs: Graphs
+
+
+class Workers:
+    """The threads of an opened artefact and the graphs they run.
+
+    Threads that share a batch wait for each other at every product: side by side they are faster
+    where each has rows enough. A large model then has its weights in memory twice, as a session
+    keeps those it has prepared for itself; each kind of session is opened when it is first needed.
+
+    Args:
+        manifest: The artefact's contract.
+        directory: Where its files are.
+        threads: Threads of the graphs; as many as the process may use cores where None.
+        providers: As for `check_providers`.
+
+    Attributes:
+        graphs: Those for one batch at a time.
+        batch_tokens: Tokens that a batch should have at most, see `plan_batches`.
+
+    Raises:
+        ValueError: `threads` is below 1, or a provider cannot run the artefact.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int | None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        check_providers(providers, manifest)
+        self._threads = check_threads(threads)
+        self._is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
+        self.batch_tokens = _SMALL_BATCH_TOKENS if self._is_small else _BATCH_TOKENS
+        waits_little = self._is_small or manifest.precision.startswith("int8")
+        self._least_rows = _LEAST_ROWS if waits_little else _LEAST_FLOAT_ROWS
+        self.graphs = Graphs(manifest, directory, 1 if self._is_small else self._threads, providers)
+        shared = self._is_small or self._threads == 1
+        self._side_by_side = self.graphs if shared else Graphs(manifest, directory, 1, providers)
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def divide(self, sentences: int, rows_per_sentence: int) -> Division:
+        """Says how to run so many sentences, of so many rows each."""
+        least = max(1, self._least_rows // rows_per_sentence)
+        if self._is_small or sentences >= self._threads * least:
+            return Division(self._threads, least, self._side_by_side)
+        return Division(1, least, self.graphs)
+
+    def map(
+        self, run: Callable[[_Batch], _Result], batches: Sequence[_Batch], at_a_time: int
+    ) -> Iterable[_Result]:
+        """Runs batches and gives their results in order.
+
+        Raises:
+            RuntimeError: The workers are closed.
+        """
+        if at_a_time == 1 or len(batches) < 2:
+            return map(run, batches)
+        with self._lock:
+            # Asked again under the lock: a pool that is shut down takes no more work.
+            self.graphs.open()
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads)
+            tasks = [self._pool.submit(run, batch) for batch in batches]
+        return [task.result() for task in tasks]
+
+    def close(self) -> None:
+        """Lets go of the graphs; batches that are running, or wait to, are finished."""
+        self.graphs.close()
+        self._side_by_side.close()
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False)

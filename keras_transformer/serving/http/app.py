@@ -1,0 +1,121 @@
+"""The web application: all paths of the server on one service."""
+
+import asyncio
+
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.exchange import (
+    answer_http_error,
+    answer_serving_error,
+    error_response,
+)
+from keras_transformer.serving.http.live import live_routes
+from keras_transformer.serving.http.openapi import describe
+from keras_transformer.serving.http.page import page_routes
+from keras_transformer.serving.http.predict import Predict, PredictFirst
+from keras_transformer.serving.http.rest import rest_routes
+from keras_transformer.serving.models.service import Service
+from keras_transformer.serving.settings import ServeOptions
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class _ModelName(Convertor[str]):
+    """A model's name in a path; what follows a colon is a verb."""
+
+    regex = "[^/:]+"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+def build_app(service: Service, options: ServeOptions) -> ASGIApp:
+    """Returns the application.
+
+    Args:
+        service: What answers.
+        options: The server's options.
+    """
+    names = [model.name for model in service.models]
+    register_url_convertor("model", _ModelName())
+    framework = Starlette(
+        routes=[
+            *rest_routes(service),
+            *live_routes(service),
+            *_operations(service, options),
+            *page_routes(names),
+        ],
+        exception_handlers={ServingError: answer_serving_error, HTTPException: answer_http_error},
+    )
+    first = PredictFirst(framework, Predict(service), names)
+    return _ClosingWhenDraining(first, service)
+
+
+class _ClosingWhenDraining:
+    """Ends each connection with its answer once the server is to stop.
+
+    A client then knows that its next request needs another server; it does not lose one on a
+    connection that is closed under its hands.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_and_close(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            if message["type"] == "http.response.start" and self._service.draining:
+                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_close)
+        except asyncio.CancelledError:
+            if has_begun or not self._service.draining:
+                raise
+            # The time to drain is over; unanswered, the client would get plain text from uvicorn.
+            error = ServingError(Code.UNAVAILABLE, "the server stops: ask again.")
+            await error_response(error)(scope, receive, send_and_close)
+
+
+def _operations(service: Service, options: ServeOptions) -> list[Route]:
+    """Returns the routes for whoever runs the server."""
+    description = describe(service.models, options, service.search)
+
+    async def is_alive(_: Request) -> Response:
+        return JSONResponse({"status": "alive"})
+
+    async def is_ready(_: Request) -> Response:
+        if service.is_ready:
+            return JSONResponse({"status": "ready"})
+        reason = "draining" if service.draining else "loading"
+        return JSONResponse({"status": reason}, status_code=503)
+
+    async def metrics(_: Request) -> Response:
+        return Response(service.journal.metrics(), media_type=_METRICS_TYPE)
+
+    async def openapi(_: Request) -> Response:
+        return JSONResponse(description)
+
+    return [
+        Route("/healthz", is_alive, methods=["GET"]),
+        Route("/readyz", is_ready, methods=["GET"]),
+        Route("/metrics", metrics, methods=["GET"]),
+        Route("/openapi.json", openapi, methods=["GET"]),
+    ]

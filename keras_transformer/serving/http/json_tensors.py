@@ -1,0 +1,243 @@
+"""TensorFlow Serving's JSON: a predict request's body becomes arrays, arrays become the answer's
+body, in row format ("instances") and in column format ("inputs").
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.signatures import Signature, TensorSpec
+
+_INT32 = np.iinfo(np.int32)
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_BASE64_KEY = "b64"
+_DTYPES = {"string": object, "int32": np.int32, "float32": np.float32, "bool": np.bool_}
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+class PredictRequest(NamedTuple):
+    """A predict request's body.
+
+    Attributes:
+        signature_name: The signature; "" for the default.
+        is_row: Whether it is in row format.
+        values: What "instances" or "inputs" holds.
+    """
+
+    signature_name: str
+    is_row: bool
+    values: Any
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Reads a body that must be a JSON object.
+
+    Raises:
+        ServingError: It is none.
+    """
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise _refusal(f"JSON Parse error: {reason}") from error
+    if not isinstance(value, dict):
+        raise _refusal(f"Request body must be a JSON object, got {_kind(value)}.")
+    return value
+
+
+def read_predict(body: bytes) -> PredictRequest:
+    """Reads a predict request's body, all but the values, which need the signature.
+
+    Raises:
+        ServingError: It is no such request.
+    """
+    request = read_object(body)
+    name = request.get("signature_name", "")
+    if not isinstance(name, str):
+        raise _refusal(f"'signature_name' key must be a string value, got {_kind(name)}.")
+    formats = [key for key in ("instances", "inputs") if key in request]
+    if len(formats) != 1:
+        found = "both" if formats else "neither"
+        raise _refusal(
+            "Request body must have either 'instances' (row format) or 'inputs' (column format), "
+            f"got {found}."
+        )
+    return PredictRequest(name, formats[0] == "instances", request[formats[0]])
+
+
+def read_inputs(request: PredictRequest, signature: Signature) -> dict[str, npt.NDArray[Any]]:
+    """Returns a request's arrays by the names of the signature's inputs; strings as bytes.
+
+    Raises:
+        ServingError: The values do not fit the signature; the message says where.
+    """
+    columns = _rows(request.values, signature) if request.is_row else _columns(request, signature)
+    return {spec.name: _array(columns[spec.name], spec) for spec in signature.inputs}
+
+
+def write_outputs(
+    outputs: Mapping[str, npt.NDArray[Any]], signature: Signature, *, is_row: bool
+) -> bytes:
+    """Returns the answer's body.
+
+    Args:
+        outputs: Arrays by the names of the signature's outputs.
+        signature: The signature.
+        is_row: Whether the answer is in row format.
+    """
+    names = [spec.name for spec in signature.outputs]
+    columns = {
+        spec.name: _plain(outputs[spec.name], is_text=spec.dtype == "string")
+        for spec in signature.outputs
+    }
+    answer: Any
+    if not is_row:
+        answer = {"outputs": columns if len(names) > 1 else columns[names[0]]}
+    elif len(names) == 1:
+        answer = {"predictions": columns[names[0]]}
+    else:
+        rows = zip(*columns.values(), strict=True)
+        answer = {"predictions": [dict(zip(names, row, strict=True)) for row in rows]}
+    return _ENCODER.encode(answer).encode()
+
+
+def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
+    """Turns instances into a column for each input."""
+    if not isinstance(values, list):
+        raise _refusal(f"'instances' must be a list, got {_kind(values)}.")
+    names = [spec.name for spec in signature.inputs]
+    if len(names) == 1 and not any(map(_is_named, values)):
+        return {names[0]: values}
+    for number, row in enumerate(values):
+        if not _is_named(row):
+            raise _refusal(
+                f"element {number} of 'instances' must be an object with {', '.join(names)}, got "
+                f"{_kind(row)}."
+            )
+        _check_names(row, names, f"element {number} of 'instances'")
+    return {name: [row[name] for row in values] for name in names}
+
+
+def _columns(request: PredictRequest, signature: Signature) -> Mapping[str, Any]:
+    names = [spec.name for spec in signature.inputs]
+    values = request.values
+    if _is_named(values):
+        _check_names(values, names, "'inputs'")
+        return values
+    if len(names) > 1:
+        raise _refusal(f"'inputs' must be an object with {', '.join(names)}, got {_kind(values)}.")
+    return {names[0]: values}
+
+
+def _check_names(found: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+    if set(found) != set(names):
+        raise _refusal(
+            f"{where} must have {', '.join(names)}, got {', '.join(sorted(found)) or 'none'}."
+        )
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, dict) and not _is_base64(value)
+
+
+def _is_base64(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {_BASE64_KEY}
+
+
+def _array(values: Any, spec: TensorSpec) -> npt.NDArray[Any]:
+    shape: list[int] = []
+    flat: list[Any] = []
+    _flatten(values, spec, 0, shape, flat)
+    shape += [0] * (len(spec.shape) - len(shape))
+    array: npt.NDArray[Any] = np.array(flat, _DTYPES[spec.dtype])
+    return array if array.ndim == len(shape) else array.reshape(shape)
+
+
+def _flatten(values: Any, spec: TensorSpec, depth: int, shape: list[int], flat: list[Any]) -> None:
+    """Appends nested values to `flat` and finds out their shape."""
+    if depth == len(spec.shape):
+        flat.append(_leaf(values, spec))
+        return
+    if not isinstance(values, list):
+        raise _refusal(
+            f"{spec.name} must be a list in {len(spec.shape)} levels, got {_kind(values)} at level "
+            f"{depth}."
+        )
+    if depth == len(shape):
+        shape.append(len(values))
+    elif shape[depth] != len(values):
+        raise _refusal(
+            f"{spec.name} must be rectangular, but has lists of {shape[depth]} and of "
+            f"{len(values)} values side by side."
+        )
+    for value in values:
+        _flatten(value, spec, depth + 1, shape, flat)
+
+
+def _leaf(value: Any, spec: TensorSpec) -> Any:
+    if spec.dtype == "string":
+        return _to_bytes(value, spec)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if spec.dtype == "float32":
+            # A number beyond float32 becomes infinite, as it does where it is read as one.
+            too_large = abs(value) > _FLOAT32_MAX
+            return float("inf" if value > 0 else "-inf") if too_large else value
+        if isinstance(value, int) and _INT32.min <= value <= _INT32.max:
+            return value
+    raise _refusal(f"{spec.name} must hold {spec.dtype} values, got {_shown(value)}.")
+
+
+def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            raise _refusal(
+                f"{spec.name} must be valid Unicode, got half a surrogate pair: give it as "
+                '{"b64": "…"} if it is meant.'
+            ) from error
+    if _is_base64(value) and isinstance(value[_BASE64_KEY], str):
+        try:
+            return base64.b64decode(value[_BASE64_KEY], validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise _refusal(f"{spec.name} has a b64 value that is no base64: {error}.") from error
+    raise _refusal(f"{spec.name} must hold strings, got {_shown(value)}.")
+
+
+def _plain(array: npt.NDArray[Any], *, is_text: bool) -> list[Any]:
+    if not is_text:
+        return array.tolist()
+    if array.ndim == 1:
+        return [_to_text(text) for text in array.tolist()]
+    return [[_to_text(text) for text in row] for row in array.tolist()]
+
+
+def _to_text(text: bytes) -> Any:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return {_BASE64_KEY: base64.b64encode(text).decode("ascii")}
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
+    if value is None:
+        return "null"
+    return names.get(type(value), "a number")
+
+
+def _shown(value: Any) -> str:
+    """Returns a value as it was sent, if it is short."""
+    if isinstance(value, dict | list | str):
+        return _kind(value)
+    return json.dumps(value)[:40]
+
+
+def _refusal(message: str) -> ServingError:
+    return ServingError(Code.INVALID_ARGUMENT, message)

@@ -1,0 +1,186 @@
+"""The OpenAPI description of the REST interface, for people, client generators and tests."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from keras_transformer import __version__
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.http.exchange import TIMEOUT_HEADER
+from keras_transformer.serving.http.openapi_schemas import schemas
+from keras_transformer.serving.models.model_options import ModelOptions
+from keras_transformer.serving.settings import ServeOptions
+
+Json = dict[str, Any]
+
+_ERRORS = {
+    "400": "The request does not fit the signature or the limits.",
+    "404": "The model, the version or the path is unknown.",
+    "405": "The path has other methods.",
+    "408": "The body did not arrive in time.",
+    "413": "The body is too large.",
+    "415": "The body is encoded in a way that the server cannot read.",
+    "429": "Too many sentences wait already.",
+    "503": "No version is loaded yet.",
+    "504": "The request's time was over before it had a result.",
+}
+# Of an event stream the schema describes each event; one without a name is a "message".
+_EVENT = {
+    "type": "object",
+    "properties": {"event": {"enum": ["message", "done", "error"]}, "data": {"type": "string"}},
+    "required": ["data"],
+}
+_MODEL = "/v1/models/{model}"
+_VERSION = _MODEL + "/versions/{version}"
+_LABEL = _MODEL + "/labels/{label}"
+
+
+def describe(models: Sequence[ModelOptions], options: ServeOptions, search: SearchOptions) -> Json:
+    """Returns the description of a server.
+
+    Args:
+        models: The models that are served.
+        options: The server's limits.
+        search: The server's search.
+    """
+    names = [model.name for model in models]
+    labels = sorted({label for model in models for label in model.labels})
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "keras-transformer serve",
+            "version": __version__,
+            "summary": "Translation over TensorFlow Serving's REST interface",
+        },
+        "paths": {
+            **_of_models(labels),
+            "/healthz": _get("Whether the process lives", "Health", []),
+            "/readyz": {
+                "get": _operation(
+                    "Whether requests can be served",
+                    {"200": _json("Health"), "503": _json("Health", "Loading, or stopping.")},
+                )
+            },
+            "/metrics": {"get": _operation("Prometheus metrics", {"200": _text("text/plain")})},
+            "/openapi.json": {
+                "get": _operation("This description", {"200": _content({"type": "object"})})
+            },
+            "/": {"get": _operation("A page to try it", {"200": _text("text/html")})},
+        },
+        "components": {
+            "schemas": schemas(options, search),
+            "parameters": _parameters(names, labels),
+        },
+    }
+
+
+def _of_models(labels: Sequence[str]) -> Json:
+    """The paths of models, each without and with a version and, where there are any, a label."""
+    bases = {_MODEL: [_ref("model")], _VERSION: [_ref("model"), _ref("version")]}
+    if labels:
+        bases[_LABEL] = [_ref("model"), _ref("label")]
+    operations = {
+        ":predict": _predict(),
+        "": _get("Status of the versions", "ModelStatus", ["404", "400"]),
+        "/metadata": _get("Signatures", "Metadata", ["404", "400", "503"]),
+        ":stream": {"post": _stream()},
+        ":explain": {"post": _explain()},
+    }
+    return {
+        base + path: {"parameters": parameters, **operation}
+        for path, operation in operations.items()
+        for base, parameters in bases.items()
+    }
+
+
+def _parameters(names: Sequence[str], labels: Sequence[str]) -> Json:
+    label = {
+        "name": "label",
+        "in": "path",
+        "required": True,
+        "description": "The label of a version; each model has its own.",
+        "schema": {"type": "string", "enum": list(labels)},
+    }
+    return {
+        **({"label": label} if labels else {}),
+        "model": {
+            "name": "model",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "enum": list(names)},
+        },
+        "version": {
+            "name": "version",
+            "in": "path",
+            "required": True,
+            "description": "A version that is loaded; paths without one mean the newest.",
+            "schema": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+        },
+        "timeout": {
+            "name": TIMEOUT_HEADER,
+            "in": "header",
+            "description": "Seconds that the request has; the server's own limit holds beside it.",
+            "schema": {"type": "number", "exclusiveMinimum": 0},
+        },
+    }
+
+
+def _predict() -> Json:
+    answer = _json("PredictResponse", "One prediction for each instance, or columns of outputs.")
+    return {"post": _post("Runs a signature", "PredictRequest", answer)}
+
+
+def _stream() -> Json:
+    events = _content(
+        _EVENT, "text/event-stream", 'Events with {"piece"}; at last `done` or `error`.'
+    )
+    return _post("Streams a translation as it comes", "StreamRequest", events)
+
+
+def _explain() -> Json:
+    return _post("Best translations with attention", "ExplainRequest", _json("Explanation"))
+
+
+def _post(summary: str, request: str, answer: Json) -> Json:
+    operation = _operation(summary, {"200": answer, **_errors(list(_ERRORS))})
+    return {
+        **operation,
+        "parameters": [_ref("timeout")],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _schema(request)}},
+        },
+    }
+
+
+def _get(summary: str, schema: str, codes: list[str]) -> Json:
+    return {"get": _operation(summary, {"200": _json(schema), **_errors(codes)})}
+
+
+def _operation(summary: str, responses: Json) -> Json:
+    return {"summary": summary, "responses": responses}
+
+
+def _errors(codes: list[str]) -> Json:
+    return {code: _json("Error", _ERRORS[code]) for code in codes}
+
+
+def _json(schema: str, description: str = "The answer.") -> Json:
+    return _content(_schema(schema), description=description)
+
+
+def _text(media_type: str, description: str = "The answer.") -> Json:
+    return _content({"type": "string"}, media_type, description)
+
+
+def _content(
+    schema: Json, media_type: str = "application/json", description: str = "The answer."
+) -> Json:
+    return {"description": description, "content": {media_type: {"schema": schema}}}
+
+
+def _schema(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _ref(name: str) -> Json:
+    return {"$ref": f"#/components/parameters/{name}"}

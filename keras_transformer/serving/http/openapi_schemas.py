@@ -1,0 +1,174 @@
+"""The bodies of the REST interface as JSON schemas, for its OpenAPI description."""
+
+from typing import Any
+
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE
+from keras_transformer.serving.settings import ServeOptions
+
+Schema = dict[str, Any]
+
+_NUMBER: Schema = {"type": "number"}
+_STRING: Schema = {"type": "string"}
+_INT32: Schema = {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
+_TEXT: Schema = {
+    "description": "A text, or its UTF-8 bytes in base64.",
+    "oneOf": [
+        _STRING,
+        {
+            "type": "object",
+            "required": ["b64"],
+            "properties": {"b64": {"type": "string", "contentEncoding": "base64"}},
+            "additionalProperties": False,
+        },
+    ],
+}
+_IDS: Schema = {"type": "array", "items": _INT32}
+_OPTIONS: dict[str, Schema] = {
+    "max_length": _INT32,
+    "length_penalty": _NUMBER,
+    "target_prefix": _TEXT,
+}
+# What one row of each signature takes and gives.
+_INPUTS: dict[str, dict[str, Schema]] = {
+    DEFAULT_SIGNATURE: {"text": _TEXT},
+    "translate_n_best": {"text": _TEXT},
+    "translate_sentences": {"text": _TEXT},
+    "score": {"source": _TEXT, "target": _TEXT},
+    "encode": {"text": _TEXT},
+    "translate_ids": {"source_ids": _IDS},
+    "translate_with_options": {"text": _TEXT, **_OPTIONS},
+}
+_SCORES: dict[str, Schema] = {"score": _NUMBER, "log_probability": _NUMBER}
+
+
+def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
+    """Returns the components that the paths refer to.
+
+    Args:
+        options: The server's limits.
+        search: The search, for the number of hypotheses.
+    """
+    rows = {"type": "array", "maxItems": options.max_sentences}
+    return {
+        "PredictRequest": {
+            "oneOf": [
+                schema
+                for name, fields in _INPUTS.items()
+                for schema in (
+                    _row_request(name, fields, rows),
+                    _column_request(name, fields, rows),
+                )
+            ]
+        },
+        "PredictResponse": {
+            "oneOf": [
+                _object({"predictions": {"type": "array"}}),
+                _object({"outputs": {}}),
+            ]
+        },
+        "ModelStatus": _object(
+            {"model_version_status": {"type": "array", "items": _ref("VersionStatus")}}
+        ),
+        "VersionStatus": _object(
+            {
+                "version": _STRING,
+                "state": {"enum": ["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]},
+                "status": _object({"error_code": _STRING, "error_message": _STRING}),
+            }
+        ),
+        "Metadata": _object(
+            {
+                "model_spec": _object(
+                    {"name": _STRING, "signature_name": _STRING, "version": _STRING}
+                ),
+                "metadata": _object({"signature_def": {"type": "object"}}),
+            }
+        ),
+        "StreamRequest": _object({"text": _STRING}, {"target_prefix": _STRING}),
+        "ExplainRequest": _object({"text": _STRING}),
+        "Explanation": _object(
+            {
+                "sentences": {"type": "array", "items": _ref("Sentence")},
+                "gaps": {
+                    "description": "What stands before each best translation and behind the last.",
+                    "type": "array",
+                    "items": _STRING,
+                },
+            }
+        ),
+        "Sentence": _object(
+            {
+                "source": _STRING,
+                "source_pieces": {"type": "array", "items": _STRING},
+                "hypotheses": {
+                    "type": "array",
+                    "maxItems": search.num_hypotheses,
+                    "items": _ref("Hypothesis"),
+                },
+            }
+        ),
+        "Hypothesis": _object(
+            {
+                "translation": _STRING,
+                **_SCORES,
+                "low_confidence": {
+                    "description": "null where the model knows no threshold.",
+                    "type": ["boolean", "null"],
+                },
+                "target_pieces": {"type": "array", "items": _STRING},
+                "attention": {
+                    "description": "A row for each target piece, a column for each source piece.",
+                    "type": "array",
+                    "items": {"type": "array", "items": _NUMBER},
+                },
+            }
+        ),
+        "Health": _object({"status": _STRING}),
+        "Error": _object({"error": _STRING}),
+    }
+
+
+def _row_request(name: str, fields: dict[str, Schema], rows: Schema) -> Schema:
+    instances: Schema = {**rows, "items": _object(fields)}
+    if len(fields) == 1:
+        # Plain values or named ones, but not both in one list.
+        plain = [{**rows, "items": schema} for schema in fields.values()]
+        instances = {"anyOf": [*plain, instances]}
+    return _request(name, "instances", instances)
+
+
+def _column_request(name: str, fields: dict[str, Schema], rows: Schema) -> Schema:
+    columns = {field: {**rows, "items": schema} for field, schema in fields.items()}
+    inputs = _object(columns)
+    if len(fields) == 1:
+        inputs = {"oneOf": [*columns.values(), inputs]}
+    return _request(name, "inputs", inputs)
+
+
+def _request(name: str, key: str, values: Schema) -> Schema:
+    """A body of one signature in one format; the other format's key must not be there too."""
+    other = "inputs" if key == "instances" else "instances"
+    signature: Schema = {"const": name}
+    required = [key, "signature_name"]
+    if name == DEFAULT_SIGNATURE:
+        signature, required = {"enum": [name, ""]}, [key]
+    return {
+        "type": "object",
+        "title": f"{name}, {'rows' if key == 'instances' else 'columns'}",
+        "required": required,
+        "properties": {"signature_name": signature, key: values, other: False},
+    }
+
+
+def _object(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": {**required, **(optional or {})},
+        "additionalProperties": False,
+    }
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}

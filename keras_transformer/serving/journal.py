@@ -1,0 +1,196 @@
+"""What the server tells about its requests: Prometheus metrics, and a line of JSON for each in the
+log, without the users' texts unless whoever started the server asked for them.
+"""
+
+import asyncio
+import dataclasses
+import itertools
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import IO
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from keras_transformer.serving.errors import Code, ServingError
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+# In place of what a request asks for and nobody knows.
+UNKNOWN = "unknown"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(slots=True)
+class Entry:
+    """One request, filled in while it is served.
+
+    Attributes:
+        number: Counts the server's requests.
+        protocol: "rest" or "grpc".
+        model: The model's name.
+        began: When it came, by `time.perf_counter`.
+        signature: What is called; "unknown" until it is known to exist.
+        sentences: Rows of the request.
+        batch: Rows of the largest batch that it was part of.
+        queue_seconds: Seconds before the model took its first row.
+        texts: Its texts, for the log where they are wanted.
+    """
+
+    number: int
+    protocol: str
+    model: str
+    began: float
+    signature: str = UNKNOWN
+    sentences: int = 0
+    batch: int = 0
+    queue_seconds: float = 0.0
+    texts: Sequence[str] = ()
+
+
+class Journal:
+    """Counts requests and writes them down.
+
+    Args:
+        log_requests: Whether each request gets a line.
+        log_text: Whether the line holds its texts.
+        stream: Where lines are written; standard error where None.
+    """
+
+    def __init__(
+        self, *, log_requests: bool = True, log_text: bool = False, stream: IO[str] | None = None
+    ) -> None:
+        self._log_requests, self._stream = log_requests, stream or sys.stderr
+        self.log_text = log_text
+        self._numbers = itertools.count(1)
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter(
+            "keras_transformer_requests",
+            "Requests answered.",
+            ("model", "signature", "code", "protocol"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "keras_transformer_request_seconds",
+            "Seconds from a request's arrival to its answer.",
+            ("model", "signature", "protocol"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._batch_sizes = Histogram(
+            "keras_transformer_batch_size",
+            "Sentences translated together.",
+            ("model",),
+            buckets=_BATCH_SIZES,
+            registry=registry,
+        )
+        self._sentences = Counter(
+            "keras_transformer_sentences",
+            "Sentences answered.",
+            ("model", "signature"),
+            registry=registry,
+        )
+        self._version = Gauge(
+            "keras_transformer_model_version",
+            "The version that is served by default; 0 where none is.",
+            ("model",),
+            registry=registry,
+        )
+        self._queue = Gauge(
+            "keras_transformer_queue_length",
+            "Sentences that wait for the model.",
+            ("model",),
+            registry=registry,
+        )
+
+    def follow(
+        self, model: str, queue_length: Callable[[], int], version: Callable[[], int]
+    ) -> None:
+        """Makes a model's gauges show what these return whenever they are read."""
+        self._queue.labels(model).set_function(queue_length)
+        self._version.labels(model).set_function(version)
+
+    def begin(self, protocol: str, model: str, began: float | None = None) -> Entry:
+        """Returns the entry of a request for a model that has come, at `began` or now."""
+        return Entry(next(self._numbers), protocol, model, began or time.perf_counter())
+
+    def end(self, entry: Entry, code: str) -> None:
+        """Counts a request and writes its line, once its answer has gone.
+
+        Args:
+            entry: The request.
+            code: "OK" or the name of what went wrong.
+        """
+        seconds = time.perf_counter() - entry.began
+        asyncio.get_running_loop().call_soon(self._tell, entry, code, seconds)
+
+    def _tell(self, entry: Entry, code: str, seconds: float) -> None:
+        model, signature = entry.model, entry.signature
+        self._requests.labels(model, signature, code, entry.protocol).inc()
+        self._seconds.labels(model, signature, entry.protocol).observe(seconds)
+        if code == "OK":
+            self._sentences.labels(model, signature).inc(entry.sentences)
+        if self._log_requests:
+            self._write(entry, code, seconds)
+
+    @contextmanager
+    def recorded(self, protocol: str, model: str) -> Iterator[Entry]:
+        """Writes a request down, and makes whatever goes wrong within a `ServingError`."""
+        entry, code = self.begin(protocol, model), "OK"
+        try:
+            yield entry
+        except ServingError as error:
+            code = error.code.name
+            raise
+        except TimeoutError as error:
+            code = Code.DEADLINE_EXCEEDED.name
+            message = "the request's time was over before it had a result."
+            raise ServingError(Code.DEADLINE_EXCEEDED, message) from error
+        except (asyncio.CancelledError, GeneratorExit):
+            code = Code.CANCELLED.name
+            raise
+        except Exception as error:
+            code = Code.INTERNAL.name
+            _log.exception("a request failed")
+            message = f"the server failed ({type(error).__name__}); its log says more."
+            raise ServingError(Code.INTERNAL, message) from error
+        finally:
+            self.end(entry, code)
+
+    def batch(self, model: str, size: int) -> None:
+        """Counts a batch of a model."""
+        self._batch_sizes.labels(model).observe(size)
+
+    def event(self, event: str, **fields: object) -> None:
+        """Writes a line about the server itself, such as a version that was loaded."""
+        self._line({"event": event, **fields})
+
+    def metrics(self) -> bytes:
+        """Returns all metrics in Prometheus's text format."""
+        return generate_latest(self._registry)
+
+    def _write(self, entry: Entry, code: str, seconds: float) -> None:
+        fields: dict[str, object] = {
+            "request": entry.number,
+            "protocol": entry.protocol,
+            "model": entry.model,
+            "signature": entry.signature,
+            "sentences": entry.sentences,
+            "batch": entry.batch,
+            "queue_ms": round(entry.queue_seconds * 1e3, 3),
+            "total_ms": round(seconds * 1e3, 3),
+            "code": code,
+        }
+        if self.log_text:
+            fields["texts"] = list(entry.texts)
+        self._line(fields)
+
+    def _line(self, fields: dict[str, object]) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._stream.write(json.dumps({"time": now, **fields}, ensure_ascii=False) + "\n")
+        self._stream.flush()

@@ -1,0 +1,243 @@
+"""Dynamic batching: rows of many requests come in, the model works through them in batches of what
+waited meanwhile, and each request gets the results of its own rows.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from keras_transformer.serving.errors import Code, ServingError
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+_log = logging.getLogger(__name__)
+# What a row takes at most to be worked on in the event loop: a thread's waking up, there and back,
+# would take a good part of that, and nobody minds such a pause.
+_QUICK_SECONDS = 0.01
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Job:
+    """One request's rows on their way through the batcher.
+
+    Attributes:
+        run: What turns rows into results.
+        rows: The rows.
+        done: Set when all rows have results.
+        arrived: When the request came, by `time.perf_counter`.
+        started: When its first rows were taken.
+        taken: How many rows have been taken.
+        results: What came out so far, in the order of the rows.
+        largest_batch: Rows of the largest batch that it was part of.
+    """
+
+    run: Run
+    rows: Sequence[Any]
+    done: asyncio.Future[None]
+    arrived: float
+    started: float = 0.0
+    taken: int = 0
+    results: list[Any] = dataclasses.field(default_factory=list)
+    largest_batch: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of one job within a batch."""
+
+    job: Job
+    rows: Sequence[Any]
+
+
+class Batcher:
+    """Hands rows to a thread, first come, first served.
+
+    A batch begins with the oldest rows and takes in whatever else waits for the same function, in
+    order. While the model works, the next batch gathers; there is one batch at a time. A row that
+    comes alone, to a model that was quick with the last such row, needs no thread (`at_once`).
+
+    Args:
+        max_batch: Most rows of a batch.
+        max_wait: Seconds that a free model waits for a batch to fill.
+        max_queue: Most rows that wait.
+        observe: Told the number of rows of every batch.
+    """
+
+    def __init__(
+        self, *, max_batch: int, max_wait: float, max_queue: int, observe: Callable[[int], None]
+    ) -> None:
+        self._max_batch, self._max_wait, self._max_queue = max_batch, max_wait, max_queue
+        self._observe = observe
+        self._queue: list[Job] = []
+        self._worker: asyncio.Task[None] | None = None
+        self._filled = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        # What the last batch of one row took, and requests that have come in this turn of the loop.
+        self._seconds_alone = math.inf
+        self._arriving = 0
+
+    @property
+    def waiting(self) -> int:
+        """Rows that wait for the model."""
+        return sum(len(job.rows) - job.taken for job in self._queue)
+
+    async def at_once(self, run: Run, row: Sequence[Any]) -> list[Any] | None:
+        """Does a row in the event loop where it comes alone to a free model that is quick.
+
+        Args:
+            run: As for `submit`; nobody hears of it before its end.
+            row: One row.
+
+        Returns:
+            The row's result; None where it has to be submitted.
+
+        Raises:
+            ServingError: The row cannot be translated.
+        """
+        if not self._is_quick():
+            return None
+        self._arriving += 1
+        # Whoever comes at the same moment has come after this turn of the loop.
+        try:
+            await asyncio.sleep(0)
+            if self._arriving > 1 or not self._is_quick():
+                return None
+        finally:
+            self._arriving -= 1
+        self._observe(1)
+        began = time.perf_counter()
+        try:
+            results = run(row)
+        except Exception as error:
+            raise _failure(error) from error
+        self._seconds_alone = time.perf_counter() - began
+        return results
+
+    async def submit(self, run: Run, rows: Sequence[Any]) -> Job:
+        """Waits until all rows have results; cancelled, it takes those that wait out again.
+
+        Args:
+            run: What turns rows into results, one for each; rows are batched with others that have
+                an equal function.
+            rows: At least one row.
+
+        Raises:
+            ServingError: The queue is full, or the rows cannot be translated.
+        """
+        waiting = self.waiting
+        if waiting + len(rows) > self._max_queue:
+            raise ServingError(
+                Code.RESOURCE_EXHAUSTED,
+                f"the server is busy: {waiting} sentences wait and at most {self._max_queue} may; "
+                "try again later.",
+            )
+        loop = asyncio.get_running_loop()
+        job = Job(run, rows, loop.create_future(), time.perf_counter())
+        self._queue.append(job)
+        self._filled.set()
+        if self._worker is None:
+            self._worker = loop.create_task(self._work())
+        try:
+            await job.done
+        finally:
+            if job in self._queue:
+                self._queue.remove(job)
+        return job
+
+    def close(self) -> None:
+        """Ends the thread when it has done what it was given."""
+        self._thread.shutdown(wait=False)
+
+    async def _work(self) -> None:
+        try:
+            while self._queue:
+                await self._fill()
+                if self._queue:
+                    await self._translate(self._take())
+        finally:
+            self._worker = None
+
+    async def _fill(self) -> None:
+        """Waits for more rows while the batch has room and the oldest ones have time."""
+        while self._queue and self._max_wait:
+            oldest = self._queue[0]
+            left = oldest.arrived + self._max_wait - time.perf_counter()
+            rows = sum(len(job.rows) - job.taken for job in self._queue if job.run == oldest.run)
+            if left <= 0 or rows >= self._max_batch:
+                return
+            self._filled.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._filled.wait()
+            except TimeoutError:
+                return
+
+    def _take(self) -> list[_Part]:
+        """Takes the next batch out of the queue."""
+        run, room = self._queue[0].run, self._max_batch
+        parts, left = [], []
+        now = time.perf_counter()
+        for job in self._queue:
+            if room and job.run == run:
+                rows = job.rows[job.taken : job.taken + room]
+                parts.append(_Part(job, rows))
+                job.started = job.started or now
+                job.taken += len(rows)
+                room -= len(rows)
+            if job.taken < len(job.rows):
+                left.append(job)
+        self._queue = left
+        return parts
+
+    async def _translate(self, parts: list[_Part]) -> None:
+        """Runs one batch; where it fails, each request's part on its own."""
+        rows = [row for part in parts for row in part.rows]
+        self._observe(len(rows))
+        try:
+            results = await self._run(parts[0].job.run, rows)
+        except Exception as error:
+            if len(parts) == 1:
+                _fail(parts[0].job, error)
+                return
+            for part in parts:
+                await self._translate([part])
+            return
+        start = 0
+        for part in parts:
+            job, end = part.job, start + len(part.rows)
+            job.results += results[start:end]
+            job.largest_batch = max(job.largest_batch, len(rows))
+            if len(job.results) == len(job.rows) and not job.done.done():
+                job.done.set_result(None)
+            start = end
+
+    async def _run(self, run: Run, rows: Sequence[Any]) -> list[Any]:
+        """Runs a batch in the thread."""
+        began = time.perf_counter()
+        results = await asyncio.get_running_loop().run_in_executor(self._thread, run, rows)
+        if len(rows) == 1:
+            self._seconds_alone = time.perf_counter() - began
+        return results
+
+    def _is_quick(self) -> bool:
+        """Tells whether a row would not have to wait, and not be waited for."""
+        is_free = self._worker is None and not self._max_wait
+        return is_free and self._seconds_alone < _QUICK_SECONDS
+
+
+def _fail(job: Job, error: Exception) -> None:
+    failure = _failure(error)
+    if not job.done.done():
+        job.done.set_exception(failure)
+
+
+def _failure(error: Exception) -> ServingError:
+    """Logs what went wrong; returns what the client learns of it."""
+    _log.error("a request could not be translated", exc_info=error)
+    message = f"the model failed ({type(error).__name__}); the server's log says more."
+    return ServingError(Code.INTERNAL, message)

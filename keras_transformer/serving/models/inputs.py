@@ -1,0 +1,266 @@
+"""From a request's arrays to rows that a model can batch: names, dtypes and shapes are checked
+against the signature, texts become ids, lengths are held to the limits.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
+from keras_transformer.text.sentences import Passage, TooManyPartsError
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Tokenize = Callable[[list[bytes]], list[list[int]]]
+
+# How bytes that are no UTF-8 pass through a str unchanged.
+ANY_BYTES = ("utf-8", "surrogateescape")
+_KINDS = {"string": "O", "int32": "i", "float32": "f", "bool": "b"}
+
+
+class TranslationRow(NamedTuple):
+    """A text to translate, or one part of it.
+
+    Attributes:
+        source: Its ids, without bos and eos.
+        prefix: Ids that the translation begins with.
+        max_length: Most tokens of the translation, eos included.
+        length_penalty: Exponent of the length penalty.
+    """
+
+    source: Sequence[int]
+    prefix: Sequence[int]
+    max_length: int
+    length_penalty: float
+
+    def adapt(self, search: SearchOptions) -> SearchOptions:
+        """Returns the server's search with the row's own options."""
+        if (self.max_length, self.length_penalty) == (search.max_length, search.length_penalty):
+            return search
+        return dataclasses.replace(
+            search,
+            max_length=self.max_length,
+            min_length=min(search.min_length, self.max_length),
+            length_penalty=self.length_penalty,
+        )
+
+
+class PairRow(NamedTuple):
+    """A text and the translation of it to score: ids of both, without bos and eos."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+
+
+class Request(NamedTuple):
+    """What a request asks for.
+
+    Attributes:
+        rows: What the model works on: a TranslationRow or a PairRow each.
+        passages: The texts whose parts the rows are, in order; none where rows are no such parts.
+    """
+
+    rows: Sequence[Any]
+    passages: Sequence[Passage] = ()
+
+
+def check_inputs(signature: Signature, inputs: Arrays) -> int:
+    """Compares a request's arrays with what a signature takes; returns the number of rows.
+
+    Raises:
+        ServingError: One is missing, unknown, or of another dtype or shape; the message names it.
+    """
+    names = [spec.name for spec in signature.inputs]
+    if set(inputs) != set(names):
+        raise _refusal(
+            f"{signature.name} takes the inputs {', '.join(names)}, got "
+            f"{', '.join(sorted(inputs)) or 'none'}."
+        )
+    for spec in signature.inputs:
+        array = inputs[spec.name]
+        if array.dtype.kind != _KINDS[spec.dtype]:
+            raise _refusal(f"{spec.name} must be {spec.dtype}, got {array.dtype}.")
+        if array.ndim != len(spec.shape):
+            raise _refusal(
+                f"{spec.name} must have the shape {_shape_text(spec)}, got {list(array.shape)}."
+            )
+    sizes = {spec.name: len(inputs[spec.name]) for spec in signature.inputs}
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{size} of {name}" for name, size in sizes.items())
+        raise _refusal(f"all inputs must have the same number of rows, got {found}.")
+    return next(iter(sizes.values()))
+
+
+class RowReader:
+    """Makes rows of arrays.
+
+    Args:
+        source: SentencePiece's encoder of the source side, bytes to ids.
+        target: That of the target side.
+        split: Takes a text to translate apart.
+        search: The server's search.
+        special_ids: Ids of "pad", "unk", "bos" and "eos".
+        source_vocab_size: Number of source ids.
+        max_source_length: Most tokens of a source text, and of a target text to score, without eos.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Tokenize,
+        target: Tokenize,
+        split: Callable[[str], Passage],
+        search: SearchOptions,
+        special_ids: Mapping[str, int],
+        source_vocab_size: int,
+        max_source_length: int,
+    ) -> None:
+        self._source, self._target, self._search = source, target, search
+        self._split = split
+        self._special_ids = special_ids
+        self._vocabulary = source_vocab_size
+        self._longest = max_source_length
+        self._readers: dict[str, Callable[[Arrays], Request]] = {
+            DEFAULT_SIGNATURE: self._texts,
+            "translate_n_best": self._texts,
+            "translate_sentences": self._texts,
+            "encode": self._whole_texts,
+            "score": self._pairs,
+            "translate_ids": self._ids,
+            "translate_with_options": self._texts_with_options,
+        }
+
+    def read(self, signature: Signature, inputs: Arrays) -> Request:
+        """Returns a row for each row of arrays that `check_inputs` has let pass.
+
+        A text to translate gets a row for each part.
+
+        Raises:
+            ServingError: A text is too long, or has too many sentences.
+        """
+        return self._readers[signature.name](inputs)
+
+    def read_text(self, text: str, target_prefix: str = "") -> Request:
+        """Returns the rows of one text to translate.
+
+        Raises:
+            ServingError: It is too long.
+        """
+        search = self._search
+        options = (target_prefix.encode(), search.max_length, search.length_penalty)
+        return self._parts([text.encode()], [options])
+
+    def _texts(self, inputs: Arrays) -> Request:
+        search, texts = self._search, inputs["text"].tolist()
+        return self._parts(texts, [(b"", search.max_length, search.length_penalty)] * len(texts))
+
+    def _texts_with_options(self, inputs: Arrays) -> Request:
+        names = ("target_prefix", "max_length", "length_penalty")
+        options = [
+            (
+                prefix,
+                min(max(max_length, 1), self._search.max_length),
+                # A penalty that means nothing is none: a graph could not refuse one row either.
+                penalty if math.isfinite(penalty) and penalty > 0 else 0.0,
+            )
+            for prefix, max_length, penalty in zip(
+                *(inputs[name].tolist() for name in names), strict=True
+            )
+        ]
+        return self._parts(inputs["text"].tolist(), options)
+
+    def _parts(self, texts: list[bytes], options: Sequence[tuple[bytes, int, float]]) -> Request:
+        """Returns the parts of all texts; a prefix begins a text's first one."""
+        passages = [self._take_apart(number, text) for number, text in enumerate(texts)]
+        parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
+        sources = self._source(parts)
+        owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
+        self._check_lengths("text", sources, owners)
+        rows = []
+        for place, (source, owner) in enumerate(zip(sources, owners, strict=True)):
+            prefix, max_length, length_penalty = options[owner]
+            is_first = place == 0 or owners[place - 1] != owner
+            rows.append(self._row(source, prefix if is_first else b"", max_length, length_penalty))
+        return Request(rows, passages)
+
+    def _take_apart(self, number: int, text: bytes) -> Passage:
+        try:
+            return self._split(text.decode())
+        except TooManyPartsError as error:
+            raise _refusal(f"row {number} of text: {error}") from error
+        except UnicodeDecodeError:
+            # What SentencePiece makes of broken bytes is not what Python would.
+            return Passage.whole(text.decode(*ANY_BYTES))
+
+    def _whole_texts(self, inputs: Arrays) -> Request:
+        search = self._search
+        return Request(
+            [
+                TranslationRow(source, (), search.max_length, search.length_penalty)
+                for source in self._sources("text", inputs["text"].tolist())
+            ]
+        )
+
+    def _row(
+        self, source: Sequence[int], prefix: bytes, max_length: int, length_penalty: float
+    ) -> TranslationRow:
+        ratio = self._search.max_length_ratio
+        limit = max_length
+        if ratio is not None:
+            limit = min(limit, self._search.limit(len(source) + 1))
+        # One token of its own is left to the translation.
+        ids = self._target([prefix])[0][: limit - 1] if prefix else ()
+        return TranslationRow(source, ids, max_length, length_penalty)
+
+    def _ids(self, inputs: Arrays) -> Request:
+        special = self._special_ids
+        unknown = special["unk"]
+        never = {special["bos"], special["eos"]}
+        rows = []
+        for row in inputs["source_ids"].tolist():
+            length = row.index(special["pad"]) if special["pad"] in row else len(row)
+            rows.append(
+                [
+                    unknown if token in never or not 0 <= token < self._vocabulary else token
+                    for token in row[:length]
+                ]
+            )
+        self._check_lengths("source_ids", rows)
+        search = self._search
+        return Request(
+            [TranslationRow(row, (), search.max_length, search.length_penalty) for row in rows]
+        )
+
+    def _pairs(self, inputs: Arrays) -> Request:
+        targets = self._target(inputs["target"].tolist())
+        self._check_lengths("target", targets)
+        sources = self._sources("source", inputs["source"].tolist())
+        return Request([PairRow(*pair) for pair in zip(sources, targets, strict=True)])
+
+    def _sources(self, name: str, texts: list[bytes]) -> list[list[int]]:
+        rows = self._source(texts)
+        self._check_lengths(name, rows)
+        return rows
+
+    def _check_lengths(
+        self, name: str, rows: list[list[int]], owners: Sequence[int] | None = None
+    ) -> None:
+        """Refuses rows that are too long, by the numbers of the texts that own them."""
+        for number, row in zip(owners or range(len(rows)), rows, strict=True):
+            if len(row) > self._longest:
+                raise _refusal(
+                    f"row {number} of {name} has {len(row)} tokens, more than the limit of "
+                    f"{self._longest}: split the text."
+                )
+
+
+def _shape_text(spec: TensorSpec) -> str:
+    return "[" + ", ".join("?" if size is None else str(size) for size in spec.shape) + "]"
+
+
+def _refusal(message: str) -> ServingError:
+    return ServingError(Code.INVALID_ARGUMENT, message)

@@ -1,0 +1,240 @@
+"""One loaded version of the model: a request's arrays become rows, batches of rows become results,
+and a request's results arrays again.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.engine import Engine
+from keras_transformer.runtime.loop.requests import Candidate
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.streaming import stream_text
+from keras_transformer.runtime.tokenizers import TextIds
+from keras_transformer.search.confidence import is_low
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
+from keras_transformer.search.options import SearchOptions, length_penalty
+from keras_transformer.search.passages import Splitter
+from keras_transformer.serving.models.inputs import (
+    Arrays,
+    PairRow,
+    Request,
+    RowReader,
+    TranslationRow,
+)
+from keras_transformer.serving.models.outputs import Outputs, ResultWriter
+from keras_transformer.serving.models.signatures import Signature, signatures_of
+from keras_transformer.serving.settings import LongTexts
+from keras_transformer.text.sentences import LANGUAGE, Passage
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+
+class ServedModel:
+    """An opened artefact behind the server's signatures.
+
+    `read` and `write` are quick and belong to one request; what `run` returns takes the rows of
+    many requests at once and is made for a thread of its own.
+
+    Args:
+        directory: The artefact; its files are checked against the manifest's hashes.
+        search: The search of every translation.
+        max_source_length: Most tokens translated as one text; fewer where the model allows fewer.
+        long_texts: "split" translates texts sentence by sentence, as far as the model needs it;
+            "refuse" translates them whole and refuses those that are too long.
+        language: Code of the source language (ISO 639-1), for its abbreviations and marks.
+        max_sentences: Most sentences of a text; no limit where None.
+        min_score: As for `OnnxTranslator`.
+        threads: As for `OnnxTranslator`.
+        providers: As for `OnnxTranslator`.
+
+    Attributes:
+        config: The model's configuration as plain values.
+        search: The search, its `max_length` one that the model allows.
+        min_score: As given, or the artefact's; None where neither says.
+        signatures: What requests may call, by name.
+
+    Raises:
+        FileNotFoundError: The directory or one of its files is missing.
+        ValueError: A file is damaged, or the search does not fit the model.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        search: SearchOptions,
+        *,
+        max_source_length: int = MAX_SOURCE_LENGTH,
+        long_texts: LongTexts = "split",
+        language: str = LANGUAGE,
+        max_sentences: int | None = None,
+        min_score: float | None = None,
+        threads: int | None = None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        manifest = Manifest.read(directory)
+        manifest.verify(directory)
+        self.config: Mapping[str, Any] = manifest.config
+        longest = manifest.config.get("max_positions")
+        if longest is not None:
+            # Positions hold eos or bos beside the text's tokens.
+            max_source_length = min(max_source_length, longest - 1)
+            search = dataclasses.replace(search, max_length=min(search.max_length, longest))
+        self.search = search
+        self.min_score = manifest.min_score if min_score is None else min_score
+        self._source, self._target = (
+            TextIds(directory, manifest, side) for side in ("source", "target")
+        )
+        self._engine = Engine(manifest, directory, threads, None, None, providers)
+        self.signatures = signatures_of(self)
+        splitter = Splitter(
+            self._source_lengths,
+            max_source_length,
+            manifest.training_text,
+            language,
+            most_parts=max_sentences,
+        )
+        self._reader = RowReader(
+            source=self._source.encode,
+            target=self._target.encode,
+            split=splitter.split if long_texts == "split" else Passage.whole,
+            search=search,
+            special_ids=manifest.special_ids,
+            source_vocab_size=manifest.config["source_vocab_size"],
+            max_source_length=max_source_length,
+        )
+        self._writer = ResultWriter(
+            to_text=self._target.decode,
+            search=search,
+            min_score=self.min_score,
+            model_dim=manifest.config["model_dim"],
+        )
+        self._runs: dict[str, Run] = {"score": self._score, "encode": self._encode}
+
+    def close(self) -> None:
+        """Lets go of the graphs; what is running finishes."""
+        self._engine.close()
+
+    def warm_up(self) -> None:
+        """Opens every graph by using it once, so that no request waits for that.
+
+        Raises:
+            ValueError: A graph cannot be used.
+        """
+        search = self.search
+        unknown = [self._source.processor.unk_id()]
+        row = TranslationRow(unknown, (), min(search.max_length, 2), search.length_penalty)
+        # One text and several take different ways through the engine.
+        for rows in ([row], [row] * 2):
+            self._translate(rows)
+        self._score([PairRow(row.source, row.source)])
+        for _ in self._engine.stream(row.source, _greedy(search, row), ()):
+            pass
+
+    def read(self, signature: Signature, inputs: Arrays) -> Request:
+        """Returns a request's rows; see `RowReader.read`."""
+        return self._reader.read(signature, inputs)
+
+    def read_text(self, text: str, target_prefix: str = "") -> Request:
+        """Returns the rows of one text; see `RowReader.read_text`."""
+        return self._reader.read_text(text, target_prefix)
+
+    def run(self, signature: Signature) -> Run:
+        """Returns what takes rows of a signature to results; rows of one function may be joined."""
+        return self._runs.get(signature.name, self._translate)
+
+    def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
+        """Returns the arrays of a request's results."""
+        return self._writer.write(signature.name, request, results)
+
+    def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
+        """Translates a row greedily and emits each piece of text, until `emit` returns False."""
+        tokens = self._engine.stream(row.source, _greedy(self.search, row), row.prefix)
+        for piece in stream_text(self._target.processor, tokens, self._target.special):
+            if not emit(piece):
+                return
+
+    def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
+        """Returns each row's hypotheses with their attention, for people to look at."""
+        results = self._translate(rows)
+        pairs = [
+            (row.source, candidate.ids)
+            for row, found in zip(rows, results, strict=True)
+            for candidate in found
+        ]
+        alignments = iter(self._engine.align(*map(list, zip(*pairs, strict=True))))
+        return [
+            [self._hypothesis(candidate, next(alignments).attention) for candidate in found]
+            for found in results
+        ]
+
+    def describe(self, passage: Passage, found: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
+        """Returns a text's explanation: its parts with what `explain` found for each.
+
+        Returns:
+            `sentences`, each with `source`, `source_pieces` (eos included) and `hypotheses`, and
+            `gaps`: what stands before each best translation, and behind the last one.
+        """
+        return {
+            "sentences": [
+                {"source": part, "source_pieces": self._source_pieces(part), "hypotheses": own}
+                for part, own in zip(passage.parts, found, strict=True)
+            ],
+            "gaps": passage.gaps_between([own[0]["translation"] for own in found]),
+        }
+
+    def _source_pieces(self, text: str) -> list[str]:
+        """Returns a text's pieces as they stand in it, and eos."""
+        processor = self._source.processor
+        return [*processor.encode(text, out_type=str), processor.id_to_piece(processor.eos_id())]
+
+    def _source_lengths(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self._source.encode(texts)]
+
+    def _translate(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
+        groups: dict[tuple[int, float], list[int]] = {}
+        for place, row in enumerate(rows):
+            groups.setdefault((row.max_length, row.length_penalty), []).append(place)
+        found: dict[int, list[Candidate]] = {}
+        for places in groups.values():
+            options = rows[places[0]].adapt(self.search)
+            sources = [rows[place].source for place in places]
+            prefixes = [rows[place].prefix for place in places]
+            results = self._engine.search(sources, options, prefixes if any(prefixes) else None)
+            found.update(zip(places, results, strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    def _score(self, rows: Sequence[PairRow]) -> list[tuple[float, float]]:
+        alignments = self._engine.align([row.source for row in rows], [row.target for row in rows])
+        totals = [float(one.log_probabilities.sum(dtype=np.float64)) for one in alignments]
+        return [
+            (total / length_penalty(len(row.target) + 1, self.search), total)
+            for row, total in zip(rows, totals, strict=True)
+        ]
+
+    def _encode(self, rows: Sequence[TranslationRow]) -> list[npt.NDArray[np.float32]]:
+        return self._engine.encode([row.source for row in rows])
+
+    def _hypothesis(
+        self, candidate: Candidate, attention: npt.NDArray[np.float32]
+    ) -> dict[str, Any]:
+        [text], processor = self._target.decode([candidate.ids]), self._target.processor
+        return {
+            "translation": text,
+            "score": candidate.score,
+            "log_probability": candidate.log_probability,
+            "low_confidence": is_low(candidate.ids, candidate.log_probability, self.min_score),
+            "target_pieces": [
+                processor.id_to_piece(token) for token in (*candidate.ids, processor.eos_id())
+            ],
+            "attention": attention.astype(float).round(6).tolist(),
+        }
+
+
+def _greedy(search: SearchOptions, row: TranslationRow) -> SearchOptions:
+    return dataclasses.replace(row.adapt(search), beam_size=1, num_hypotheses=1)

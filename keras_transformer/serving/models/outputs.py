@@ -1,0 +1,156 @@
+"""From a model's results to a request's arrays, each padded to the rows of its own request, so that
+an answer does not depend on what else was in the batch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.runtime.loop.batches import pad_states
+from keras_transformer.runtime.loop.requests import Candidate
+from keras_transformer.search.confidence import is_low
+from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.search.passages import join_hypotheses
+from keras_transformer.serving.models.inputs import ANY_BYTES, Request
+from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE
+
+Outputs = dict[str, npt.NDArray[Any]]
+ToText = Callable[[list[Sequence[int]]], list[str]]
+
+# Stands where a hypothesis is missing: JSON has no infinity.
+LOWEST = float(np.finfo(np.float32).min)
+_MISSING = Hypothesis("", [], LOWEST, LOWEST)
+
+
+class ResultWriter:
+    """Makes arrays of results, one of each for every row of the request's arrays.
+
+    Args:
+        to_text: SentencePiece's decoder of the target side, ids to texts.
+        search: The server's search; its `num_hypotheses` and `max_length` are widths of answers.
+        min_score: Log-probability a token below which a translation has low confidence, if known.
+        model_dim: Width of the encoder's states.
+    """
+
+    def __init__(
+        self,
+        *,
+        to_text: ToText,
+        search: SearchOptions,
+        min_score: float | None,
+        model_dim: int,
+    ) -> None:
+        self._to_text, self._search, self._min_score = to_text, search, min_score
+        self._model_dim = model_dim
+        self._writers: dict[str, Callable[[Request, Sequence[Any]], Outputs]] = {
+            DEFAULT_SIGNATURE: self._best,
+            "translate_with_options": self._best,
+            "translate_n_best": self._n_best,
+            "translate_sentences": self._sentences,
+            "translate_ids": self._ids,
+            "score": self._scores,
+            "encode": self._states,
+        }
+
+    def write(self, signature_name: str, request: Request, results: Sequence[Any]) -> Outputs:
+        """Returns the arrays of a signature's outputs, of a result for each row of the request."""
+        return self._writers[signature_name](request, results)
+
+    def _best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+        best = [found[0] for found in self._joined(request, [found[:1] for found in results])]
+        texts = [one.text for one in best]
+        return {"translation": _strings(texts), "score": _floats([one.score for one in best])}
+
+    def _n_best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+        count = self._search.num_hypotheses
+        rows = [_filled(found, count, _MISSING) for found in self._joined(request, results)]
+        return self._grids(rows, count)
+
+    def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+        """The best of each part of a text, in as many columns as the longest text has parts."""
+        found = iter(self._hypotheses([found[:1] for found in results]))
+        best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
+        columns = max(map(len, best), default=0)
+        length = max((len(one.ids) for row in best for one in row), default=0)
+        rows = [_filled(row, columns, _MISSING) for row in best]
+        ids = np.zeros((len(rows), columns, length), np.int32)
+        for row, own in zip(ids, rows, strict=True):
+            for line, one in zip(row, own, strict=True):
+                line[: len(one.ids)] = one.ids
+        sources = [_filled(passage.parts, columns, "") for passage in request.passages]
+        starts = [_filled(passage.starts, columns, -1) for passage in request.passages]
+        shape = (len(rows), columns)
+        return {
+            "count": np.array([len(row) for row in best], np.int32),
+            "sources": _strings([text for row in sources for text in row]).reshape(shape),
+            "starts": np.array(starts, np.int32).reshape(shape),
+            **self._grids(rows, columns),
+            "ids": ids,
+        }
+
+    def _ids(self, _: Request, results: Sequence[list[Candidate]]) -> Outputs:
+        best = [found[0] for found in results]
+        ids = np.zeros((len(best), self._search.max_length), np.int32)
+        for row, one in zip(ids, best, strict=True):
+            row[: len(one.ids)] = one.ids
+        return {
+            "ids": ids,
+            "score": _floats([one.score for one in best]),
+            "log_probability": _floats([one.log_probability for one in best]),
+        }
+
+    def _scores(self, _: Request, results: Sequence[tuple[float, float]]) -> Outputs:
+        return {
+            "score": _floats([score for score, _ in results]),
+            "log_probability": _floats([total for _, total in results]),
+        }
+
+    def _states(self, _: Request, results: Sequence[npt.NDArray[np.float32]]) -> Outputs:
+        states, mask = pad_states(results, self._model_dim)
+        return {"encoder_states": states, "mask": mask}
+
+    def _joined(
+        self, request: Request, results: Sequence[Sequence[Candidate]]
+    ) -> Iterator[list[Hypothesis]]:
+        """Yields each text's hypotheses, made of those of its parts."""
+        found = iter(zip(request.rows, self._hypotheses(results), strict=True))
+        for passage in request.passages:
+            rows, parts = zip(*(next(found) for _ in passage.parts), strict=True)
+            yield join_hypotheses(passage, parts, rows[0].adapt(self._search))
+
+    def _hypotheses(self, results: Sequence[Sequence[Candidate]]) -> Iterator[list[Hypothesis]]:
+        """Yields each row's hypotheses with their texts."""
+        texts = iter(self._to_text([one.ids for found in results for one in found]))
+        for found in results:
+            yield [self._hypothesis(next(texts), one) for one in found]
+
+    def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
+        """Returns what is told of equally many hypotheses a row, `(rows, columns)` each."""
+        flat = [one for row in rows for one in row]
+        grids: Outputs = {
+            "translations": _strings([one.text for one in flat]),
+            "scores": _floats([one.score for one in flat]),
+            "log_probabilities": _floats([one.log_probability for one in flat]),
+        }
+        if self._min_score is not None:
+            # What is missing has no confidence, low or not.
+            grids["low_confidence"] = np.array([bool(one.low_confidence) for one in flat], bool)
+        return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
+
+    def _hypothesis(self, text: str, one: Candidate) -> Hypothesis:
+        low = is_low(one.ids, one.log_probability, self._min_score)
+        return Hypothesis(text, one.ids, one.score, one.log_probability, low_confidence=low)
+
+
+def _filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:
+    return [*row, *[filler] * (columns - len(row))]
+
+
+def _strings(texts: Sequence[str]) -> npt.NDArray[np.object_]:
+    return np.array([text.encode(*ANY_BYTES) for text in texts], object)
+
+
+def _floats(values: Sequence[float]) -> npt.NDArray[np.float32]:
+    return np.array([max(value, LOWEST) for value in values], np.float32)

@@ -1,0 +1,357 @@
+"""The server without a protocol: arrays come in, arrays leave; REST and gRPC are built upon it."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.runtime.onnx_graphs.providers import parse_providers
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.bodies import BodyReader
+from keras_transformer.serving.journal import UNKNOWN, Entry, Journal
+from keras_transformer.serving.models.batching import Batcher
+from keras_transformer.serving.models.inputs import Arrays, Request, TranslationRow, check_inputs
+from keras_transformer.serving.models.model import Run, ServedModel
+from keras_transformer.serving.models.model_options import ModelOptions
+from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.signatures import Signature, signature_of
+from keras_transformer.serving.models.text_stream import stream_passage
+from keras_transformer.serving.models.versions import (
+    Asked,
+    LoadedVersion,
+    Versions,
+    VersionStatus,
+    not_found,
+)
+from keras_transformer.serving.settings import ServeOptions
+
+# Texts of more bytes are tokenized beside the event loop: they would hold up everyone else.
+_LONG_BYTES = 1 << 15
+
+
+class Service:
+    """Models in their versions, for any number of requests at once, within one event loop.
+
+    Every method that serves a request raises ServingError and nothing else.
+
+    Args:
+        models: The models; their names differ.
+        options: The limits.
+        search: The search of every translation.
+        journal: Where requests are counted.
+
+    Attributes:
+        models: As given.
+        options: As given.
+        search: As given.
+        is_beam_search: Whether the search keeps several hypotheses.
+        journal: As given.
+        bodies: What reads the bodies of REST requests.
+        draining: Set when the server is to stop: it is not ready any more, but still answers.
+
+    Raises:
+        FileNotFoundError: A model has neither an artefact nor a version directory.
+        ValueError: The search draws samples.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[ModelOptions],
+        options: ServeOptions,
+        search: SearchOptions,
+        journal: Journal,
+    ) -> None:
+        if search.sample:
+            raise ValueError("sample=True is not served: an answer is the same every time.")
+        self.models, self.options, self.journal = models, options, journal
+        self.draining = False
+        self.bodies = BodyReader(options.max_body_bytes, options.request_timeout)
+        self.is_beam_search = search.beam_size > 1
+        self.search = search
+        self._versions = {model.name: self._follow(model) for model in models}
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every model is loaded and the server is not about to stop."""
+        return all(each.is_ready for each in self._versions.values()) and not self.draining
+
+    def describe(self) -> str:
+        """Returns the models with the versions that are served."""
+        return "; ".join(f"{name} {each.describe()}" for name, each in self._versions.items())
+
+    def check_loaded(self) -> None:
+        """Checks that a look has found what is to be served; see `Versions.check_loaded`."""
+        for versions in self._versions.values():
+            versions.check_loaded()
+
+    async def look(self) -> None:
+        """Looks for new versions once; see `Versions.look`."""
+        for versions in self._versions.values():
+            await versions.look()
+
+    async def watch(self) -> None:
+        """Looks for new versions until it is cancelled."""
+        seconds = self.options.poll_seconds
+        await asyncio.gather(*(each.watch(seconds) for each in self._versions.values()))
+
+    async def close(self) -> None:
+        """Lets go of the models when their requests are done."""
+        await asyncio.gather(*(each.close() for each in self._versions.values()))
+
+    def find(self, model: str, asked: Asked = None) -> LoadedVersion:
+        """Returns what answers a request, to be kept for the whole of its answer.
+
+        Args:
+            model: The model's name.
+            asked: The version's number or its label; the newest version where None.
+
+        Raises:
+            ServingError: There is no such model, version or label.
+        """
+        if model not in self._versions:
+            raise not_found(model, asked)
+        return self._versions[model].get(asked)
+
+    async def predict(
+        self,
+        loaded: LoadedVersion,
+        signature_name: str,
+        inputs: Arrays,
+        *,
+        timeout: float | None = None,
+        protocol: str = "rest",
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Outputs:
+        """Runs a signature. Cancelled, it takes its rows out of the queue.
+
+        Args:
+            loaded: What `find` gave.
+            signature_name: The signature; "" for `serving_default`.
+            inputs: Arrays by name: int32, float32, bool, or objects of bytes.
+            timeout: Seconds after which it gives up, at most the server's own.
+            protocol: "rest" or "grpc", for metrics and log.
+            waiting: Makes what is entered where the request has to wait for its turn.
+
+        Returns:
+            Arrays by the names of the signature's outputs; strings as objects of bytes.
+
+        Raises:
+            ServingError: There is no result.
+        """
+        with self.journal.recorded(protocol, loaded.name) as entry:
+            until = asyncio.get_running_loop().time() + self._limit(timeout)
+            with loaded.use():
+                signature = signature_of(loaded.model.signatures, signature_name)
+                entry.signature = signature.name
+                request = await self._read(loaded.model, signature, inputs, entry, until)
+                rows = request.rows
+                run = loaded.model.run(signature)
+                results = await loaded.batcher.at_once(run, rows) if len(rows) == 1 else None
+                if results is None:
+                    with waiting():
+                        results = await _before(until, self._run(loaded, run, rows, entry))
+                else:
+                    entry.batch = 1
+                return loaded.model.write(signature, request, results)
+
+    def status(self, model: str, asked: Asked = None) -> list[VersionStatus]:
+        """Returns the state of one version, or of all; `asked` is as for `find`."""
+        if model not in self._versions:
+            message = f"Could not find any versions of model {model}"
+            raise ServingError(Code.NOT_FOUND, message)
+        return self._versions[model].status(asked)
+
+    async def stream(
+        self,
+        loaded: LoadedVersion,
+        text: str,
+        target_prefix: str = "",
+        timeout: float | None = None,
+    ) -> AsyncIterator[str]:
+        """Yields a greedy translation piece by piece, as it comes, sentence after sentence.
+
+        Args:
+            loaded: What `find` gave.
+            text: The source text.
+            target_prefix: What the translation begins with; its pieces are yielded too.
+            timeout: As for `predict`.
+        """
+        with self.journal.recorded("rest", loaded.name) as entry:
+            until = asyncio.get_running_loop().time() + self._limit(timeout)
+            entry.signature = "stream"
+            with loaded.use():
+                request = await self._read_text(loaded.model, text, target_prefix, entry)
+                parts = (self._stream_row(loaded, row, entry, until) for row in request.rows)
+                async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+
+    async def explain(
+        self, loaded: LoadedVersion, text: str, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """Returns the best translations of a text with their attention to it.
+
+        Args:
+            loaded: What `find` gave.
+            text: The source text.
+            timeout: As for `predict`.
+
+        Returns:
+            As `ServedModel.describe`; each of the `hypotheses`, best first, has `translation`,
+            `score`, `log_probability`, `low_confidence`, `target_pieces` (eos included) and
+            `attention`, a row for each target piece and a column for each source piece.
+        """
+        with self.journal.recorded("rest", loaded.name) as entry:
+            async with asyncio.timeout(self._limit(timeout)):
+                entry.signature = "explain"
+                with loaded.use():
+                    request = await self._read_text(loaded.model, text, "", entry)
+                    found = await self._run(loaded, loaded.model.explain, request.rows, entry)
+                    return loaded.model.describe(request.passages[0], found)
+
+    @contextmanager
+    def refusals(self, protocol: str, model: str) -> Iterator[None]:
+        """Writes a request down that ends with a ServingError before it could be served."""
+        began = time.perf_counter()
+        # Names that clients make up are no labels: there would be no end of them.
+        name = model if model in self._versions else UNKNOWN
+        try:
+            yield
+        except ServingError as error:
+            self.journal.end(self.journal.begin(protocol, name, began), error.code.name)
+            raise
+
+    def _load(self, directory: Path) -> ServedModel:
+        options = self.options
+        model = ServedModel(
+            directory,
+            self.search,
+            max_source_length=options.max_source_length,
+            long_texts=options.long_texts,
+            language=options.language,
+            max_sentences=options.max_sentences,
+            min_score=options.min_score,
+            threads=options.threads,
+            providers=parse_providers(options.provider),
+        )
+        model.warm_up()
+        return model
+
+    def _follow(self, model: ModelOptions) -> Versions:
+        versions = Versions(
+            model, self._load, partial(self._make_batcher, model.name), self.journal
+        )
+        self.journal.follow(
+            model.name,
+            lambda: sum(version.batcher.waiting for version in versions.loaded),
+            lambda: versions.newest.number if versions.newest else 0,
+        )
+        return versions
+
+    def _make_batcher(self, model: str) -> Batcher:
+        options = self.options
+        return Batcher(
+            max_batch=options.max_batch,
+            max_wait=options.max_wait_ms / 1e3,
+            max_queue=options.max_queue,
+            observe=partial(self.journal.batch, model),
+        )
+
+    def _limit(self, timeout: float | None) -> float:
+        longest = self.options.request_timeout
+        return longest if timeout is None else min(timeout, longest)
+
+    async def _read(
+        self,
+        model: ServedModel,
+        signature: Signature,
+        inputs: Arrays,
+        entry: Entry,
+        until: float,
+    ) -> Request:
+        self._count(entry, check_inputs(signature, inputs))
+        texts = [
+            text
+            for spec in signature.inputs
+            if spec.dtype == "string"
+            for text in inputs[spec.name].tolist()
+        ]
+        if self.journal.log_text:
+            entry.texts = [text.decode(errors="replace") for text in texts]
+        if sum(map(len, texts)) > _LONG_BYTES:
+            request = await _before(until, asyncio.to_thread(model.read, signature, inputs))
+        else:
+            request = model.read(signature, inputs)
+        self._count(entry, len(request.rows))
+        return request
+
+    async def _read_text(
+        self, model: ServedModel, text: str, target_prefix: str, entry: Entry
+    ) -> Request:
+        if self.journal.log_text:
+            entry.texts = [text, target_prefix] if target_prefix else [text]
+        if len(text) + len(target_prefix) > _LONG_BYTES:
+            request = await asyncio.to_thread(model.read_text, text, target_prefix)
+        else:
+            request = model.read_text(text, target_prefix)
+        self._count(entry, len(request.rows))
+        return request
+
+    def _count(self, entry: Entry, sentences: int) -> None:
+        """Notes how many sentences a request has; refuses too many."""
+        entry.sentences = sentences
+        if sentences > self.options.max_sentences:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f"a request may have {self.options.max_sentences} sentences, got {sentences}: send "
+                "several requests.",
+            )
+
+    async def _stream_row(
+        self, loaded: LoadedVersion, row: TranslationRow, entry: Entry, until: float
+    ) -> AsyncGenerator[str, None]:
+        """Yields a row's greedy translation piece by piece."""
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        is_wanted = True
+
+        def emit(piece: str) -> bool:
+            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+            return is_wanted
+
+        run = partial(_stream_all, loaded.model, emit)
+        task = loop.create_task(self._run(loaded, run, [row], entry))
+        task.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await _before(until, pieces.get())) is not None:
+                yield piece
+            await task
+        finally:
+            is_wanted = False
+            task.cancel()
+
+    async def _run(
+        self, loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry
+    ) -> list[Any]:
+        if not rows:
+            return []
+        job = await loaded.batcher.submit(run, rows)
+        entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
+        return job.results
+
+
+def _stream_all(
+    model: ServedModel, emit: Callable[[str], bool], rows: Sequence[TranslationRow]
+) -> list[None]:
+    for row in rows:
+        model.stream(row, emit)
+    return [None] * len(rows)
+
+
+async def _before(until: float, awaited: Awaitable[Any]) -> Any:
+    async with asyncio.timeout_at(until):
+        return await awaited

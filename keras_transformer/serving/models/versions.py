@@ -1,0 +1,354 @@
+"""Which versions of a model are loaded: a directory is looked at again and again, a new version
+that is whole is loaded beside the old ones and takes the place of those that the policy leaves out.
+"""
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from keras_transformer.artefact.manifest import MANIFEST_FILE
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.journal import Journal
+from keras_transformer.serving.models.batching import Batcher
+from keras_transformer.serving.models.model import ServedModel
+from keras_transformer.serving.models.model_options import ModelOptions
+
+# A version's number or its label; None for the newest.
+Asked = int | str | None
+State = Literal["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]
+Load = Callable[[Path], ServedModel]
+# A directory's files with their sizes and times: what failed is tried again when these change.
+Stamp = tuple[tuple[str, int, int], ...]
+
+_SAVED_MODEL_FILE = "saved_model.pb"
+_VERSION_NAME = re.compile(r"[0-9]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class VersionStatus:
+    """How it stands with one version of the model.
+
+    Attributes:
+        version: Its number.
+        state: As in TensorFlow Serving.
+        error: Why it could not be loaded; None where nothing went wrong.
+    """
+
+    version: int
+    state: State
+    error: str | None = None
+
+
+class LoadedVersion:
+    """A model that takes requests.
+
+    Attributes:
+        name: The model's name.
+        number: Its version.
+        model: The model.
+        batcher: What brings rows to it.
+    """
+
+    def __init__(self, name: str, number: int, model: ServedModel, batcher: Batcher) -> None:
+        self.name, self.number, self.model, self.batcher = name, number, model, batcher
+        self._users = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Keeps the model loaded within."""
+        self._users += 1
+        self._unused.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
+
+    async def close(self) -> None:
+        """Waits for its users, then lets go of the model."""
+        await self._unused.wait()
+        self.batcher.close()
+        self.model.close()
+
+
+class Versions:
+    """The versions of one model.
+
+    A directory that is itself an artefact is version 1 and is read once. In a base directory each
+    subdirectory whose name is a number is a version; of those that verify, the ones that the policy
+    chooses and those with a label are served. The others are unloaded when these are ready.
+
+    Args:
+        options: The model's name, its directory, its policy and its labels.
+        load: Opens an artefact; runs in a thread.
+        make_batcher: Makes what brings rows to a loaded model.
+        journal: Told of every change.
+
+    Raises:
+        FileNotFoundError: The directory is missing, or holds neither an artefact nor versions.
+    """
+
+    def __init__(
+        self,
+        options: ModelOptions,
+        load: Load,
+        make_batcher: Callable[[], Batcher],
+        journal: Journal,
+    ) -> None:
+        self._options, self._load, self._make_batcher = options, load, make_batcher
+        self._journal = journal
+        self._directory = directory = options.directory
+        if not directory.is_dir():
+            raise FileNotFoundError(f"{options.name}: there is no directory {directory}.")
+        self._is_single = (directory / MANIFEST_FILE).is_file()
+        if not self._is_single and not find_versions(directory):
+            raise FileNotFoundError(
+                f"{directory} holds neither {MANIFEST_FILE} (an exported artefact) nor directories "
+                f"named by version numbers.{_hint(directory)}"
+            )
+        self._loaded: dict[int, LoadedVersion] = {}
+        self._statuses: dict[int, VersionStatus] = {}
+        self._failed: dict[int, Stamp] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._trouble = ""
+        self._has_looked = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a version is loaded, and a look has ended: every label means something."""
+        return self._has_looked and bool(self._loaded)
+
+    @property
+    def newest(self) -> LoadedVersion | None:
+        """The version that serves requests without a number; None where none is loaded."""
+        return self._loaded[max(self._loaded)] if self._loaded else None
+
+    @property
+    def loaded(self) -> list[LoadedVersion]:
+        """All versions that take requests."""
+        return list(self._loaded.values())
+
+    def describe(self) -> str:
+        """Returns the numbers of the versions that are served, in order."""
+        numbers = sorted(self._loaded)
+        return f"version{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+    def get(self, asked: Asked) -> LoadedVersion:
+        """Returns a loaded version.
+
+        Raises:
+            ServingError: It is not loaded, or there is no such label.
+        """
+        if asked is None:
+            if self.newest is None:
+                message = f"No version of {self._options.name} is loaded: try again later."
+                raise ServingError(Code.UNAVAILABLE, message)
+            return self.newest
+        number = self._number(asked)
+        if number not in self._loaded:
+            raise not_found(self._options.name, asked)
+        return self._loaded[number]
+
+    def status(self, asked: Asked = None) -> list[VersionStatus]:
+        """Returns one version, or every version seen so far, the newest first.
+
+        Raises:
+            ServingError: The version has never been seen, or there is no such label.
+        """
+        if asked is None:
+            return [self._statuses[number] for number in sorted(self._statuses, reverse=True)]
+        number = self._number(asked)
+        if number not in self._statuses:
+            name = self._options.name
+            message = f"Could not find any versions of model {name} (version {number})"
+            raise ServingError(Code.NOT_FOUND, message)
+        return [self._statuses[number]]
+
+    async def watch(self, seconds: float) -> None:
+        """Looks for versions forever, with a pause of so many seconds between two looks."""
+        while True:
+            await self.look()
+            await asyncio.sleep(seconds)
+
+    async def look(self) -> None:
+        """Loads the versions that are to be served and lets go of the others.
+
+        Raises:
+            OSError: A directory that is itself an artefact cannot be loaded.
+            ValueError: As for OSError.
+        """
+        if self._is_single:
+            if not self._statuses:
+                await self._try(1, self._directory, ())
+        else:
+            await self._look_for_versions()
+        self._has_looked = True
+
+    def check_loaded(self) -> None:
+        """Checks that the looks so far have found what is to be served.
+
+        Raises:
+            OSError: The directory cannot be read.
+            ValueError: One that the policy or a label names is not served; or none can be loaded,
+                and the message names each with the reason.
+        """
+        for label, number in self._options.labels.items():
+            self._check_served(number, f"the label {label!r} names version {number}")
+        for number in sorted(self._options.policy.only or ()):
+            self._check_served(number, f"version {number} is to be served")
+        if not self._loaded:
+            reasons = [f"version {status.version}: {status.error}" for status in self.status()]
+            hints = {_hint(path) for path in find_versions(self._directory).values()}
+            raise ValueError(
+                f"{self._directory} holds nothing that can be served: "
+                f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
+            )
+
+    async def close(self) -> None:
+        """Lets go of every version when its users are done."""
+        self._let_go_of_all_but(set())
+        await asyncio.gather(*self._closing)
+
+    def _number(self, asked: int | str) -> int:
+        """Returns the version that a number or a label means."""
+        if isinstance(asked, int):
+            return asked
+        labels = self._options.labels
+        if asked not in labels:
+            known = f"its labels are {', '.join(sorted(labels))}" if labels else "it has no labels"
+            message = f"Unrecognized servable version label: {self._options.name} has no {asked!r}"
+            raise ServingError(Code.NOT_FOUND, f"{message}, {known}.")
+        return labels[asked]
+
+    async def _look_for_versions(self) -> None:
+        try:
+            found = await asyncio.to_thread(find_versions, self._directory)
+        except OSError as error:
+            # What is loaded keeps serving: a base directory may be away for a moment.
+            self._tell_once(f"{type(error).__name__}: {error}")
+            return
+        self._trouble = ""
+        policy, labelled = self._options.policy, set(self._options.labels.values())
+        kept: set[int] = set()
+        for number in sorted(found, reverse=True):
+            has_room = policy.most is None or len(kept) < policy.most
+            is_allowed = policy.only is None or number in policy.only
+            if not (is_allowed and has_room or number in labelled):
+                continue
+            # One that cannot be loaded leaves its place to the next older one.
+            if number in self._loaded or await self._try(number, found[number]):
+                kept.add(number)
+        self._let_go_of_all_but(kept)
+
+    def _check_served(self, number: int, claim: str) -> None:
+        if number in self._loaded:
+            return
+        seen = self._statuses.get(number)
+        served = ", ".join(map(str, sorted(self._loaded))) or "none"
+        reason = seen.error if seen else f"{self._directory} has no such version"
+        hint = _hint(self._directory / str(number))
+        raise ValueError(f"{self._options.name}: {claim}, but {reason}; served: {served}.{hint}")
+
+    async def _try(self, number: int, path: Path, stamp: Stamp | None = None) -> bool:
+        """Loads a version; returns whether it can take requests."""
+        if stamp is None:
+            stamp = await asyncio.to_thread(stamp_of, path)
+            if self._failed.get(number) == stamp:
+                return False
+        if number not in self._failed:
+            self._note(number, "LOADING")
+        try:
+            model = await asyncio.to_thread(self._load, path)
+        except (OSError, ValueError) as error:
+            if self._is_single:
+                raise
+            self._refuse(number, stamp, error)
+            return False
+        self._failed.pop(number, None)
+        name = self._options.name
+        self._loaded[number] = LoadedVersion(name, number, model, self._make_batcher())
+        self._note(number, "AVAILABLE")
+        return True
+
+    def _refuse(self, number: int, stamp: Stamp, error: Exception) -> None:
+        is_known = number in self._failed
+        self._failed[number] = stamp
+        status = VersionStatus(number, "END", f"{type(error).__name__}: {error}")
+        if is_known:
+            self._statuses[number] = status
+        else:
+            self._note(number, "END", status.error)
+
+    def _let_go_of_all_but(self, kept: set[int]) -> None:
+        for number in sorted(self._loaded.keys() - kept):
+            task = asyncio.create_task(self._unload(self._loaded.pop(number)))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def _unload(self, version: LoadedVersion) -> None:
+        self._note(version.number, "UNLOADING")
+        await version.close()
+        if version.number not in self._loaded:
+            self._note(version.number, "END")
+
+    def _note(self, number: int, state: State, error: str | None = None) -> None:
+        self._statuses[number] = VersionStatus(number, state, error)
+        fields = {"error": error} if error else {}
+        self._journal.event(
+            "version", model=self._options.name, version=number, state=state, **fields
+        )
+
+    def _tell_once(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._journal.event("versions", model=self._options.name, error=trouble)
+
+
+def not_found(name: str, asked: Asked) -> ServingError:
+    """Returns the error of a model, or a version of it, that is not there."""
+    if asked is None:
+        request = f"Latest({name})"
+    elif isinstance(asked, int):
+        request = f"Specific({name}, {asked})"
+    else:
+        request = f"Label({name}, {asked})"
+    return ServingError(Code.NOT_FOUND, f"Servable not found for request: {request}")
+
+
+def find_versions(directory: Path) -> dict[int, Path]:
+    """Returns the version directories by number.
+
+    Raises:
+        OSError: The directory cannot be read.
+    """
+    return {
+        int(path.name): path
+        for path in directory.iterdir()
+        if _VERSION_NAME.fullmatch(path.name) and path.is_dir()
+    }
+
+
+def _hint(directory: Path) -> str:
+    """Returns what to do about a directory of another kind; "" where nothing is known of it."""
+    if not (directory / _SAVED_MODEL_FILE).is_file():
+        return ""
+    return (
+        f" {directory} is a TensorFlow SavedModel, which TensorFlow Serving serves: this server "
+        "needs an artefact from `keras-transformer export RUN --format onnx`."
+    )
+
+
+def stamp_of(directory: Path) -> Stamp:
+    """Returns what tells whether a directory's files have changed; () where it has gone."""
+    try:
+        states = [(path.name, path.stat()) for path in sorted(directory.iterdir())]
+    except OSError:
+        return ()
+    return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)

@@ -1,0 +1,271 @@
+"""TensorFlow Serving's gRPC interface, PredictionService and ModelService: requests come in, the
+`Service` that answers REST answers them too. Its protos lie within TensorFlow: `bare_tensorflow`.
+"""
+
+import asyncio
+import dataclasses
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.wrappers_pb2 import Int64Value
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.service import Service
+from keras_transformer.serving.models.signatures import Signature, signature_of
+from keras_transformer.serving.models.versions import Asked, LoadedVersion
+from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto, to_signature_def
+from keras_transformer.serving.settings import ServeOptions
+
+_Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
+
+
+class _Arrived:
+    """The requests whose message has arrived and whose answer has not gone yet."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none_left = asyncio.Event()
+        self._none_left.set()
+
+    def add(self, context: grpc.aio.ServicerContext) -> None:
+        """Counts a request until it ends, however it does."""
+        self._count += 1
+        self._none_left.clear()
+        context.add_done_callback(self._remove)
+
+    async def wait_for_none(self) -> None:
+        """Waits until none is left."""
+        await self._none_left.wait()
+
+    def _remove(self, _: grpc.aio.ServicerContext) -> None:
+        self._count -= 1
+        if not self._count:
+            self._none_left.set()
+
+
+@dataclasses.dataclass(frozen=True)
+class GrpcServer:
+    """A gRPC server that listens.
+
+    Attributes:
+        port: The port it listens on, also where a free one was asked for.
+    """
+
+    port: int
+    _server: grpc.aio.Server
+    _arrived: _Arrived
+
+    async def stop(self, grace: float, parting: float) -> None:
+        """Takes no more requests, gives those that came `grace` seconds, then cuts them off.
+
+        Those whose message is still on its way have `parting` seconds, and as long as others take:
+        a client that stalls would hold the server up.
+        """
+        stopping = asyncio.create_task(self._server.stop(grace))
+        await asyncio.wait({stopping}, timeout=parting)
+        none_left = asyncio.create_task(self._arrived.wait_for_none())
+        await asyncio.wait({stopping, none_left}, return_when=asyncio.FIRST_COMPLETED)
+        none_left.cancel()
+        if stopping.done():
+            await stopping
+        else:
+            stopping.cancel()
+            await self._server.stop(None)
+
+
+async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
+    """Starts to answer gRPC in the running event loop.
+
+    Args:
+        service: What answers.
+        options: Their `host`, `grpc_port` (0 takes a free one) and `max_body_bytes`, the largest
+            message that may come.
+
+    Raises:
+        OSError: The address cannot be listened on.
+    """
+    server = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", options.max_body_bytes),
+            ("grpc.max_send_message_length", -1),
+            # Else a second server on the same port would get a share of the requests.
+            ("grpc.so_reuseport", 0),
+        ]
+    )
+    arrived = _Arrived()
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        _PredictionServicer(service, arrived, options.max_body_bytes), server
+    )
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(
+        _ModelServicer(service, arrived), server
+    )
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"{host}:{options.grpc_port}"
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise OSError(f"gRPC cannot listen on {address}: {error}") from error
+    await server.start()
+    return GrpcServer(port, server, arrived)
+
+
+def _answering(method: _Method) -> _Method:
+    """Counts a method's requests, and makes its `ServingError` the status of the answer."""
+
+    @functools.wraps(method)
+    async def answer(self: Any, request: Any, context: grpc.aio.ServicerContext) -> Any:
+        self.arrived.add(context)
+        try:
+            return await method(self, request, context)
+        except ServingError as error:
+            await context.abort(grpc.StatusCode[error.code.name], error.message)
+
+    return answer
+
+
+class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer):
+    """Predict and GetModelMetadata; the other methods take tf.Example, which no signature reads."""
+
+    def __init__(self, service: Service, arrived: _Arrived, max_elements: int) -> None:
+        self._service, self.arrived = service, arrived
+        self._max_elements = max_elements
+
+    @_answering
+    async def Predict(
+        self, request: predict_pb2.PredictRequest, context: grpc.aio.ServicerContext
+    ) -> predict_pb2.PredictResponse:
+        """Runs a signature; the client's deadline is the request's."""
+        with self._service.refusals("grpc", request.model_spec.name):
+            loaded = self._service.find(*_model(request))
+            signature = signature_of(loaded.model.signatures, request.model_spec.signature_name)
+            wanted = _wanted_outputs(request.output_filter, signature)
+            inputs = {
+                key: to_array(value, key, self._max_elements)
+                for key, value in request.inputs.items()
+            }
+        outputs = await self._service.predict(
+            loaded,
+            signature.name,
+            inputs,
+            timeout=context.time_remaining(),
+            protocol="grpc",
+        )
+        return predict_pb2.PredictResponse(
+            outputs={key: to_proto(outputs[key]) for key in wanted},
+            model_spec=_spec(loaded, signature.name),
+        )
+
+    @_answering
+    async def GetModelMetadata(
+        self,
+        request: get_model_metadata_pb2.GetModelMetadataRequest,
+        context: grpc.aio.ServicerContext,
+    ) -> get_model_metadata_pb2.GetModelMetadataResponse:
+        """Describes the signatures."""
+        name, asked = _model(request)
+        if not request.metadata_field:
+            message = "GetModelMetadataRequest must specify at least one metadata_field"
+            raise ServingError(Code.INVALID_ARGUMENT, message)
+        for field in request.metadata_field:
+            if field != "signature_def":
+                message = f"Metadata field {field} is not supported: ask for signature_def"
+                raise ServingError(Code.INVALID_ARGUMENT, message)
+        loaded = self._service.find(name, asked)
+        definitions = {
+            key: to_signature_def(value) for key, value in loaded.model.signatures.items()
+        }
+        response = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=_spec(loaded))
+        response.metadata["signature_def"].Pack(
+            get_model_metadata_pb2.SignatureDefMap(signature_def=definitions)
+        )
+        return response
+
+    async def Classify(self, request: Any, context: grpc.aio.ServicerContext) -> None:
+        """Refuses."""
+        await _refuse(context, "Classify")
+
+    async def Regress(self, request: Any, context: grpc.aio.ServicerContext) -> None:
+        """Refuses."""
+        await _refuse(context, "Regress")
+
+    async def MultiInference(self, request: Any, context: grpc.aio.ServicerContext) -> None:
+        """Refuses."""
+        await _refuse(context, "MultiInference")
+
+
+class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
+    """GetModelStatus; the models themselves are chosen when the server starts."""
+
+    def __init__(self, service: Service, arrived: _Arrived) -> None:
+        self._service, self.arrived = service, arrived
+
+    @_answering
+    async def GetModelStatus(
+        self,
+        request: get_model_status_pb2.GetModelStatusRequest,
+        context: grpc.aio.ServicerContext,
+    ) -> get_model_status_pb2.GetModelStatusResponse:
+        """Says which versions there are, and in which state."""
+        name, version = _model(request)
+        response = get_model_status_pb2.GetModelStatusResponse()
+        for status in self._service.status(name, version):
+            entry = response.model_version_status.add()
+            entry.version = status.version
+            entry.state = get_model_status_pb2.ModelVersionStatus.State.Value(status.state)
+            entry.status.error_code = 2 if status.error else 0  # UNKNOWN, OK
+            entry.status.error_message = status.error or ""
+        return response
+
+    async def HandleReloadConfigRequest(
+        self, request: Any, context: grpc.aio.ServicerContext
+    ) -> None:
+        """Refuses."""
+        await _refuse(context, "HandleReloadConfigRequest")
+
+
+def _model(request: Any) -> tuple[str, Asked]:
+    """Returns the name of the request's model and, where one is asked for, its version or label."""
+    if not request.HasField("model_spec"):
+        raise ServingError(Code.INVALID_ARGUMENT, "Missing ModelSpec: name the model")
+    spec = request.model_spec
+    if spec.HasField("version_label"):
+        return spec.name, spec.version_label
+    return spec.name, spec.version.value if spec.HasField("version") else None
+
+
+def _spec(loaded: LoadedVersion, signature_name: str = "") -> model_pb2.ModelSpec:
+    version = Int64Value(value=loaded.number)
+    return model_pb2.ModelSpec(name=loaded.name, version=version, signature_name=signature_name)
+
+
+def _wanted_outputs(asked: Sequence[str], signature: Signature) -> list[str]:
+    """Returns the outputs to send: those asked for, all where none is."""
+    names = [output.name for output in signature.outputs]
+    for name in asked:
+        if name not in names:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f"output tensor alias not found in signature: {name} Outputs expected to be in "
+                f"the set {{{','.join(sorted(names))}}}.",
+            )
+    if len(set(asked)) < len(asked):
+        message = f"duplicate output tensor alias among {', '.join(asked)}"
+        raise ServingError(Code.INVALID_ARGUMENT, message)
+    return list(asked) or names
+
+
+async def _refuse(context: grpc.aio.ServicerContext, method: str) -> None:
+    await context.abort(
+        grpc.StatusCode.UNIMPLEMENTED,
+        f"{method} is not served here: Predict, GetModelMetadata and GetModelStatus are.",
+    )

@@ -1,0 +1,136 @@
+"""What whoever starts a server may choose, beside the search: addresses, limits, batching, reload
+and logs.
+"""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Literal, get_args
+
+from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
+from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
+from keras_transformer.text.sentences import LANGUAGE
+
+LongTexts = Literal["split", "refuse"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """How a server serves.
+
+    Args:
+        artefact: An exported artefact (served as version 1), or a base directory with a directory
+            for each version, named by its number; None where `model_config` is given.
+        model_config: File of models in TensorFlow Serving's format (ModelServerConfig as text), in
+            place of one artefact.
+        model_name: Name of the model in requests; the directory's name where None.
+        versions: Which versions are served at once: "latest", the N newest as "latest:N", "all", or
+            numbers such as "1,2".
+        version_labels: Names for versions, each LABEL=VERSION, such as stable=1; what they name is
+            served whatever `versions` says.
+        host: Address to listen on; "0.0.0.0" opens the server to other machines.
+        port: Port of the REST side; 0 picks a free one.
+        grpc_port: Port of the gRPC side; 0 picks a free one; no gRPC where None.
+        max_batch: Most sentences translated together.
+        max_wait_ms: Milliseconds that a free model waits for a batch to fill. At 0 batches form of
+            what comes while the model works.
+        max_queue: Most sentences that wait for the model; more are refused.
+        request_timeout: Seconds after which a request is given up; a client may ask for less.
+        max_body_bytes: Largest body of a REST request, largest message of a gRPC one.
+        max_sentences: Most sentences in one request, those of its texts included.
+        max_source_length: Most tokens translated as one text.
+        long_texts: "split" translates texts sentence by sentence (as many together as the model was
+            trained on) and halves longer sentences; "refuse" translates texts whole, of which a
+            model that knows single sentences may drop some, and refuses those that are too long.
+        language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
+        min_score: Log-probability a token, in nats, below which a translation has low confidence;
+            the artefact's where None.
+        poll_seconds: Seconds between two looks for new versions.
+        threads: Threads for the model; as many as the process may use cores where None.
+        provider: onnxruntime's execution providers for the model, best first, each NAME or
+            NAME:option=value,option=value; the CPU where none is given.
+        drain_seconds: Seconds that requests have to finish when the server is told to stop.
+        log_requests: Write a line of JSON to standard error for each request.
+        log_text: Put the requests' texts into that line.
+
+    Raises:
+        ValueError: There is nothing to serve, a number is out of range, or two options do not fit;
+            the message names them.
+    """
+
+    artefact: Path | None = None
+    model_config: Path | None = None
+    model_name: str | None = None
+    versions: str = "latest"
+    version_labels: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 8501
+    grpc_port: int | None = None
+    max_batch: int = 64
+    max_wait_ms: float = 0.0
+    max_queue: int = 1024
+    request_timeout: float = 30.0
+    max_body_bytes: int = 1 << 20
+    max_sentences: int = 256
+    max_source_length: int = MAX_SOURCE_LENGTH
+    long_texts: LongTexts = "split"
+    language: str = LANGUAGE
+    min_score: float | None = None
+    poll_seconds: float = 1.0
+    threads: int | None = None
+    provider: tuple[str, ...] = ()
+    drain_seconds: float = 30.0
+    log_requests: bool = True
+    log_text: bool = False
+
+    def __post_init__(self) -> None:
+        for name in (
+            "max_batch",
+            "max_queue",
+            "max_body_bytes",
+            "max_sentences",
+            "max_source_length",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        for name in ("request_timeout", "poll_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)}.")
+        for name in ("max_wait_ms", "drain_seconds"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
+        for name in ("port", "grpc_port"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < 1 << 16:
+                raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
+        check_min_score(self.min_score)
+        if self.long_texts not in get_args(LongTexts):
+            raise ValueError(
+                f"long_texts must be one of {', '.join(get_args(LongTexts))}, got "
+                f"{self.long_texts!r}."
+            )
+        if self.max_sentences > self.max_queue:
+            raise ValueError(
+                f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "
+                "such a request could never wait."
+            )
+        if (self.artefact is None) == (self.model_config is None):
+            raise ValueError("either artefact or model_config must be given, not both.")
+        if self.model_config is not None:
+            for name in ("model_name", "versions", "version_labels"):
+                if getattr(self, name) != getattr(ServeOptions, name):
+                    raise ValueError(f"{name} stands in the file where model_config is given.")
+        self.models()
+
+    def models(self) -> list[ModelOptions]:
+        """Returns the model that the options describe; none where `model_config` does.
+
+        Raises:
+            ValueError: Its name, its versions or their labels cannot be.
+        """
+        if self.artefact is None:
+            return []
+        name = self.artefact.resolve().name if self.model_name is None else self.model_name
+        policy = VersionPolicy.parse(self.versions)
+        return [ModelOptions(name, self.artefact, policy, parse_labels(self.version_labels))]

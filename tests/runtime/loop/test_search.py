@@ -1,0 +1,264 @@
+"""The searches of the runtime on scripted probabilities: the shared table of cases, the naive
+search, brute force, and what they ask of the decoder."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_transformer.runtime.loop.requests import Best, First, Request
+from keras_transformer.runtime.loop.search import search
+from keras_transformer.runtime.loop.top_k import log_softmax, top_candidates
+from keras_transformer.search.options import SearchOptions, length_penalty
+
+SPECIAL_IDS = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+
+Found = list[list[tuple[list[int], float, float]]]
+
+
+class ScriptedSteps:
+    """A decoder that looks its answers up: `logits[sentence, tokens so far, last token]`.
+
+    It remembers what each row was fed, which must be the row's own tokens.
+    """
+
+    def __init__(self, logits: np.ndarray) -> None:
+        self.table = logits
+        self.sentences = np.arange(len(logits))
+        self.fed = np.zeros((len(logits), 1, 0), np.int32)
+        self.rows: list[int] = []
+
+    def logits(self, ids: np.ndarray) -> np.ndarray:
+        sentences, beams, step = self.fed.shape
+        assert ids.shape == (sentences * beams,)
+        self.rows.append(len(ids))
+        newest = ids.reshape(sentences, beams, 1)
+        self.fed = np.concatenate([self.fed, newest], axis=2)
+        return self.table[np.repeat(self.sentences, beams), step, ids].copy()
+
+    def logits_again(self) -> np.ndarray:
+        ids = self.fed[:, :, -1].ravel()
+        self.fed = self.fed[:, :, :-1]
+        self.rows.pop()
+        return self.logits(ids)
+
+    def first(self, ids: np.ndarray) -> First:
+        assert self.fed.shape[1] == 1
+        logits = self.logits(ids)
+        return First(logits.argmax(axis=1).astype(np.int32), log_softmax(logits).max(axis=1))
+
+    def best(self, ids: np.ndarray, count: int, totals: np.ndarray) -> Best:
+        logits = self.logits(ids)
+        in_row = min(count, logits.shape[1])
+        # Ranked by beam first, as the graph does it.
+        values, ids = top_candidates(log_softmax(logits), in_row)
+        sentences, beams = totals.shape
+        extended = (values + totals.reshape(-1, 1)).reshape(sentences, beams * in_row)
+        best, places = top_candidates(extended, min(count, beams * in_row))
+        chosen = np.take_along_axis(ids.reshape(sentences, -1), places, 1)
+        return Best(chosen.astype(np.int32), best, (places // in_row).astype(np.int32))
+
+    def follow(self, parents: np.ndarray) -> None:
+        rows = np.arange(len(self.fed))[:, None]
+        self.fed = self.fed[rows, parents]
+
+    def keep(self, sentences: np.ndarray) -> None:
+        self.sentences, self.fed = self.sentences[sentences], self.fed[sentences]
+
+
+def run(
+    logits: np.ndarray,
+    prefixes: Sequence[Sequence[int]] | None = None,
+    source_lengths: Sequence[int] | None = None,
+    **options: Any,
+) -> Found:
+    """Searches; per sentence (ids, score, log-probability)."""
+    chosen = SearchOptions(**options)
+    lengths = source_lengths or [1] * len(logits)
+    request = Request(
+        options=chosen,
+        special_ids=SPECIAL_IDS,
+        limits=[chosen.limit(length) for length in lengths],
+        prefixes=prefixes or (),
+        seed=chosen.seed or 0,
+    )
+    found = search(ScriptedSteps(logits), request)
+    return [[tuple(candidate) for candidate in sentence] for sentence in found]
+
+
+def agree(found: Found, expected: Found) -> None:
+    """The same ids, the same numbers up to rounding."""
+    assert [[ids for ids, _, _ in row] for row in found] == [
+        [ids for ids, _, _ in row] for row in expected
+    ]
+    for row, others in zip(found, expected, strict=True):
+        numbers = [numbers for _, *numbers in row], [numbers for _, *numbers in others]
+        np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-5)
+
+
+def test_the_table_of_cases(search_case: Any, naive_search: Callable[..., Any]) -> None:
+    case = search_case
+    found = run(case.logits, case.prefixes, case.source_lengths, **case.options)
+    assert [[ids for ids, _, _ in sentence] for sentence in found] == case.expected
+    agree(
+        found,
+        [
+            naive_search(table, **case.options, **case.sentence(place))
+            for place, table in enumerate(case.log_probs)
+        ],
+    )
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> np.ndarray:
+    """Logits of a few random sentences; real numbers, so that sums are never quite equal."""
+    sentences, length = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    spread = draw(st.sampled_from([0.5, 2, 8]))
+    logits = spread * random.standard_normal((sentences, length, 9, 9))
+    logits[..., 3] += draw(st.sampled_from([-2, 0, 2]))
+    return logits.astype(np.float32)
+
+
+WORDS = st.integers(3, 8)  # With eos.
+CONSTRAINTS = {
+    "length_penalty": st.sampled_from([0.0, 0.6, 1.0, 2.0]),
+    "length_penalty_type": st.sampled_from(["gnmt", "exponent"]),
+    "max_length_ratio": st.sampled_from([None, 0.5, 1.0, 1.7]),
+    "no_repeat_ngram_size": st.integers(0, 3),
+    "repetition_penalty": st.sampled_from([1.0, 0.7, 1.3, 5.0]),
+    "banned_sequences": st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2),
+    "forced_tokens": st.dictionaries(st.integers(0, 5), WORDS, max_size=2).map(
+        lambda tokens: list(tokens.items())
+    ),
+}
+OPTIONS = {
+    "beam": st.fixed_dictionaries(
+        {
+            "beam_size": st.integers(1, 4),
+            "early_stopping": st.sampled_from(["first", "likely", "exact"]),
+        }
+    ),
+    "sample": st.fixed_dictionaries(
+        {
+            "num_hypotheses": st.integers(1, 3),
+            "temperature": st.sampled_from([0.5, 1.0, 2.0]),
+            "top_k": st.integers(0, 4),
+            "top_p": st.sampled_from([0.3, 0.9, 1.0]),
+            "seed": st.integers(0, 1000),
+        }
+    ).map(lambda options: {**options, "sample": True}),
+}
+
+
+@pytest.mark.parametrize("kind", ["beam", "sample"])
+@settings(max_examples=150)
+@given(data=st.data(), logits=tables())
+def test_random_requests_agree_with_the_naive_search(
+    naive_search: Callable[..., Any], kind: str, data: st.DataObject, logits: np.ndarray
+) -> None:
+    sentences, length = logits.shape[:2]
+    options = data.draw(OPTIONS[kind])
+    constraints = data.draw(st.sets(st.sampled_from(sorted(CONSTRAINTS)), max_size=4))
+    options |= {name: data.draw(CONSTRAINTS[name], label=name) for name in sorted(constraints)}
+    options |= {"max_length": length, "min_length": data.draw(st.integers(0, length))}
+    options.setdefault("num_hypotheses", options.get("beam_size"))
+    words = st.lists(st.integers(4, 8), max_size=2)
+    prefixes = data.draw(st.none() | st.lists(words, min_size=sentences, max_size=sentences))
+    lengths = data.draw(st.lists(st.integers(1, 8), min_size=sentences, max_size=sentences))
+    expected = [
+        naive_search(
+            log_softmax(table),
+            logits=table,
+            prefix=prefixes[place] if prefixes else [],
+            source_length=lengths[place],
+            sentence=place,
+            **options,
+        )
+        for place, table in enumerate(logits)
+    ]
+    agree(run(logits, prefixes, lengths, **options), expected)
+
+
+@pytest.mark.parametrize("penalty", ["gnmt", "exponent"])
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), alpha=st.sampled_from([0.0, 0.6, 1.5]))
+def test_a_wide_exact_beam_finds_the_best_of_all_sequences(
+    penalty: str, seed: int, alpha: float
+) -> None:
+    random = np.random.default_rng(seed)
+    length, words = 4, (1, 4, 5)
+    logits = random.standard_normal((1, length, 6, 6)).astype(np.float32)
+    options = {"length_penalty": alpha, "length_penalty_type": penalty, "max_length": length}
+    options["min_length"] = 0
+    # As wide as there are sequences that have not ended.
+    [[(ids, score, _), *_]] = run(
+        logits, beam_size=len(words) ** length, early_stopping="exact", **options
+    )
+    log_probs = log_softmax(logits[0])
+    every = [
+        (*sequence, 3)
+        for count in range(length)
+        for sequence in itertools.product(words, repeat=count)
+    ] + list(itertools.product(words, repeat=length))
+
+    def score_of(sequence: tuple[int, ...]) -> float:
+        steps = zip(itertools.count(), (2, *sequence), sequence, strict=False)
+        total = sum(float(log_probs[step, last, token]) for step, last, token in steps)
+        return total / length_penalty(len(sequence), SearchOptions(**options))
+
+    best = max(every, key=score_of)
+    assert ids == [token for token in best if token != 3]
+    assert score == pytest.approx(score_of(best), abs=1e-5)
+
+
+@settings(max_examples=25)
+@given(logits=tables(), beam_size=st.integers(1, 3))
+def test_a_batch_equals_its_sentences(logits: np.ndarray, beam_size: int) -> None:
+    options = {"beam_size": beam_size, "max_length": logits.shape[1]}
+    alone = [run(table[None], **options)[0] for table in logits]
+    agree(run(logits, **options), alone)
+
+
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_finished_sentences_leave_the_batch(beam_size: int) -> None:
+    # Sentence i ends after i + 1 tokens: eos everywhere, word 4 before.
+    logits = np.full((8, 9, 6, 6), -20, np.float32)
+    for sentence in range(8):
+        logits[sentence, : sentence + 1, :, 4] = 0
+        logits[sentence, sentence + 1 :, :, 3] = 0
+    request = Request(
+        options=SearchOptions(max_length=9, beam_size=beam_size, early_stopping="first"),
+        special_ids=SPECIAL_IDS,
+        limits=[9] * 8,
+    )
+    steps = ScriptedSteps(logits)
+    found = search(steps, request)
+    assert [len(candidates[0].ids) for candidates in found] == list(range(1, 9))
+    assert steps.rows[0] == 8
+    assert steps.rows[-1] <= 2 * beam_size
+    assert sum(steps.rows) < 0.8 * 8 * 9 * beam_size
+
+
+def test_no_sentence_needs_no_step() -> None:
+    assert run(np.zeros((0, 3, 5, 5), np.float32)) == []
+
+
+def test_greedy_search_without_scores_takes_the_same_tokens() -> None:
+    logits = np.random.default_rng(0).standard_normal((5, 6, 9, 9)).astype(np.float32)
+    options = SearchOptions(max_length=6)
+    found = [
+        search(
+            ScriptedSteps(logits),
+            Request(
+                options=options, special_ids=SPECIAL_IDS, limits=[6] * 5, with_scores=with_scores
+            ),
+        )
+        for with_scores in (True, False)
+    ]
+    ids = [[candidate.ids for [candidate] in sentences] for sentences in found]
+    assert ids[0] == ids[1]

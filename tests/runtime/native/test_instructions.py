@@ -1,0 +1,110 @@
+"""Every set of instructions that this processor has makes the same of matrices and logits, and none
+is used where another was asked for or on a processor without it."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnxruntime import SessionOptions
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+from keras_transformer.runtime.onnx_graphs.operators import instructions, operators_library
+
+SOURCES = Path(__file__).resolve().parents[3] / "keras_transformer" / "runtime" / "native"
+Run = Callable[..., list[np.ndarray]]
+SETS = ["portable", "avx2", "vnni", "amx"]
+# In assembly: registers and instructions that not every processor has.
+WIDE = r"%[yz]mm|\tv\w+ "
+COMPILE = ["g++", "-std=c++17", "-Wno-psabi", "-I", str(SOURCES)]
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What compares and names the sets, built with sanitizers."""
+    sources = [Path(__file__).with_name("instructions_test.cc")]
+    sources += [SOURCES / f"{name}.cc" for name in ["instructions", *SETS]]
+    program = tmp_path_factory.mktemp("instructions") / "instructions_test"
+    sanitizers = ["-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    subprocess.run([*COMPILE, *sanitizers, *map(str, sources), "-o", str(program)], check=True)
+    return program
+
+
+def test_all_instructions_find_what_plain_code_finds(program: Path) -> None:
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def chosen(program: Path, most: str) -> str:
+    environment = {**os.environ, "KERAS_TRANSFORMER_MAX_ISA": most}
+    command = [program, "chosen"]
+    return subprocess.check_output(command, text=True, env=environment).strip()
+
+
+def test_no_set_above_the_one_asked_for_is_chosen(program: Path) -> None:
+    fastest = SETS.index(chosen(program, ""))
+    found = [SETS.index(chosen(program, most)) for most in SETS]
+    # What lies between may be missing from this processor.
+    assert found[0] == 0 and found[-1] == fastest
+    assert all(place <= most for most, place in enumerate(found)) and found == sorted(found)
+
+
+@pytest.mark.skipif(instructions() == "portable", reason="this processor has one set only")
+@pytest.mark.parametrize(
+    ("library", "fuses"), [("portable", False), ("avx2", True)], indirect=["library"]
+)
+def test_loops_use_no_set_above_the_one_asked_for(run: Run, fuses: bool) -> None:
+    random = np.random.default_rng(0)
+    sums = random.integers(-(2**23), 2**23, (1, 500), np.int32)
+    scales, bias = random.standard_normal((2, 500)).astype(np.float32)
+    of_rows = np.full((1, 1), 1e-6, np.float32)
+    [found] = run("ScaleSums", [sums, scales, of_rows, bias], stored=[1, 3], relu=0)
+    # From AVX2's set on a product and a sum are one instruction, which rounds once.
+    rounded_twice = sums.astype(np.float32) * (scales * of_rows) + bias
+    assert (found != rounded_twice).any() == fuses
+
+
+def test_an_unknown_set_is_refused_when_the_library_is_registered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = shutil.copy(operators_library(), tmp_path / "operators.so")
+    monkeypatch.setenv("KERAS_TRANSFORMER_MAX_ISA", "sse9")
+    with pytest.raises(
+        InvalidArgument, match='portable, avx2, vnni or amx, or not set, got "sse9"'
+    ):
+        SessionOptions().register_custom_ops_library(str(library))
+
+
+def functions_of(built: Path) -> Iterator[tuple[str, str]]:
+    """The name and the code of each function."""
+    if shutil.which("objdump") is None:
+        pytest.skip("no objdump")
+    code = subprocess.check_output(["objdump", "-d", str(built)], text=True)
+    for function in re.split(r"\n(?=[0-9a-f]+ <)", code):
+        named = re.match(r"[0-9a-f]+ <(.+)>:", function)
+        if named:
+            yield named[1], function
+
+
+def test_what_belongs_to_no_set_is_for_every_processor() -> None:
+    functions = list(functions_of(operators_library()))
+    assert any("add_norm" in name for name, _ in functions)
+    for name, code in functions:
+        assert re.search("4avx2|4vnni|3amx", name) or not re.search(WIDE, code), name
+
+
+@pytest.mark.parametrize("name", ["avx2", "vnni", "amx"])
+def test_what_files_share_is_for_every_processor(tmp_path: Path, name: str) -> None:
+    built = tmp_path / "object.o"
+    source = str(SOURCES / f"{name}.cc")
+    subprocess.run([*COMPILE, "-Og", "-c", source, "-o", str(built)], check=True)
+    # The linker keeps one copy of a weak function, which may be this file's.
+    table = subprocess.check_output(["nm", str(built)], text=True)
+    weak = {line.split()[-1] for line in table.splitlines() if re.search(r" [WVu] ", line)}
+    for function, code in functions_of(built):
+        assert function not in weak or not re.search(WIDE, code), function

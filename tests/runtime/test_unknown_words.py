@@ -1,0 +1,268 @@
+"""Alignment by attention: matrices written by hand, and words taken over letter by letter."""
+
+import numpy as np
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.runtime.unknown_words import (
+    SourceWords,
+    aligned_source,
+    aligned_words,
+    replace_unknown,
+    words_of,
+)
+from keras_transformer.text.tokenizer import train_tokenizer
+
+TEXTS = [
+    "a small house stands by the river",
+    "the red dog runs to the house",
+    "don't go, ukasz (now) my friend",
+]
+UNK, EOS = 1, 3
+
+
+def load(size: int, *, byte_fallback: bool) -> sentencepiece.SentencePieceProcessor:
+    processor = sentencepiece.SentencePieceProcessor()
+    processor.LoadFromSerializedProto(
+        train_tokenizer(TEXTS, size, "bpe", byte_fallback=byte_fallback).model
+    )
+    return processor
+
+
+@pytest.fixture(scope="module")
+def processor() -> sentencepiece.SentencePieceProcessor:
+    return load(60, byte_fallback=False)
+
+
+@pytest.fixture(scope="module")
+def byte_processor() -> sentencepiece.SentencePieceProcessor:
+    return load(316, byte_fallback=True)
+
+
+def attend(positions: list[int], source_length: int) -> np.ndarray:
+    """Attention of 0.6 on one position of each row, the rest on eos."""
+    attention = np.zeros((len(positions), source_length), np.float32)
+    attention[:, -1] = 0.4
+    attention[np.arange(len(positions)), positions] += 0.6
+    return attention
+
+
+def test_each_token_comes_from_its_most_attended_position() -> None:
+    attention = np.array([[0.1, 0.7, 0.1, 0.1], [0.5, 0.2, 0.2, 0.1]], np.float32)
+    found = aligned_source(attention, [7, 8], EOS)
+    assert found.tolist() == [1, 0]
+    assert found.dtype == np.int64
+
+
+def test_eos_is_chosen_for_eos_only() -> None:
+    attention = np.array([[0.1, 0.2, 0.7], [0.1, 0.2, 0.7]], np.float32)
+    assert aligned_source(attention, [7, EOS], EOS).tolist() == [1, 2]
+    assert attention[0, 2] == np.float32(0.7)
+    assert aligned_source(np.ones((1, 1), np.float32), [EOS], EOS).tolist() == [0]
+
+
+def test_of_equal_weights_the_first_counts() -> None:
+    attention = np.array([[0.2, 0.3, 0.3, 0.2], [0, 0, 0, 1]], np.float32)
+    assert aligned_source(attention, [7, 8], EOS).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 4), (2, 0), (2, 4, 1)])
+def test_attention_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="with 2 target tokens, got the shape"):
+        aligned_source(np.zeros(shape, np.float32), [7, 8], EOS)
+
+
+def test_a_token_without_a_source_is_refused() -> None:
+    with pytest.raises(ValueError, match="one source position, eos"):
+        aligned_source(np.ones((2, 1), np.float32), [7, EOS], EOS)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        (["▁the", "▁hou", "se", "."], [0, 1, 1, 1]),
+        (["the", "▁", "Ł", "ukasz"], [0, 1, 1, 1]),
+        (["▁", "▁", "家"], [0, 1, 1]),
+        ([], []),
+    ],
+)
+def test_a_space_begins_a_word(pieces: list[str], words: list[int]) -> None:
+    assert words_of(pieces) == words
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "positions", "pairs"),
+    [
+        ("▁the ▁hou se", "▁la ▁casa", [0, 2], [(0, 0), (1, 1)]),
+        ("▁the ▁hou se", "▁das ▁Ha us", [0, 1, 2], [(0, 0), (1, 1)]),
+        ("▁red ▁house", "▁casa ▁roja ▁roja", [1, 0, 0], [(0, 1), (0, 2), (1, 0)]),
+        ("▁a ▁b", "▁x y", [1, 0], [(0, 0), (1, 0)]),
+        # Spaces in a row begin no words of their own, nor does a space at the end.
+        ("▁a ▁b", "▁ ▁x ▁ ▁y ▁", [0, 0, 0, 1, 1], [(0, 0), (1, 1)]),
+        ("▁a ▁b", "▁x <unk> ▁y", [0, 1, 1], [(0, 0), (1, 1)]),
+        ("▁a", "", [], []),
+        ("", "", [], []),
+    ],
+)
+def test_words_come_from_the_words_that_their_pieces_attend_to(
+    source: str, target: str, positions: list[int], pairs: list[tuple[int, int]]
+) -> None:
+    pieces = ["" if piece == "<unk>" else piece for piece in target.split()]
+    attention = attend([*positions, -1], len(source.split()) + 1)
+    ids = [UNK if piece == "" else 9 for piece in pieces]
+    found = aligned_words(attention, ids, EOS, source_pieces=source.split(), target_pieces=pieces)
+    assert found == pairs
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("the  Łukasz runs ", ["the", "Łukasz", "runs"]),
+        ("“don't”, (Żółw)", ["“", "don't", "”", ",", "(", "Żółw", ")"]),
+        ("㍿ the ① e\u0301a", ["㍿", "the", "①", "e\u0301a"]),
+        ("ﷺ\u200bdog", ["ﷺ", "dog"]),
+        ("🕐🕐 家は赤い …", ["🕐🕐", "家は赤い", "…"]),
+        ("?!", ["?!"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["processor", "byte_processor"])
+def test_words_stand_in_the_source_as_written(
+    request: pytest.FixtureRequest, kind: str, text: str, words: list[str]
+) -> None:
+    found = SourceWords(text, request.getfixturevalue(kind))
+    spans = [found.word(position) for position in range(len(found.pieces))]
+    assert [text[start:end] for start, end in sorted(set(spans))] == words
+
+
+@given(text=st.text(max_size=20))
+def test_spans_lie_in_the_text_in_order(
+    processor: sentencepiece.SentencePieceProcessor,
+    byte_processor: sentencepiece.SentencePieceProcessor,
+    text: str,
+) -> None:
+    for one in (processor, byte_processor):
+        found = SourceWords(text, one)
+        spans = [found.word(position) for position in range(len(found.pieces))]
+        assert all(0 <= start <= end <= len(text) for start, end in spans)
+
+
+class From(str):
+    """An unknown target token that attends to the first source piece with this character."""
+
+
+def translation(
+    processor: sentencepiece.SentencePieceProcessor, text: str, target: list[str]
+) -> tuple[list[int], np.ndarray]:
+    """Ids of the target's letters and unknown tokens, and the attention of each."""
+    source, ids, positions = processor.encode(text, out_type=str), [], []
+    for part in target:
+        if isinstance(part, From):
+            ids.append(UNK)
+            positions.append([part in piece for piece in source].index(True))
+        else:
+            ids += [processor.piece_to_id(letter) for letter in part]
+            positions += [0] * len(part)
+    assert ids.count(UNK) == sum(isinstance(part, From) for part in target)
+    return ids, attend(positions, len(source) + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [
+        # Whole words, unknown characters, capitals and marks as they stand in the source.
+        ("the ŻÓŁW runs", ["▁the▁", From("Ó"), "▁house"], "the ŻÓŁW house"),
+        ("🕐 dog", ["▁", From("🕐"), "▁house"], "🕐 house"),
+        ("the river", ["▁a▁", From("v")], "a river"),
+        # Without the space that a trained model writes before an unknown word.
+        ("the Żw runs", ["▁the", From("w"), "house"], "the Żw house"),
+        ("Żw Öd", [From("w"), From("d")], "Żw Öd"),
+        # Neighbours of one word give it once, spaces between them or not.
+        ("the Żw", ["▁", From("Ż"), "▁", From("w"), "▁the"], "Żw the"),
+        ("Żw", [From("w"), From("Ż"), From("w")], "Żw"),
+        ("Żw Öd", [From("Ż"), From("Ö"), "▁", From("Ż")], "Żw Öd Żw"),
+        ("Żw", ["▁", From("Ż"), ",▁", From("w")], "Żw, Żw"),
+        # Punctuation of the source stays there, unless it is what the token stands for.
+        ("the (Żw), go", ["▁", From("w"), ","], "Żw,"),
+        ("the «Żw» go", ["▁the▁", From("»"), "go"], "the »go"),
+        # A part of a word for a part of a word.
+        ("Łukasz", ["▁", From("Ł"), "ukasz"], "Łukasz"),
+        ("goŁ dog", ["▁a▁go", From("Ł"), "▁dog"], "a goŁ dog"),
+        ("Łukasz", ["▁", From("Ł"), "▁u"], "Łukasz u"),
+        ("Łukasz", ["▁go,", From("Ł")], "go,Łukasz"),
+    ],
+)
+def test_unknown_tokens_become_source_words(
+    processor: sentencepiece.SentencePieceProcessor, text: str, target: list[str], expected: str
+) -> None:
+    ids, attention = translation(processor, text, target)
+    assert replace_unknown(ids, attention, text, source=processor, target=processor) == expected
+    ended = np.concatenate([attention, attend([-1], attention.shape[1])])
+    found = replace_unknown([*ids, EOS], ended, text, source=processor, target=processor)
+    assert found == expected
+
+
+def test_a_text_without_unknown_tokens_is_decoded_as_ever(
+    processor: sentencepiece.SentencePieceProcessor,
+) -> None:
+    ids = processor.encode("the small house, my friend")
+    nothing = np.zeros((len(ids), 0), np.float32)  # Not looked at.
+    found = replace_unknown(ids, nothing, "dog", source=processor, target=processor)
+    assert found == "the small house, my friend"
+
+
+def test_a_translation_of_unknown_tokens_only_is_the_source(
+    processor: sentencepiece.SentencePieceProcessor,
+) -> None:
+    text = "  Ünïx ŻÓŁW\u3000🕐, “Öd”"
+    length = len(processor.encode(text)) + 1
+    attention = np.eye(length, dtype=np.float32)[:-1]
+    found = replace_unknown(
+        [UNK] * (length - 1), attention, text, source=processor, target=processor
+    )
+    assert found == "Ünïx ŻÓŁW🕐,Öd”"
+
+
+def test_a_source_spelled_in_bytes_gives_its_characters(
+    processor: sentencepiece.SentencePieceProcessor,
+    byte_processor: sentencepiece.SentencePieceProcessor,
+) -> None:
+    text = "the Żółw runs"
+    pieces = byte_processor.encode(text, out_type=str)
+    ids = [processor.piece_to_id("▁the"), processor.piece_to_id("▁"), UNK]
+    for position in range(pieces.index("▁"), pieces.index("▁r")):
+        attention = attend([0, 0, position], len(pieces) + 1)
+        found = replace_unknown(ids, attention, text, source=byte_processor, target=processor)
+        assert found == "the Żółw"
+
+
+def test_bytes_before_an_unknown_token_come_before_it(
+    byte_processor: sentencepiece.SentencePieceProcessor,
+) -> None:
+    ids = [byte_processor.piece_to_id("<0xE2>"), UNK, byte_processor.piece_to_id("<0xC3>")]
+    length = len(byte_processor.encode("dog")) + 1
+    found = replace_unknown(
+        ids, attend([0, 0, 0], length), "dog", source=byte_processor, target=byte_processor
+    )
+    assert found == "\ufffddog\ufffd"
+
+
+@given(data=st.data())
+def test_any_attention_gives_a_text(
+    processor: sentencepiece.SentencePieceProcessor, data: st.DataObject
+) -> None:
+    text = data.draw(st.text(min_size=1, max_size=12).filter(processor.encode))
+    ids = data.draw(st.lists(st.sampled_from([UNK, UNK, *range(len(processor))]), max_size=8))
+    length = len(processor.encode(text)) + 1
+    attention = np.random.default_rng(0).random((len(ids), length), np.float32)
+    found = replace_unknown(ids, attention, text, source=processor, target=processor)
+    assert "⁇" in text or "⁇" not in found
+
+
+def test_attention_of_another_text_is_refused(
+    processor: sentencepiece.SentencePieceProcessor,
+) -> None:
+    attention = np.zeros((1, 5), np.float32)
+    with pytest.raises(ValueError, match=r"2 source positions.*eos, got the shape \(1, 5\)"):
+        replace_unknown([UNK], attention, "a", source=processor, target=processor)

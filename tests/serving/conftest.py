@@ -1,0 +1,172 @@
+"""A server in a thread of the test's process, on ports of its own, and what asks it."""
+
+import asyncio
+import dataclasses
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import uvloop
+
+from keras_transformer.runtime.translator import OnnxTranslator
+from keras_transformer.search.by_sentence import SentenceTranslator
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.server import serve
+from keras_transformer.serving.settings import ServeOptions
+
+MODEL = "demo"
+_START_SECONDS = 60
+
+
+@dataclasses.dataclass
+class Server:
+    """A running server.
+
+    Attributes:
+        rest_url: Where its REST side answers.
+        line: What it printed when it was ready.
+    """
+
+    line: str
+    rest_url: str
+    loop: asyncio.AbstractEventLoop
+    stopping: asyncio.Event
+    thread: threading.Thread
+
+    @property
+    def model_url(self) -> str:
+        """URL of the model."""
+        return f"{self.rest_url}/v1/models/{MODEL}"
+
+    def predict(self, body: Any, path: str = ":predict", **options: Any) -> requests.Response:
+        """Sends a body, JSON unless it is bytes."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return requests.post(self.model_url + path, data=data, timeout=60, **options)
+
+    def get(self, path: str = "") -> requests.Response:
+        """Gets a path below the model's."""
+        return requests.get(self.model_url + path, timeout=60)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Returns the sum of a metric over all its labels but these."""
+        text = requests.get(f"{self.rest_url}/metrics", timeout=60).text
+        total = 0.0
+        for found, value in re.findall(rf"^{name}({{.*}})? (\S+)$", text, re.MULTILINE):
+            if all(f'{label}="{wanted}"' in found for label, wanted in labels.items()):
+                total += float(value)
+        return total
+
+    def stop(self) -> None:
+        """Asks it to stop, as SIGTERM does, and waits until it has."""
+        self.begin_to_stop()
+        self.thread.join(_START_SECONDS)
+        assert not self.thread.is_alive()
+
+    def begin_to_stop(self) -> None:
+        """Asks it to stop."""
+        if self.thread.is_alive():
+            self.loop.call_soon_threadsafe(self.stopping.set)
+
+
+def start_server(artefact: Path | None, search: SearchOptions, **options: Any) -> Server:
+    """Starts a server, of the model `demo` unless a file names others, and waits for it."""
+    chosen = {"port": 0, "poll_seconds": 0.05, "log_requests": False}
+    if artefact is not None:
+        chosen["model_name"] = MODEL
+    settings = ServeOptions(artefact=artefact, **{**chosen, **options})
+    ready, found, failure = threading.Event(), [], []
+
+    async def run() -> None:
+        stopping = asyncio.Event()
+        found.append((asyncio.get_running_loop(), stopping))
+
+        def tell(line: str) -> None:
+            found.append(line)
+            ready.set()
+
+        await serve(settings, search, tell, stopping)
+
+    def work() -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(run())
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    assert ready.wait(_START_SECONDS)
+    if failure:
+        raise failure[0]
+    (loop, stopping), line = found
+    [url] = re.findall(r"http://\S+?:\d+", line)
+    return Server(line, url, loop, stopping, thread)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Server]]:
+    """`start(artefact, search=SearchOptions(), **options)`: a server that ends with the test."""
+    started: list[Server] = []
+
+    def begin(
+        artefact: Path | None = None, search: SearchOptions | None = None, **options: Any
+    ) -> Server:
+        started.append(start_server(artefact, search or SearchOptions(max_length=40), **options))
+        return started[-1]
+
+    yield begin
+    for server in started:
+        server.stop()
+
+
+GREEDY = {"max_length": 40}
+BEAM = {"max_length": 40, "beam_size": 3, "num_hypotheses": 2}
+
+
+@pytest.fixture(scope="session", params=[GREEDY, BEAM], ids=["greedy", "beam"])
+def search(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The search options of `server`."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def server(exported: Any, search: dict[str, Any]) -> Iterator[Server]:
+    """A server that tests share and leave running."""
+    running = start_server(exported.path, SearchOptions(**search), max_source_length=40)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def translator(exported: Any) -> Iterator[OnnxTranslator]:
+    """The bare translator of `server`'s artefact."""
+    with OnnxTranslator(exported.path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def splitting(exported: Any) -> Iterator[SentenceTranslator]:
+    """What the command line translates with, on the artefact of `server` and with its limit."""
+    with OnnxTranslator(exported.path, max_source_length=40) as translator:
+        yield SentenceTranslator(translator)
+
+
+@pytest.fixture(scope="session")
+def events() -> Callable[[requests.Response], list[tuple[str, dict[str, str]]]]:
+    """`events(response)` reads server-sent events: name and data of each."""
+    return _read_events
+
+
+def _read_events(response: requests.Response) -> list[tuple[str, dict[str, str]]]:
+    found = []
+    for block in response.content.decode().strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n"))
+        found.append((fields.get("event", "message"), json.loads(fields["data"])))
+    return found
