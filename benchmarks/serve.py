@@ -26,7 +26,7 @@ from speed.arguments import count, items
 from speed.machine import describe_machine
 from speed.processes import Worker
 
-from keras_transformer.data.files import read_lines
+from keras_transformer.data.sources.files import read_lines
 
 _PACKAGES = ("onnxruntime", "sentencepiece", "starlette", "uvicorn")
 

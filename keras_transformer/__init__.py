@@ -12,17 +12,17 @@ from keras_transformer.serializable import register_with_keras
 
 if TYPE_CHECKING:
     from keras_transformer.config.transformer import TransformerConfig
-    from keras_transformer.data.batching import (
+    from keras_transformer.data.batching.batches import (
         batches_per_epoch,
         evaluation_batches,
         training_batches,
     )
-    from keras_transformer.data.corpus import Corpus, Pairs
-    from keras_transformer.data.demo import demo_corpus
-    from keras_transformer.data.encoding import encode_pairs
-    from keras_transformer.data.files import read_lines, read_parallel
-    from keras_transformer.data.tfds import load_tfds
-    from keras_transformer.data.tsv import read_tsv
+    from keras_transformer.data.encoding.encode import encode_pairs
+    from keras_transformer.data.sources.corpus import Corpus, Pairs
+    from keras_transformer.data.sources.demo import demo_corpus
+    from keras_transformer.data.sources.files import read_lines, read_parallel
+    from keras_transformer.data.sources.tfds import load_tfds
+    from keras_transformer.data.sources.tsv import read_tsv
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
     from keras_transformer.models.transformer import build_transformer
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
     from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
     from keras_transformer.text.training_text import TrainingText
-    from keras_transformer.training.loss import SmoothedCrossEntropy
-    from keras_transformer.training.metrics import Perplexity, TokenAccuracy
-    from keras_transformer.training.options import TrainOptions
-    from keras_transformer.training.run import load_run, train
-    from keras_transformer.training.run_directory import load_min_score, load_training_text
-    from keras_transformer.training.schedule import WarmupSchedule
+    from keras_transformer.training.loop.schedule import WarmupSchedule
+    from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
+    from keras_transformer.training.loss.metrics import Perplexity, TokenAccuracy
+    from keras_transformer.training.run.options import TrainOptions
+    from keras_transformer.training.run.run_directory import load_min_score, load_training_text
+    from keras_transformer.training.run.train import load_run, train
 
 __version__ = "0.1.0"
 
@@ -74,36 +74,36 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Corpus": "data.corpus",
+    "Corpus": "data.sources.corpus",
     "GraphTokenizer": "text.graph_tokenizer",
-    "Pairs": "data.corpus",
-    "Perplexity": "training.metrics",
+    "Pairs": "data.sources.corpus",
+    "Perplexity": "training.loss.metrics",
     "SearchOptions": "search.options",
     "SentenceTranslator": "search.by_sentence",
-    "SmoothedCrossEntropy": "training.loss",
-    "TokenAccuracy": "training.metrics",
+    "SmoothedCrossEntropy": "training.loss.label_smoothing",
+    "TokenAccuracy": "training.loss.metrics",
     "Tokenizer": "text.tokenizer",
-    "TrainOptions": "training.options",
+    "TrainOptions": "training.run.options",
     "TrainingText": "text.training_text",
     "TransformerConfig": "config.transformer",
     "Translator": "decoding.translator",
-    "WarmupSchedule": "training.schedule",
-    "batches_per_epoch": "data.batching",
+    "WarmupSchedule": "training.loop.schedule",
+    "batches_per_epoch": "data.batching.batches",
     "build_transformer": "models.transformer",
     "corpus_scores": "evaluation",
-    "demo_corpus": "data.demo",
-    "encode_pairs": "data.encoding",
-    "evaluation_batches": "data.batching",
-    "load_min_score": "training.run_directory",
-    "load_run": "training.run",
-    "load_tfds": "data.tfds",
-    "load_training_text": "training.run_directory",
-    "read_lines": "data.files",
-    "read_parallel": "data.files",
-    "read_tsv": "data.tsv",
-    "train": "training.run",
+    "demo_corpus": "data.sources.demo",
+    "encode_pairs": "data.encoding.encode",
+    "evaluation_batches": "data.batching.batches",
+    "load_min_score": "training.run.run_directory",
+    "load_run": "training.run.train",
+    "load_tfds": "data.sources.tfds",
+    "load_training_text": "training.run.run_directory",
+    "read_lines": "data.sources.files",
+    "read_parallel": "data.sources.files",
+    "read_tsv": "data.sources.tsv",
+    "train": "training.run.train",
     "train_tokenizer": "text.tokenizer",
-    "training_batches": "data.batching",
+    "training_batches": "data.batching.batches",
 }
 
 

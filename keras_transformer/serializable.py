@@ -22,15 +22,15 @@ HOMES = {
     "FeedForward": "layers.feed_forward",
     "LearnedPositions": "layers.positions",
     "MultiHeadAttention": "layers.attention",
-    "Perplexity": "training.metrics",
+    "Perplexity": "training.loss.metrics",
     "Residual": "layers.residual",
     "SinusoidalPositions": "layers.positions",
-    "SmoothedCrossEntropy": "training.loss",
-    "TokenAccuracy": "training.metrics",
+    "SmoothedCrossEntropy": "training.loss.label_smoothing",
+    "TokenAccuracy": "training.loss.metrics",
     "TokenEmbedding": "layers.token_embedding",
     "Transformer": "models.transformer",
     "VocabularyHead": "layers.head",
-    "WarmupSchedule": "training.schedule",
+    "WarmupSchedule": "training.loop.schedule",
 }
 
 

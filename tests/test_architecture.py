@@ -150,18 +150,18 @@ def test_imports_point_one_way(path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("keras_transformer.text.tokenizer", "import keras_transformer.data.files"),
+        ("keras_transformer.text.tokenizer", "import keras_transformer.data.sources.files"),
         ("keras_transformer.text.tokenizer", "from keras_transformer.data import files"),
         ("keras_transformer.text.tokenizer", "from ..data.files import read_lines"),
         (
             "keras_transformer.decoding.search",
-            "def f():\n    import keras_transformer.training.run",
+            "def f():\n    import keras_transformer.training.run.train",
         ),
         ("keras_transformer.config", "from keras_transformer.special_ids import PAD_ID"),
-        ("keras_transformer.training.run", "from keras_transformer import Tokenizer"),
-        ("keras_transformer.training.run", "def f():\n    import keras_transformer.export"),
+        ("keras_transformer.training.run.train", "from keras_transformer import Tokenizer"),
+        ("keras_transformer.training.run.train", "def f():\n    import keras_transformer.export"),
         ("keras_transformer.cli.export", "from keras_transformer.export import export_onnx"),
-        ("keras_transformer.export.onnx.graphs", "import keras_transformer.cli.train"),
+        ("keras_transformer.export.onnx.graphs.tracing", "import keras_transformer.cli.train"),
         ("keras_transformer.runtime.loop.search", "import keras"),
         (
             "keras_transformer.runtime.loop.search",
@@ -192,13 +192,13 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("keras_transformer.data.files", "from .corpus import Pairs"),
+        ("keras_transformer.data.sources.files", "from .corpus import Pairs"),
         (
-            "keras_transformer.data.encoding",
+            "keras_transformer.data.encoding.encode",
             "from keras_transformer.text.tokenizer import Tokenizer",
         ),
         ("keras_transformer.cli.export", "def f():\n    import keras_transformer.export"),
-        ("keras_transformer.export.onnx.graphs", "from keras_transformer.config import A"),
+        ("keras_transformer.export.onnx.graphs.tracing", "from keras_transformer.config import A"),
         (
             "keras_transformer.runtime.loop.search",
             "import os, numpy as np\nimport keras_transformer.artefact.manifest",

@@ -30,14 +30,14 @@ LIGHT_MODULES = (
     "keras_transformer.cli.train",
     "keras_transformer.cli.translate",
     "keras_transformer.config",
-    "keras_transformer.data.demo",
-    "keras_transformer.data.files",
-    "keras_transformer.data.tsv",
+    "keras_transformer.data.sources.demo",
+    "keras_transformer.data.sources.files",
+    "keras_transformer.data.sources.tsv",
     "keras_transformer.search.options",
     "keras_transformer.evaluation",
     "keras_transformer.export",
     "keras_transformer.text.tokenizer",
-    "keras_transformer.training.options",
+    "keras_transformer.training.run.options",
 )
 
 
@@ -153,7 +153,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(build_wheel: Callable[...
     }
     # Compiled where a compiler is.
     library = {"keras_transformer/runtime/onnx_graphs/" + operators_library().name}
-    data = {"keras_transformer/py.typed", "keras_transformer/data/demo_corpus.tsv.gz"}
+    data = {"keras_transformer/py.typed", "keras_transformer/data/sources/demo_corpus.tsv.gz"}
     page = {f"keras_transformer/serving/http/page_files/{path.name}" for path in PAGE.iterdir()}
     assert sources == expected | library | page | data
     assert any(name.endswith("licenses/LICENSE") for name in names)

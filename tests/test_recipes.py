@@ -18,7 +18,7 @@ import pytest
 
 from keras_transformer.cli import main
 from keras_transformer.config import PRESETS
-from keras_transformer.training.options import RECIPES
+from keras_transformer.training.run.options import RECIPES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}

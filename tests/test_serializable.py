@@ -27,7 +27,7 @@ IMPORTS = {
     "keras before": "import keras, keras_transformer",
     "keras after, looked for first": "import importlib.util, keras_transformer\n"
     "importlib.util.find_spec('keras'); import keras",
-    "keras by a loss": "import keras_transformer.training.loss, keras",
+    "keras by a loss": "import keras_transformer.training.loss.label_smoothing, keras",
 }
 LOAD = """
 import sys
@@ -35,7 +35,7 @@ import numpy as np
 model = keras.models.load_model(sys.argv[1])
 inputs = {"source_ids": np.array([[5, 6, 3]]), "target_ids": np.array([[2, 7]])}
 assert type(model) is keras_transformer.models.transformer.Transformer
-assert type(model.loss) is keras_transformer.training.loss.SmoothedCrossEntropy
+assert type(model.loss) is keras_transformer.training.loss.label_smoothing.SmoothedCrossEntropy
 np.save(sys.argv[2], model(inputs))
 """
 

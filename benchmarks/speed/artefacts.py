@@ -122,7 +122,7 @@ def _sources() -> Iterator[Path]:
 
 
 def _make_parts(folder: Path, parts: list[str], size: str | None, run: Path | None) -> None:
-    from keras_transformer.training.run import load_run
+    from keras_transformer.training.run.train import load_run
 
     from .random_run import write_random_run
 

@@ -13,7 +13,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import Transformer, build_transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.training.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import RunDirectory
 
 from .sizes import Size
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.data.files import read_lines
+from keras_transformer.data.sources.files import read_lines
 from keras_transformer.evaluation import corpus_scores
 
 from . import artefacts

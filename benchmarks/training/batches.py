@@ -28,7 +28,7 @@ _ARRAYS = ("source_ids", "target_ids", "labels", "sample_weight")
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """One batch as `keras_transformer.data.batching` makes them.
+    """One batch as `keras_transformer.data.batching.batches` makes them.
 
     Attributes:
         source_ids: int32 `(batch, source_length)`.
@@ -95,10 +95,10 @@ def _read_pairs(data: str | None, vocab_size: int) -> dict[str, Any]:
     """Reads the corpus; returns its training pairs as ids below `vocab_size`, in both of the ways
     that training knows: segmented once, and drawn anew in every epoch.
     """
-    from keras_transformer.data.demo import demo_corpus
-    from keras_transformer.data.encoding import encode_pairs
-    from keras_transformer.data.files import read_parallel
-    from keras_transformer.data.sampling import SampledPairs
+    from keras_transformer.data.encoding.encode import encode_pairs
+    from keras_transformer.data.encoding.subword_sampling import SampledPairs
+    from keras_transformer.data.sources.demo import demo_corpus
+    from keras_transformer.data.sources.files import read_parallel
     from keras_transformer.text.tokenizer import train_tokenizer
 
     if data is None:
@@ -115,7 +115,7 @@ def _read_pairs(data: str | None, vocab_size: int) -> dict[str, Any]:
 
 def _stream(pairs: Any, tokens: int) -> Iterator[Batch]:
     """Yields the batches of training without end."""
-    from keras_transformer.data.batching import training_batches
+    from keras_transformer.data.batching.batches import training_batches
 
     for inputs, labels, weights in training_batches(pairs, tokens, seed=0).as_numpy_iterator():
         yield Batch(inputs["source_ids"], inputs["target_ids"], labels, weights)
@@ -123,7 +123,7 @@ def _stream(pairs: Any, tokens: int) -> Iterator[Batch]:
 
 def _measure_stream(pairs: Any, tokens: int) -> dict[str, float]:
     """Takes whole epochs from a stream: how full, how varied, how fast."""
-    from keras_transformer.data.batching import batches_per_epoch
+    from keras_transformer.data.batching.batches import batches_per_epoch
 
     epoch_batches = batches_per_epoch(pairs, tokens)
     epoch = list(itertools.islice(_stream(pairs, tokens), epoch_batches))

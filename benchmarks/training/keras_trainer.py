@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.training.schedule import WarmupSchedule
+from keras_transformer.training.loop.schedule import WarmupSchedule
 
 from .batches import Batch
 from .trainer import OPTIONS, Trainer

@@ -12,7 +12,7 @@ from typing import Any
 from speed.sizes import SIZES
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.training.options import TrainOptions
+from keras_transformer.training.run.options import TrainOptions
 
 from .batches import Batch, read_batches
 

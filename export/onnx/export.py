@@ -14,10 +14,12 @@ from keras_transformer.distribution import DISTRIBUTION, imported_versions, inst
 try:
     import onnx
 
-    from ..inputs import check_inputs, in_float32
-    from . import fused, native, portable
-    from .checks import check_numbers, check_operators
-    from .graphs import (
+    from keras_transformer.export.onnx.check.numbers import check_numbers, check_operators
+    from keras_transformer.export.onnx.graphs import fused, native, portable
+    from keras_transformer.export.onnx.graphs.operators import record_version
+    from keras_transformer.export.onnx.graphs.screening import is_worth_screening
+    from keras_transformer.export.onnx.graphs.specs import SPECS
+    from keras_transformer.export.onnx.graphs.tracing import (
         decoder_graph,
         encoder_graph,
         greedy_graph,
@@ -26,10 +28,13 @@ try:
         scorer_graph,
         screened_greedy_graph,
     )
-    from .operators import record_version
-    from .precision import in_precision, in_precision_spec, tolerance_of
-    from .screening import is_worth_screening
-    from .specs import SPECS
+    from keras_transformer.export.onnx.quantize.precision import (
+        in_precision,
+        in_precision_spec,
+        tolerance_of,
+    )
+
+    from ..inputs import check_inputs, in_float32
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
     raise ImportError(

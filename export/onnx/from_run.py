@@ -7,8 +7,8 @@ from typing import Any
 # First: it says what to install where TensorFlow is missing.
 from .export import export_onnx
 
-from keras_transformer.training.run import load_run  # isort: skip
-from keras_transformer.training.run_directory import RunDirectory  # isort: skip
+from keras_transformer.training.run.train import load_run  # isort: skip
+from keras_transformer.training.run.run_directory import RunDirectory  # isort: skip
 
 
 def export_run(

@@ -35,8 +35,8 @@ from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run import load_run
-from keras_transformer.training.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.train import load_run
 
 from ..placement import placed
 from .settings import DESCRIPTION_FILE, SignatureKind, check_settings

@@ -13,7 +13,7 @@ from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.search.options import Hypothesis
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)

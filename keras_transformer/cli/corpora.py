@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from keras_transformer.data.corpus import Corpus
-from keras_transformer.data.manifest import Manifest
+from keras_transformer.data.prepared.record import Manifest
+from keras_transformer.data.sources.corpus import Corpus
 
 if TYPE_CHECKING:
-    from keras_transformer.data.prepared import PreparedCorpus
+    from keras_transformer.data.prepared.corpus import PreparedCorpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
     if options.data == "prepared" and options.prepared:
         # What is missing is told before the class below loads TensorFlow.
         Manifest.load(options.prepared)
-        from keras_transformer.data.prepared import PreparedCorpus
+        from keras_transformer.data.prepared.corpus import PreparedCorpus
 
         return PreparedCorpus.load(options.prepared)
     return read_corpus(options)
@@ -108,11 +108,11 @@ def read_corpus(options: DataOptions) -> Corpus:
     if options.data == "prepared":
         raise ValueError("a prepared corpus holds ids, no text: name the text it was made from.")
     if options.data == "demo":
-        from keras_transformer.data.demo import demo_corpus
+        from keras_transformer.data.sources.demo import demo_corpus
 
         return demo_corpus(size=options.demo_size)
     if options.data == "tfds" and options.tfds_name:
-        from keras_transformer.data.tfds import load_tfds
+        from keras_transformer.data.sources.tfds import load_tfds
 
         return load_tfds(
             options.tfds_name,
@@ -123,7 +123,7 @@ def read_corpus(options: DataOptions) -> Corpus:
 
 
 def _read_files(options: DataOptions) -> Corpus:
-    from keras_transformer.data.files import read_parallel
+    from keras_transformer.data.sources.files import read_parallel
 
     train = read_parallel(options.train_source, options.train_target)
     valid = None
@@ -133,7 +133,7 @@ def _read_files(options: DataOptions) -> Corpus:
 
 
 def _read_tsv(options: DataOptions) -> Corpus:
-    from keras_transformer.data.tsv import read_tsv
+    from keras_transformer.data.sources.tsv import read_tsv
 
     columns = {"source_column": options.source_column, "target_column": options.target_column}
     train = read_tsv(options.train_tsv, **columns)

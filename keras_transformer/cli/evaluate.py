@@ -74,7 +74,7 @@ def _check_output(path: Path | None) -> None:
 
 
 def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
-    from keras_transformer.data.files import read_lines
+    from keras_transformer.data.sources.files import read_lines
 
     sources, references = list(read_lines(options.source)), list(read_lines(options.reference))
     if len(sources) != len(references):

@@ -16,7 +16,7 @@ from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fi
 from keras_transformer.distribution import install_command
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.training.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)

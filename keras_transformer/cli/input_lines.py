@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from keras_transformer.data.files import iter_lines, require_files
+from keras_transformer.data.sources.files import iter_lines, require_files
 
 
 def standard_input(command: str) -> BinaryIO:

@@ -16,14 +16,14 @@ from keras_transformer.distribution import install_command
 
 
 def load_training() -> ModuleType:
-    """Imports `keras_transformer.training.run`, TensorFlow included.
+    """Imports `keras_transformer.training.run.train`, TensorFlow included.
 
     Raises:
         ImportError: A package of the extra [train] is not installed.
     """
     try:
         with _without_start_messages():
-            return import_module("keras_transformer.training.run")
+            return import_module("keras_transformer.training.run.train")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("keras_transformer"):
             raise

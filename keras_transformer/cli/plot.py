@@ -11,7 +11,7 @@ from keras_transformer.cli.artefact import load_run, open_tokenizers
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, UsageError, flags_in_errors, read_fields
-from keras_transformer.data.encoded import check_max_length
+from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.text.tokenizer import check_vocab_size, train_tokenizer
 from keras_transformer.whole_files import check_output
 
@@ -231,7 +231,7 @@ def _draw_corpus(given: Any) -> "Figure":
         with flags_in_errors(BatchOptions):
             tokenizers = (train_tokenizer(sentences, options.vocab_size),) * 2
     load_training()
-    from keras_transformer.data.encoding import encode_pairs
+    from keras_transformer.data.encoding.encode import encode_pairs
     from keras_transformer.plotting.corpus import corpus_lengths
 
     encoded = encode_pairs(pairs.train, *tokenizers, options.max_length)

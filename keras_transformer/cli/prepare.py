@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.data.preparing import PrepareOptions, prepare
-from keras_transformer.data.streams import PairStream, ParallelFiles, TsvFiles
+from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.sources.streams import PairStream, ParallelFiles, TsvFiles
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from tqdm import tqdm
 from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.data.corpus import Pairs
-from keras_transformer.data.files import read_parallel
+from keras_transformer.data.sources.corpus import Pairs
+from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
 

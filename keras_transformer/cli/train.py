@@ -12,11 +12,11 @@ from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
-from keras_transformer.training.checkpoints import checkpoint_step, list_checkpoints
-from keras_transformer.training.model_config import DEFAULT_VOCAB_SIZE, model_config
-from keras_transformer.training.options import RECIPES, TrainOptions
-from keras_transformer.training.resuming import refuse_to_overwrite
-from keras_transformer.training.run_directory import RunDirectory
+from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
+from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE, model_config
+from keras_transformer.training.run.options import RECIPES, TrainOptions
+from keras_transformer.training.run.resuming import refuse_to_overwrite
+from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.whole_files import check_output
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its

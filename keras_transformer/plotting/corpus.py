@@ -7,8 +7,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from keras_transformer.data.batching import evaluation_batches
-from keras_transformer.data.encoding import EncodedPairs
+from keras_transformer.data.batching.batches import evaluation_batches
+from keras_transformer.data.encoding.encode import EncodedPairs
 from keras_transformer.plotting.style import COLOURS, WEIGHTS_MAP, new_figure, styled
 from keras_transformer.special_ids import PAD_ID
 

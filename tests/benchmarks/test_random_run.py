@@ -10,7 +10,7 @@ from speed.sizes import SIZES
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import build_transformer
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
-from keras_transformer.training.run import load_run
+from keras_transformer.training.run.train import load_run
 
 
 @pytest.mark.parametrize("vocab_size", [100, 300, 2000])

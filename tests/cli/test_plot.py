@@ -17,9 +17,9 @@ PARTS["alignment"] = PARTS["attention"]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a few updates, with records, tokenizers and a model."""
-    from keras_transformer.data.corpus import Corpus, Pairs
-    from keras_transformer.training.options import TrainOptions
-    from keras_transformer.training.run import train
+    from keras_transformer.data.sources.corpus import Corpus, Pairs
+    from keras_transformer.training.run.options import TrainOptions
+    from keras_transformer.training.run.train import train
 
     pairs = Pairs(["ab ba", "ba cab", "cab ab"] * 2, ["ba ab", "cab ba", "ab cab"] * 2, "words")
     directory = tmp_path_factory.mktemp("run")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from keras_transformer.cli import prepare
-from keras_transformer.training.run import load_run
+from keras_transformer.training.run.train import load_run
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.cli import keras_side, train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.config import TransformerConfig
-from keras_transformer.training.options import TrainOptions
+from keras_transformer.training.run.options import TrainOptions
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         seen.update(settings, name=name)
         return "corpus"
 
-    monkeypatch.setattr("keras_transformer.data.tfds.load_tfds", load_tfds)
+    monkeypatch.setattr("keras_transformer.data.sources.tfds.load_tfds", load_tfds)
     options = DataOptions(data="tfds", tfds_name="ted_hrlr_translate/pt_to_en", tfds_dir=tmp_path)
     assert read_corpus(options) == "corpus"
     assert seen == {

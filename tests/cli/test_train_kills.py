@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.training.checkpoints import list_checkpoints
-from keras_transformer.training.loss_record import read_losses
+from keras_transformer.training.run.checkpoints import list_checkpoints
+from keras_transformer.training.run.loss_record import read_losses
 
 KILLS = 2
 FLAGS = (

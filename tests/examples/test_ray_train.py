@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.training.loss_record import read_losses
+from keras_transformer.training.run.loss_record import read_losses
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs the extra [ray]"

@@ -25,8 +25,8 @@ sys.modules["tensorflow"] = None
 import keras
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models import build_transformer
-from keras_transformer.training.schedule import WarmupSchedule
-from keras_transformer.training.training_model import TrainingModel
+from keras_transformer.training.loop.schedule import WarmupSchedule
+from keras_transformer.training.loop.training_model import TrainingModel
 
 assert keras.backend.backend() == "jax"
 given = np.load(sys.argv[1])
@@ -92,7 +92,7 @@ def test_logits_on_jax_are_those_on_tensorflow(
 def test_the_first_loss_on_jax_is_that_on_tensorflow(
     on_jax: dict[str, np.ndarray], batch: dict[str, np.ndarray], model: Any
 ) -> None:
-    from keras_transformer.training.training_model import TrainingModel
+    from keras_transformer.training.loop.training_model import TrainingModel
 
     inputs = {name: batch[name] for name in ("source_ids", "target_ids")}
     training = TrainingModel(model)

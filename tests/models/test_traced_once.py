@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.models import Transformer, build_transformer
-from keras_transformer.training.loss import SmoothedCrossEntropy
-from keras_transformer.training.training_model import TrainingModel
+from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 
 IDS = np.arange(4, 8, dtype=np.int32).reshape(2, 2)
 BATCH = {"source_ids": IDS, "target_ids": IDS}, IDS, np.ones((2, 2), np.float32)

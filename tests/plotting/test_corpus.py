@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from keras_transformer.data.batching import padding_fraction
-from keras_transformer.data.encoding import EncodedPairs
+from keras_transformer.data.batching.batches import padding_fraction
+from keras_transformer.data.encoding.encode import EncodedPairs
 from keras_transformer.plotting.corpus import corpus_lengths, padding_by_batch
 
 

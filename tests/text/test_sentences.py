@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.data.demo import demo_corpus
+from keras_transformer.data.sources.demo import demo_corpus
 from keras_transformer.text.sentences import TooManyPartsError, split_passage, split_sentences
 
 MULTI30K = Path(__file__).resolve().parents[3] / "shared/data/multi30k_en_de"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import TrainOptions, load_run, train
-from keras_transformer.data.corpus import Corpus, Pairs
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 
 IDS = {
     "source_ids": np.array([[5, 6, 7, 3]], np.int32),

@@ -1,6 +1,6 @@
 """Writes the demo corpus, or a larger one, to a compressed file of lines.
 
-    python -m tools.demo_corpus keras_transformer/data/demo_corpus.tsv.gz
+    python -m tools.demo_corpus keras_transformer/data/sources/demo_corpus.tsv.gz
     python -m tools.demo_corpus --pairs 100000 --seed 1 larger.tsv.gz
 
 Each line holds the part of the corpus ("phrase", "train", "valid" or "test"), the English sentence

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
-from keras_transformer.training.run import load_run
+from keras_transformer.training.run.train import load_run
 
 from .. import artefacts
 from ..serving import Engine, serve

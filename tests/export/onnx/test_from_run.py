@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.data.corpus import Corpus, Pairs
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.export import Manifest, OnnxTranslator, export_run
-from keras_transformer.training.options import TrainOptions
-from keras_transformer.training.run import train
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.train import train
 
 LINES = ["the red dog runs", "we see three birds. hello!", "you buy a book", "hello, how are you?"]
 SIZES = {"model_dim": 16, "feed_forward_dim": 16, "num_heads": 2, "num_decoder_layers": 1}

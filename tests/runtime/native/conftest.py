@@ -15,7 +15,7 @@ import pytest
 from onnx import helper
 from onnx.numpy_helper import from_array
 
-from keras_transformer.export.onnx.operators import NATIVE, record_version
+from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
 from keras_transformer.runtime.onnx_graphs.operators import instructions, operators_library
 
 Run = Callable[..., list[np.ndarray]]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.export.onnx.int8_matrices import quantize_lines
-from keras_transformer.export.onnx.native_heads import Screen
+from keras_transformer.export.onnx.graphs.native_heads import Screen
+from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
 
 Run = Callable[..., list[np.ndarray]]
 WIDTH, VOCABULARY = 42, 701

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keras_transformer.export.onnx.int8_matrices import quantize_lines
-from keras_transformer.export.onnx.native_linear import PackedLinear
+from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
+from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 Run = Callable[..., list[np.ndarray]]
 WIDTHS = st.integers(1, 90)

@@ -101,7 +101,7 @@ def test_every_pattern_is_used():
 
 
 def test_the_grammar_still_makes_the_file_that_the_package_ships():
-    shipped = ROOT / "keras_transformer" / "data" / "demo_corpus.tsv.gz"
+    shipped = ROOT / "keras_transformer" / "data" / "sources" / "demo_corpus.tsv.gz"
     assert gzip.decompress(shipped.read_bytes()).decode().splitlines() == demo_lines()
 
 

@@ -1,0 +1,1 @@
+"""The proof that an artefact's graphs give the model's numbers."""

@@ -1,0 +1,1 @@
+"""Graphs: what a model computes, as ONNX nodes for each target."""

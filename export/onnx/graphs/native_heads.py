@@ -1,0 +1,100 @@
+"""The ends of a decode step in this package's own operators: greedy search's token without most
+logits, and beam search's candidates.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.export.onnx.graphs.operators import NATIVE, onnx_operator, weight
+from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
+
+# As in `runtime/native/byte_products.h`: tokens in a block, bytes of each that lie side by side,
+# and what the number of such quads is a multiple of.
+_TOKENS, _BYTES, _QUADS = 16, 4, 16
+# As in `runtime/native/byte_head.cc`: what is added to states in bytes.
+_MIDDLE = 128
+
+
+class Screen(NamedTuple):
+    """A vocabulary's matrix in bytes; `runtime/native/best_token.cc` says what for.
+
+    Attributes:
+        values: int8 `(blocks, quads, 16, 4)`: sixteen tokens side by side, four bytes of each.
+        starts: int32 `(blocks, 16)`: what takes the states' middle out of each token's products.
+        bounds: float32 `(blocks, 3, 16)`: for each token the bytes' step, ‖w - ŵ‖ and ‖ŵ‖.
+    """
+
+    values: np.ndarray
+    starts: np.ndarray
+    bounds: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> "Screen":
+        """Rounds a float32 matrix `(vocabulary, model_dim)`."""
+        values, steps = quantize_lines(matrix, axis=0, summed=True)
+        rounded = values * steps[:, None]
+        norm = np.linalg.norm(rounded, axis=1)
+        # More than float32 rounds the products with it.
+        rounding = 8 * matrix.shape[1] * np.finfo(np.float32).eps * norm
+        error = np.linalg.norm(matrix - rounded, axis=1) + rounding
+        return cls.packed(values, steps, error, norm)
+
+    @classmethod
+    def packed(
+        cls,
+        values: np.ndarray,
+        steps: np.ndarray,
+        error: np.ndarray | float = 0.0,
+        norm: np.ndarray | float = 0.0,
+    ) -> "Screen":
+        """Packs int8 `(vocabulary, model_dim)`, `summed`; without bounds they are the matrix."""
+        bounds = np.stack(np.broadcast_arrays(steps, error, norm), axis=1)
+        # The last token fills the last block: its bounds must be some token's.
+        more = (0, -len(values) % _TOKENS), (0, 0)
+        values, bounds = np.pad(values, more, "edge"), np.pad(bounds, more, "edge")
+        values = np.pad(values, ((0, 0), (0, -values.shape[1] % (_QUADS * _BYTES))))
+        blocks = values.reshape(-1, _TOKENS, values.shape[1] // _BYTES, _BYTES)
+        return cls(
+            np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)),
+            -_MIDDLE * blocks.sum(axis=(2, 3), dtype=np.int32),
+            np.ascontiguousarray(
+                bounds.reshape(-1, _TOKENS, 3).transpose(0, 2, 1).astype(np.float32)
+            ),
+        )
+
+
+def screened_best_token(states: tf.Tensor, matrix: np.ndarray) -> tf.Tensor:
+    """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
+
+    Args:
+        states: float32 `(rows, model_dim)`.
+        matrix: float32 `(vocabulary, model_dim)`; logits are the products with its rows.
+    """
+    screen = Screen.of(matrix)
+    inputs = [states, *map(weight, screen), weight(matrix)]
+    [best] = onnx_operator(
+        "BestToken", inputs, [(tf.int32, (None,))], domain=NATIVE, vocabulary=len(matrix)
+    )
+    return best
+
+
+def best_token(logits: tf.Tensor, vocabulary: int) -> tf.Tensor:
+    """Selects the id of the largest logit of each row; see `candidates.best_token`."""
+    [best] = onnx_operator("LargestPlace", [logits], [(tf.int32, (None,))], domain=NATIVE)
+    return best
+
+
+def best_continuations(
+    logits: tf.Tensor, vocabulary: int, count: tf.Tensor, totals: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Selects the best continuations of each sentence; see `candidates.best_continuations`."""
+    shape = (None, None)
+    ids, values, beams = onnx_operator(
+        "BestContinuations",
+        [logits, totals, count],
+        [(tf.int32, shape), (tf.float32, shape), (tf.int32, shape)],
+        domain=NATIVE,
+    )
+    return ids, values, beams

@@ -1,0 +1,1 @@
+"""Precisions: int8 and float16 in place of float32."""

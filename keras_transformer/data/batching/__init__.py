@@ -1,0 +1,1 @@
+"""Pairs of id rows become padded batches."""

@@ -1,0 +1,132 @@
+"""From a plan to batches, in a tf.data graph: rows are shuffled, shared among workers and padded.
+
+Comes in: the parts of a `Plan` and two ragged tables of ids. Leaves: elements
+`({"source_ids", "target_ids"}, labels, sample_weight)` as `model.fit` takes them.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.data.encoding.id_pairs import RaggedIds
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+# Calls at the same time of the functions that make elements, and elements made ahead of the reader.
+PARALLEL_CALLS, _MADE_AHEAD = 4, 8
+
+Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
+
+
+def check_worker(worker: tuple[int, int]) -> None:
+    """Raises `ValueError` unless `worker` is (index, count) with 0 <= index < count."""
+    index, count = worker
+    if not 0 <= index < count:
+        raise ValueError(f"worker must be (index, count) with 0 <= index < count, got {worker}")
+
+
+def shuffled_epoch(
+    order: tf.Tensor, groups: tf.Tensor, starts: tf.Tensor, seed: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Draws one epoch from a plan.
+
+    Args:
+        order: as in `Plan`.
+        groups: as in `Plan`.
+        starts: as in `Plan`.
+        seed: int64 (2,), decides who shares a batch and the order of the batches.
+
+    Returns:
+        The new order of the pairs, to be cut at `starts`, int64 (pairs,); and the numbers of
+        the batches in the order in which they come, int32 (batches,).
+    """
+    within, across = tf.unstack(tf.random.split(seed, 2, alg="philox"))
+    return _shuffle_within_groups(order, groups, within), _random_order(tf.size(starts) - 1, across)
+
+
+def worker_share(rows: tf.Tensor, worker: tuple[int, int]) -> tuple[tf.Tensor, tf.Tensor]:
+    """One worker's rows of a batch, and their weight.
+
+    Args:
+        rows: row numbers of the whole batch, int64 (B,).
+        worker: (index, count). The worker takes every count-th row from its index on. Where that
+            leaves it none, it takes the batch's first row at weight 0, so that it has something
+            to compute in step with the others.
+
+    Returns:
+        int64 (rows of the share,), and float32 (), 1.0 or 0.0.
+    """
+    index, count = worker
+    share = rows[index::count]
+    lent = 1 - tf.minimum(tf.size(share), 1)
+    return tf.concat([share, rows[:lent]], axis=0), tf.cast(1 - lent, tf.float32)
+
+
+def padded_batch(
+    source: tf.RaggedTensor, target: tf.RaggedTensor, rows: tf.Tensor, weight: tf.Tensor
+) -> Batch:
+    """The tensors of one batch.
+
+    Args:
+        source: ragged int32, each row ending in eos.
+        target: ragged int32, each row from bos to eos.
+        rows: row numbers of the batch, int64 (B,).
+        weight: float32 (), what each token of the batch counts.
+    """
+    source_ids = tf.gather(source, rows).to_tensor(default_value=PAD_ID)  # [B, S]
+    both = tf.gather(target, rows).to_tensor(default_value=PAD_ID)  # [B, T + 1]
+    labels = both[:, 1:]
+    is_label = labels != PAD_ID
+    # Where no label follows, the eos of a shorter row stands: the decoder never reads it.
+    target_ids = tf.where(is_label, both[:, :-1], PAD_ID)
+    inputs = {"source_ids": source_ids, "target_ids": target_ids}
+    return inputs, labels, tf.cast(is_label, tf.float32) * weight
+
+
+def in_order(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Elements made in parallel keep their order, and some are made ahead."""
+    options = tf.data.Options()
+    options.deterministic = True
+    # Its thread looks at the pipeline at growing intervals, up to a minute, and whoever lets go of
+    # an iterator waits for the next look: at the end of `fit`, and after every validation.
+    options.autotune.enabled = False
+    return dataset.prefetch(_MADE_AHEAD).with_options(options)
+
+
+def source_rows(ids: RaggedIds) -> RaggedIds:
+    """The rows as an encoder reads them: eos after each."""
+    return _surround(ids, ends=(EOS_ID,))
+
+
+def target_rows(ids: RaggedIds) -> RaggedIds:
+    """The rows that decoder input and labels are cut from: bos before each, eos after it."""
+    return _surround(ids, begins=(BOS_ID,), ends=(EOS_ID,))
+
+
+def _shuffle_within_groups(order: tf.Tensor, groups: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    noise = tf.random.stateless_uniform(
+        tf.shape(order), seed, minval=0, maxval=1 << 31, dtype=tf.int64, alg="philox"
+    )
+    return tf.gather(order, tf.argsort(groups * (1 << 31) + noise, stable=True))
+
+
+def _random_order(count: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    noise = tf.random.stateless_uniform(
+        (count,), seed, minval=None, maxval=None, dtype=tf.int64, alg="philox"
+    )
+    return tf.argsort(noise, stable=True)
+
+
+def _surround(
+    ids: RaggedIds, begins: tuple[int, ...] = (), ends: tuple[int, ...] = ()
+) -> RaggedIds:
+    """The rows with fixed ids before and after each."""
+    offsets = ids.offsets + np.arange(len(ids.offsets)) * (len(begins) + len(ends))
+    values = np.empty(int(offsets[-1]), np.int32)
+    inner = np.ones(len(values), np.bool_)
+    for place, token in enumerate(begins):
+        values[offsets[:-1] + place] = token
+        inner[offsets[:-1] + place] = False
+    for place, token in enumerate(reversed(ends)):
+        values[offsets[1:] - 1 - place] = token
+        inner[offsets[1:] - 1 - place] = False
+    values[inner] = ids.values
+    return RaggedIds(values, offsets)

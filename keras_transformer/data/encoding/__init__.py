@@ -1,0 +1,1 @@
+"""Sentences become pairs of id rows."""

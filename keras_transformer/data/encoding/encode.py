@@ -1,0 +1,79 @@
+"""Pairs of sentences become pairs of id rows, tokenized in a graph.
+
+Comes in: `Pairs` and two tokenizers. Leaves: `EncodedPairs`, which `batching.py` turns into
+batches, with a report of what was dropped.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.data.batching.assembly import PARALLEL_CALLS, in_order
+from keras_transformer.data.encoding.id_pairs import (
+    EncodedPairs,
+    FilterReport,
+    RaggedIds,
+    filter_pairs,
+)
+from keras_transformer.data.sources.corpus import Pairs
+from keras_transformer.text.graph_tokenizer import GraphTokenizer
+from keras_transformer.text.tokenizer import Tokenizer
+
+# The compact forms are public here too, beside the function that makes them.
+__all__ = ["EncodedPairs", "FilterReport", "RaggedIds", "encode_pairs"]
+
+# Large enough to keep the operator's threads busy, small enough to hold few strings twice.
+_BLOCK = 4096
+
+
+def encode_pairs(
+    pairs: Pairs,
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    max_length: int | None = 256,
+) -> EncodedPairs:
+    """Tokenizes pairs in a tf.data graph and drops the empty and the over-long ones.
+
+    Args:
+        pairs: the sentences.
+        source_tokenizer: its model reads the source side.
+        target_tokenizer: its model reads the target side; may be the same.
+        max_length: longest sequence kept on either side, in tokens, with the eos (source) or bos
+            (target) that a batch adds; None keeps every length.
+
+    Returns:
+        The kept pairs in their order, and the report of what was dropped.
+
+    Raises:
+        ValueError: no pair is left, or `max_length` is below 2.
+    """
+    source_reader = GraphTokenizer(source_tokenizer.model)
+    target_reader = (
+        source_reader
+        if target_tokenizer.model == source_tokenizer.model
+        else GraphTokenizer(target_tokenizer.model)
+    )
+    source = _tokenize(pairs.source, source_reader)
+    target = _tokenize(pairs.target, target_reader)
+    return filter_pairs(source, target, max_length, pairs.origin)
+
+
+def _tokenize(texts: Sequence[str], reader: GraphTokenizer) -> RaggedIds:
+    def blocks() -> Iterator[list[str]]:
+        for start in range(0, len(texts), _BLOCK):
+            yield list(texts[start : start + _BLOCK])
+
+    def tokenize(block: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        ids = reader.tokenize(block)
+        return ids.flat_values, ids.row_lengths()
+
+    dataset = tf.data.Dataset.from_generator(
+        blocks, output_signature=tf.TensorSpec((None,), tf.string)
+    ).map(tokenize, num_parallel_calls=PARALLEL_CALLS)
+    values = [np.zeros(0, np.int32)]
+    lengths = [np.zeros(0, np.int64)]
+    for block_values, block_lengths in in_order(dataset).as_numpy_iterator():
+        values.append(block_values)
+        lengths.append(block_lengths)
+    return RaggedIds.from_lengths(np.concatenate(values), np.concatenate(lengths))

@@ -1,0 +1,187 @@
+"""Pairs of id rows, held compactly: filtered by length, with a report of what was dropped.
+
+Needs numpy only, so that processes which merely tokenize stay small.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.data.batching.plan import order_pairs
+from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+
+@dataclass(frozen=True)
+class FilterReport:
+    """How many pairs came, stayed and were dropped, and why; `str()` is one line."""
+
+    total: int
+    kept: int
+    empty: int
+    too_long: int
+    max_length: int | None = None
+
+    def __str__(self) -> str:
+        limit = "" if self.max_length is None else f" (over {self.max_length} tokens)"
+        return (
+            f"kept {self.kept:,} of {self.total:,} pairs; dropped {self.empty:,} empty, "
+            f"{self.too_long:,} too long{limit}"
+        )
+
+
+@dataclass(frozen=True)
+class RaggedIds:
+    """Rows of ids end to end: row i is `values[offsets[i]:offsets[i + 1]]`.
+
+    `values` is int32 (number of ids,), `offsets` int64 (number of rows + 1,).
+    """
+
+    values: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[int]]) -> "RaggedIds":
+        """Packs plain lists of ids."""
+        flat = [token for row in rows for token in row]
+        return cls.from_lengths(
+            np.asarray(flat, np.int32), np.asarray([len(row) for row in rows], np.int64)
+        )
+
+    @classmethod
+    def from_lengths(
+        cls, values: npt.NDArray[np.int32], lengths: npt.NDArray[np.integer]
+    ) -> "RaggedIds":
+        """Cuts ids that stand end to end into rows of the given lengths."""
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        return cls(values, offsets)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Ids in each row, int64 (number of rows,)."""
+        return np.diff(self.offsets)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "RaggedIds":
+        """The rows with the given numbers, in that order."""
+        lengths = self.lengths[rows]
+        taken = RaggedIds.from_lengths(np.empty(int(lengths.sum()), np.int32), lengths)
+        places = np.repeat(self.offsets[rows] - taken.offsets[:-1], lengths)
+        taken.values[:] = self.values[places + np.arange(len(places))]
+        return taken
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> npt.NDArray[np.int32]:
+        if not 0 <= row < len(self):
+            raise IndexError(f"row must lie in 0 to {len(self) - 1}, got {row}")
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+
+@dataclass(frozen=True)
+class EncodedPairs:
+    """Pairs ready for batching: ids without bos and eos, at least one on each side.
+
+    `pair_numbers` (int64, one a kept pair) are their positions in the pairs they come from.
+    """
+
+    source: RaggedIds
+    target: RaggedIds
+    report: FilterReport
+    pair_numbers: npt.NDArray[np.int64]
+
+    @classmethod
+    def from_ids(
+        cls,
+        source: Sequence[Sequence[int]],
+        target: Sequence[Sequence[int]],
+        max_length: int | None = None,
+    ) -> "EncodedPairs":
+        """Filters pairs that are ids already, as synthetic tasks make them.
+
+        Args:
+            source: rows of ids, without eos.
+            target: as many rows of ids, without bos and eos.
+            max_length: as in `encode_pairs`; None keeps every length.
+
+        Raises:
+            ValueError: the sides differ in rows, hold pad, bos or eos, or no pair is left.
+        """
+        if len(source) != len(target):
+            raise ValueError(
+                f"source and target must have as many rows, got {len(source)} and {len(target)}"
+            )
+        return filter_pairs(
+            RaggedIds.from_rows(source), RaggedIds.from_rows(target), max_length, "the given ids"
+        )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def source_lengths(self) -> npt.NDArray[np.int64]:
+        """Length of each `source_ids` row as the model sees it, eos included."""
+        return self.source.lengths + 1
+
+    @property
+    def target_lengths(self) -> npt.NDArray[np.int64]:
+        """Length of each `target_ids` row as the model sees it, bos included."""
+        return self.target.lengths + 1
+
+    def epoch_order(
+        self, seed: int, epoch: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """`order` and `groups` of an epoch, as in `Plan`: here the same in all."""
+        return order_pairs(self.source_lengths, self.target_lengths)
+
+
+def filter_pairs(
+    source: RaggedIds, target: RaggedIds, max_length: int | None, origin: str
+) -> EncodedPairs:
+    """Drops the pairs with an empty or an over-long side.
+
+    Args:
+        source: rows of ids, without eos.
+        target: as many rows of ids, without bos and eos.
+        max_length: as in `encode_pairs`.
+        origin: where the pairs come from, for the message.
+
+    Raises:
+        ValueError: no pair is left, `max_length` is below 2, or an id is one that batching adds.
+    """
+    kept = kept_pairs(source, target, max_length)
+    require_pairs(kept.report, origin)
+    return kept
+
+
+def kept_pairs(source: RaggedIds, target: RaggedIds, max_length: int | None) -> EncodedPairs:
+    """What `filter_pairs` keeps, which may be nothing: for one piece of a corpus."""
+    if max_length is not None:
+        check_max_length(max_length)
+    for side, ids in (("source", source), ("target", target)):
+        if np.isin(ids.values, (PAD_ID, BOS_ID, EOS_ID)).any() or (ids.values < 0).any():
+            raise ValueError(
+                f"{side} ids must not hold pad, bos, eos ({PAD_ID}, {BOS_ID}, {EOS_ID}) or "
+                "negative ids: batching adds them"
+            )
+    empty = (source.lengths == 0) | (target.lengths == 0)
+    longest = np.maximum(source.lengths, target.lengths) + 1
+    too_long = ~empty & (longest > (max_length or np.inf))
+    rows = np.flatnonzero(~empty & ~too_long)
+    report = FilterReport(len(source), len(rows), int(empty.sum()), int(too_long.sum()), max_length)
+    if len(rows) < len(source):
+        source, target = source.take(rows), target.take(rows)
+    return EncodedPairs(source, target, report, rows)
+
+
+def check_max_length(max_length: int) -> None:
+    """Raises `ValueError` where no pair could be short enough."""
+    if max_length < 2:
+        raise ValueError(f"max_length must be at least 2 (one piece and eos), got {max_length}")
+
+
+def require_pairs(report: FilterReport, origin: str) -> None:
+    """Raises `ValueError` where everything was dropped."""
+    if not report.kept:
+        raise ValueError(f"no pair of {origin} is left: {report}; check the text and max_length")

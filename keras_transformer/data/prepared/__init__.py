@@ -1,0 +1,1 @@
+"""A corpus that was tokenized beforehand: shards on disk, written and read."""

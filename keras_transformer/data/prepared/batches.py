@@ -1,0 +1,243 @@
+"""Pairs in shards on disk become batches, a few shards at a time in memory.
+
+The functions are those of `batching.py`, registered here for `ShardedPairs`.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from keras_transformer.data.batching.assembly import (
+    PARALLEL_CALLS,
+    check_worker,
+    in_order,
+    padded_batch,
+    shuffled_epoch,
+)
+from keras_transformer.data.batching.batches import (
+    ONE_WORKER,
+    batch_pairs,
+    batches_per_epoch,
+    evaluation_batches,
+    training_batches,
+)
+from keras_transformer.data.batching.plan import plan_batches
+from keras_transformer.data.batching.rounds import rounds_from
+from keras_transformer.data.encoding.id_pairs import FilterReport
+from keras_transformer.data.prepared.record import Shard, Split
+from keras_transformer.data.prepared.shards import ShardTable, read_shards
+
+
+@dataclass(frozen=True)
+class ShardedPairs:
+    """Pairs on disk; `batching.py`'s functions take them as they take `EncodedPairs`.
+
+    With several workers, each reads its own shards (every count-th from its index on), in batches
+    of `batch_tokens // count`.
+    """
+
+    directory: Path
+    split: Split
+
+    def __len__(self) -> int:
+        return self.split.report.kept
+
+    @property
+    def report(self) -> FilterReport:
+        """What was dropped when the corpus was prepared."""
+        return self.split.report
+
+
+@batches_per_epoch.register
+def _(pairs: ShardedPairs, batch_tokens: int, workers: int = 1) -> int:
+    return max(
+        sum(_batch_counts(pairs, batch_tokens, (index, workers))) for index in range(workers)
+    )
+
+
+@training_batches.register
+def _(
+    pairs: ShardedPairs,
+    batch_tokens: int,
+    seed: int,
+    start_step: int = 0,
+    worker: tuple[int, int] = ONE_WORKER,
+) -> tf.data.Dataset:
+    check_worker(worker)
+    _check_shards(pairs, worker)
+    dataset = _training_elements(pairs, batch_tokens, seed, start_step, worker, _batch)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+    return in_order(dataset)
+
+
+@evaluation_batches.register
+def _(pairs: ShardedPairs, batch_tokens: int) -> tf.data.Dataset:
+    _check_shards(pairs, ONE_WORKER)
+    counts = _batch_counts(pairs, batch_tokens, ONE_WORKER)
+    filled = [shard for shard, own in zip(pairs.split.shards, counts, strict=True) if own]
+
+    def shard_batches(file: tf.Tensor, size: tf.Tensor) -> tf.data.Dataset:
+        table = read_shards(file[tf.newaxis])
+        order, _, starts = _plan(table, size[tf.newaxis], batch_tokens)
+        return tf.data.Dataset.range(tf.size(starts, tf.int64) - 1).map(
+            lambda batch: _batch(table, order[starts[batch] : starts[batch + 1]], tf.ones(())),
+            num_parallel_calls=PARALLEL_CALLS,
+        )
+
+    files = tf.data.Dataset.from_tensor_slices(
+        ([str(pairs.directory / shard.file) for shard in filled], [s.pairs for s in filled])
+    )
+    dataset = files.flat_map(shard_batches)
+    return in_order(dataset.apply(tf.data.experimental.assert_cardinality(sum(counts))))
+
+
+@batch_pairs.register
+def _(
+    pairs: ShardedPairs,
+    batch_tokens: int,
+    seed: int,
+    step: int,
+    worker: tuple[int, int] = ONE_WORKER,
+) -> npt.NDArray[np.int64]:
+    check_worker(worker)
+
+    def numbers(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+        return tf.gather(table.pair_numbers, rows)
+
+    dataset = _training_elements(pairs, batch_tokens, seed, step, worker, numbers)
+    return next(iter(dataset)).numpy()
+
+
+def _own_shards(pairs: ShardedPairs, worker: tuple[int, int]) -> tuple[Shard, ...]:
+    index, count = worker
+    return pairs.split.shards[index::count]
+
+
+def _batch_counts(
+    pairs: ShardedPairs, batch_tokens: int, worker: tuple[int, int]
+) -> tuple[int, ...]:
+    """Number of batches of each of a worker's shards."""
+    shards = _own_shards(pairs, worker)
+    own_tokens = batch_tokens // worker[1]
+    longest = max((shard.longest[-1] for shard in shards if shard.pairs), default=0)
+    if not longest:
+        raise ValueError(
+            f"{pairs.directory} has {len(pairs.split.shards)} shards, too few for {worker[1]} "
+            "workers: prepare it again with more (--shards)"
+        )
+    if longest > own_tokens:
+        raise ValueError(
+            f"batch_tokens={batch_tokens}, shared by {worker[1]} workers, cannot hold the longest "
+            f"pair, which has {longest} tokens; raise batch_tokens or prepare the corpus with a "
+            "lower max_length"
+        )
+    return tuple(shard.num_batches(own_tokens) for shard in shards)
+
+
+def _training_elements(
+    pairs: ShardedPairs,
+    batch_tokens: int,
+    seed: int,
+    start_step: int,
+    worker: tuple[int, int],
+    element: Callable[[ShardTable, tf.Tensor, tf.Tensor], Any],
+) -> tf.data.Dataset:
+    """What `element` makes of (shards in memory, row numbers (B,), weight) at each step."""
+    if start_step < 0:
+        raise ValueError(f"start_step must be at least 0, got {start_step}")
+    shards = _own_shards(pairs, worker)
+    counts = _batch_counts(pairs, batch_tokens, worker)
+    epoch_steps = batches_per_epoch(pairs, batch_tokens, worker[1])
+
+    def rounds() -> Iterator[tuple[Any, ...]]:
+        for part in rounds_from(counts, epoch_steps, seed, start_step):
+            opened = [shards[number] for number in part.shards]
+            files = [str(pairs.directory / shard.file) for shard in opened]
+            sizes = [shard.pairs for shard in opened]
+            yield files, sizes, (seed, part.seed), (part.first, part.steps)
+
+    def open_round(
+        files: tf.Tensor, sizes: tf.Tensor, round_seed: tf.Tensor, steps: tf.Tensor
+    ) -> tuple[Any, ...]:
+        table = read_shards(files)
+        return table, _plan(table, sizes, batch_tokens // worker[1]), round_seed, steps
+
+    def round_elements(
+        table: ShardTable, plan: tuple[tf.Tensor, ...], round_seed: tf.Tensor, steps: tf.Tensor
+    ) -> tf.data.Dataset:
+        order, groups, starts = plan
+        shuffled, batches = shuffled_epoch(order, groups, starts, round_seed)
+        # Steps beyond the round's own batches repeat some at weight 0: see `Round`.
+        own = tf.size(batches, tf.int64)
+        numbers = tf.range(steps[0], steps[1])
+        chosen = tf.gather(batches, numbers % own), tf.cast(numbers < own, tf.float32)
+        return tf.data.Dataset.from_tensor_slices(chosen).map(
+            lambda batch, weight: element(
+                table, shuffled[starts[batch] : starts[batch + 1]], weight
+            ),
+            num_parallel_calls=PARALLEL_CALLS,
+        )
+
+    signature = (
+        tf.TensorSpec((None,), tf.string),
+        tf.TensorSpec((None,), tf.int64),
+        tf.TensorSpec((2,), tf.int64),
+        tf.TensorSpec((2,), tf.int64),
+    )
+    opened = tf.data.Dataset.from_generator(rounds, output_signature=signature).map(open_round)
+    # One round is in use while the next waits: no step waits for a disk.
+    return opened.prefetch(1).flat_map(round_elements)
+
+
+def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> Any:
+    return padded_batch(table.source, table.target, rows, weight)
+
+
+def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Tensor, ...]:
+    """Order, groups and starts (as in `Plan`) of shards that lie end to end, each cut by itself.
+
+    Cut together they would make other numbers of batches with other neighbours.
+    """
+
+    def plan(source: np.ndarray, target: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+        orders, groups, starts = [], [], [np.zeros(1, np.int64)]
+        first = first_group = 0
+        for size in sizes.tolist():
+            own = plan_batches(
+                source[first : first + size], target[first : first + size], batch_tokens
+            )
+            orders.append(own.order + first)
+            groups.append(own.groups + first_group)
+            starts.append(own.starts[1:] + first)
+            first += size
+            first_group = int(groups[-1][-1]) + 1
+        return [np.concatenate(parts) for parts in (orders, groups, starts)]
+
+    # Labels are one shorter than the rows that they are cut from.
+    lengths = (table.source.row_lengths(), table.target.row_lengths() - 1, sizes)
+    parts = tf.numpy_function(plan, lengths, [tf.int64] * 3, stateful=False)
+    for part in parts:
+        part.set_shape((None,))
+    return tuple(parts)
+
+
+def _check_shards(pairs: ShardedPairs, worker: tuple[int, int]) -> None:
+    """Raises `ValueError` that names a shard which is not as it was written."""
+    for shard in _own_shards(pairs, worker):
+        path = pairs.directory / shard.file
+        if not path.is_file():
+            raise FileNotFoundError(f"shard {path} is missing: copy it again or prepare again")
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != shard.sha256:
+            raise ValueError(
+                f"shard {path} is damaged: it has {path.stat().st_size} bytes with SHA-256 "
+                f"{found[:12]}…, expected {shard.bytes} with {shard.sha256[:12]}…; copy it again "
+                "or prepare again"
+            )

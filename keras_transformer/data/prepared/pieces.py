@@ -1,0 +1,152 @@
+"""Pieces of a corpus: a run of lines is tokenized and its pairs are scattered over the shards.
+
+A piece is what one process works on at a time. Its file lies between text and shards: an int32
+array, `[empty, too long, start of each shard's segment, end]`, then the segments. A segment is
+`[pairs, line in the piece..., source lengths..., target lengths..., source ids, target ids]`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.data.encoding.id_pairs import (
+    EncodedPairs,
+    FilterReport,
+    RaggedIds,
+    kept_pairs,
+)
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.whole_files import whole_file
+
+_COUNTS = 2
+
+
+@dataclass(frozen=True)
+class PieceSettings:
+    """How the pieces of one split are made: the same for all of them.
+
+    Attributes:
+        directory: where the piece files go.
+        lines: number of lines of each piece but the last.
+        source_tokenizer: model file for the source side.
+        target_tokenizer: model file for the target side.
+        max_length: as in `encode_pairs`.
+        num_shards: number of shards to scatter over.
+        seed: decides which pair goes to which shard.
+    """
+
+    directory: Path
+    lines: int
+    source_tokenizer: Path
+    target_tokenizer: Path
+    max_length: int
+    num_shards: int
+    seed: int
+
+    def path(self, number: int) -> Path:
+        """The file of piece `number`."""
+        return self.directory / f"{number:06d}.npy"
+
+
+def tokenize_piece(settings: PieceSettings, number: int, pairs: Sequence[tuple[str, str]]) -> None:
+    """Writes the file of one piece.
+
+    Args:
+        settings: how.
+        number: of the piece, from 0.
+        pairs: its sentences.
+    """
+    encoded = keep_pairs(settings, pairs)
+    shards = scatter(len(encoded), settings.num_shards, settings.seed, number)
+    segments = [
+        _segment(encoded, np.flatnonzero(shards == shard)) for shard in range(settings.num_shards)
+    ]
+    first = _COUNTS + settings.num_shards + 1
+    starts = first + np.cumsum([0, *map(len, segments)])
+    head = [encoded.report.empty, encoded.report.too_long, *starts.tolist()]
+    with whole_file(settings.path(number)) as partial, partial.open("wb") as file:
+        np.save(file, np.concatenate([np.asarray(head, np.int32), *segments]))
+
+
+def keep_pairs(settings: PieceSettings, pairs: Sequence[tuple[str, str]]) -> EncodedPairs:
+    """Tokenizes pairs and leaves out those that are empty or too long."""
+    source, target = zip(*pairs, strict=True)
+    return kept_pairs(
+        RaggedIds.from_rows(_tokenizer(settings.source_tokenizer).encode(source)),
+        RaggedIds.from_rows(_tokenizer(settings.target_tokenizer).encode(target)),
+        settings.max_length,
+    )
+
+
+def scatter(count: int, num_shards: int, seed: int, number: int) -> npt.NDArray[np.int64]:
+    """Draws a shard for each of `count` pairs of piece `number`; shards get nearly as many each."""
+    # The raw stream of Philox is the same in every version of numpy.
+    key = np.asarray([seed, number], np.uint64)
+    noise = np.random.Philox(key=key).random_raw(count + 1)
+    ranks = np.argsort(np.argsort(noise[:count], kind="stable"), kind="stable")
+    # Where the rest of an uneven division goes is drawn too, or the first shards would have more.
+    return (ranks + int(noise[count] % np.uint64(num_shards))) % num_shards
+
+
+def read_segments(settings: PieceSettings, num_pieces: int, shard: int) -> EncodedPairs:
+    """Joins one shard's segments of all pieces, in the order of the lines.
+
+    Args:
+        settings: those that the pieces were made with.
+        num_pieces: number of pieces.
+        shard: number of the shard.
+    """
+    segments = [_read_segment(settings.path(piece), shard) for piece in range(num_pieces)]
+    first_lines = np.arange(num_pieces) * settings.lines
+    lines = [first + segment[0] for first, segment in zip(first_lines, segments, strict=True)]
+    _, source_lengths, target_lengths, source, target = map(
+        np.concatenate, zip(*segments, strict=True)
+    )
+    kept = len(source_lengths)
+    return EncodedPairs(
+        RaggedIds.from_lengths(source, source_lengths),
+        RaggedIds.from_lengths(target, target_lengths),
+        FilterReport(kept, kept, 0, 0),
+        np.concatenate(lines),
+    )
+
+
+def read_dropped(path: Path) -> tuple[int, int]:
+    """How many pairs of a piece were dropped: empty, too long."""
+    empty, too_long = np.load(path, mmap_mode="r")[:_COUNTS].tolist()
+    return empty, too_long
+
+
+def _read_segment(path: Path, shard: int) -> tuple[npt.NDArray[np.int32], ...]:
+    """Lines, lengths of both sides and ids of both sides."""
+    # Mapped, so that only this segment is read.
+    data = np.load(path, mmap_mode="r")
+    start, end = data[_COUNTS + shard : _COUNTS + shard + 2]
+    segment = np.array(data[start:end])
+    pairs = int(segment[0])
+    lines, source_lengths, target_lengths = segment[1 : 1 + 3 * pairs].reshape(3, pairs)
+    ids = segment[1 + 3 * pairs :]
+    source = int(source_lengths.sum())
+    return lines, source_lengths, target_lengths, ids[:source], ids[source:]
+
+
+def _segment(encoded: EncodedPairs, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    source, target = encoded.source.take(rows), encoded.target.take(rows)
+    parts = (
+        [len(rows)],
+        encoded.pair_numbers[rows],
+        source.lengths,
+        target.lengths,
+        source.values,
+        target.values,
+    )
+    return np.concatenate([np.asarray(part, np.int32) for part in parts])
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(path: Path) -> Tokenizer:
+    return Tokenizer.load(path)

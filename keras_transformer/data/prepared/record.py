@@ -1,0 +1,126 @@
+"""The manifest of a prepared corpus: what its shards hold and what they were made from, as JSON.
+
+It is written last, so a directory with a manifest is complete.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.data.batching.plan import count_batches
+from keras_transformer.data.encoding.id_pairs import FilterReport
+from keras_transformer.text.training_text import TrainingText
+from keras_transformer.whole_files import write_text
+
+MANIFEST = "manifest.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is known of a shard without reading it.
+
+    Attributes:
+        file: its name in the directory.
+        bytes: its size.
+        sha256: of the file.
+        pairs: number of pairs.
+        source_tokens: ids on the source side, eos counted.
+        target_tokens: ids on the target side, bos counted and eos not.
+        longest: the longer side of the pairs, in tokens: the distinct values, ascending.
+        counts: number of pairs of each of those.
+        longest_source: ids of the longest source side, eos counted; None where an earlier version
+            wrote the shard.
+    """
+
+    file: str
+    bytes: int
+    sha256: str
+    pairs: int
+    source_tokens: int
+    target_tokens: int
+    longest: tuple[int, ...]
+    counts: tuple[int, ...]
+    longest_source: int | None = None
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Shard":
+        """Makes a shard of what `dataclasses.asdict` gave and JSON has kept."""
+        lists = {name: tuple(content[name]) for name in ("longest", "counts")}
+        return cls(**{**content, **lists})
+
+    def num_batches(self, batch_tokens: int) -> int:
+        """Number of batches that the shard is cut into."""
+        return count_batches(np.asarray(self.longest), np.asarray(self.counts), batch_tokens)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The shards of the training or the validation pairs, and what was dropped."""
+
+    report: FilterReport
+    shards: tuple[Shard, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All of a prepared corpus but its ids.
+
+    Attributes:
+        made_from: settings and hashes of the text; equal ones give equal shards.
+        tokenizers: name and SHA-256 of the model files: one where both sides share it, or
+            source and target.
+        train: the training pairs.
+        valid: the validation pairs, or None.
+        training_text: what the training lines look like; None where an earlier version prepared
+            them.
+    """
+
+    made_from: dict[str, Any]
+    tokenizers: dict[str, str]
+    train: Split
+    valid: Split | None
+    training_text: TrainingText | None = None
+
+    def save(self, directory: Path) -> None:
+        """Writes the file that makes the directory complete."""
+        text = json.dumps({"format": _FORMAT, **dataclasses.asdict(self)}, indent=1) + "\n"
+        write_text(directory / MANIFEST, text)
+
+    @classmethod
+    def load(cls, directory: Path) -> "Manifest":
+        """Reads it.
+
+        Raises:
+            FileNotFoundError: there is none: nothing was prepared there, or not to the end.
+            ValueError: it is no manifest, or of a format that this version cannot read.
+        """
+        path = directory / MANIFEST
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} is missing: {directory} is no prepared corpus, or `keras-transformer "
+                "prepare` has not finished; give its command again."
+            )
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            found = content.pop("format")
+            if found != _FORMAT:
+                raise ValueError(f"format {found}, expected {_FORMAT}")
+            train, valid = (_split(content.pop(name)) for name in ("train", "valid"))
+            text = content.pop("training_text", None)
+            content["training_text"] = text and TrainingText.from_dict(text)
+            return cls(**content, train=train, valid=valid)  # type: ignore[arg-type]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{path} cannot be read ({error}): prepare the corpus again."
+            ) from error
+
+
+def _split(content: dict[str, Any] | None) -> Split | None:
+    if content is None:
+        return None
+    return Split(FilterReport(**content["report"]), tuple(map(Shard.from_dict, content["shards"])))

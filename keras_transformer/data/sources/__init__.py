@@ -1,0 +1,1 @@
+"""Where sentences come from: files, TSV, TFDS, the demo corpus, streams."""

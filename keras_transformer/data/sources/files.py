@@ -1,0 +1,143 @@
+"""Parallel text files: two lists of paths, plain or gzip, become `Pairs`.
+
+Only a line feed ends a line (a carriage return before it is dropped), so line n of the one side
+stays line n of the other whatever Unicode separators the text holds.
+"""
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from keras_transformer.data.sources.corpus import Pairs
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def iter_lines(path: PathLike) -> Iterator[str]:
+    """Yields the lines of a UTF-8 file, plain or gzip (told by content, not by name).
+
+    Args:
+        path: the file; a byte order mark at its start is dropped.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        OSError: it cannot be read (a directory, no permission).
+        ValueError: a line is not UTF-8 or the gzip data is broken; names file and line.
+    """
+    for number, raw in enumerate(iter_raw_lines(path), start=1):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{os.fspath(path)}, line {number}: not UTF-8 (byte {error.start + 1} is "
+                f"0x{raw[error.start]:02x}); convert the file to UTF-8"
+            ) from error
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        yield line.removesuffix("\n").removesuffix("\r")
+
+
+def read_lines(path: PathLike) -> list[str]:
+    """Reads all that `iter_lines` yields."""
+    return list(iter_lines(path))
+
+
+def read_parallel(
+    source_paths: PathLike | Sequence[PathLike], target_paths: PathLike | Sequence[PathLike]
+) -> Pairs:
+    """Reads parallel files: line n of a target shard translates line n of its source shard.
+
+    Args:
+        source_paths: one path, or the shards in order.
+        target_paths: as many, in the same order.
+
+    Raises:
+        FileNotFoundError: a file is missing; all are looked for before any is read.
+        OSError: a file cannot be read.
+        ValueError: unequal numbers of shards or of lines, broken text, or no line at all; names
+            the files.
+    """
+    sources, targets = parallel_paths(source_paths, target_paths)
+    source: list[str] = []
+    target: list[str] = []
+    for source_path, target_path in zip(sources, targets, strict=True):
+        source_lines, target_lines = read_lines(source_path), read_lines(target_path)
+        require_as_many_lines(source_path, len(source_lines), target_path, len(target_lines))
+        source += source_lines
+        target += target_lines
+    origin = f"{', '.join(map(str, sources))} and {', '.join(map(str, targets))}"
+    if not source:
+        raise ValueError(f"the corpus is empty: no line in {origin}")
+    return Pairs(source, target, origin)
+
+
+def as_paths(paths: PathLike | Sequence[PathLike]) -> list[Path]:
+    """One path or several as a list; `ValueError` when there is none."""
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not listed:
+        raise ValueError("expected at least one path, got none")
+    return [Path(path) for path in listed]
+
+
+def parallel_paths(
+    source_paths: PathLike | Sequence[PathLike], target_paths: PathLike | Sequence[PathLike]
+) -> tuple[list[Path], list[Path]]:
+    """Both sides as lists of existing files, as many on each; raises as `read_parallel` does."""
+    sources, targets = as_paths(source_paths), as_paths(target_paths)
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"source_paths and target_paths must name as many files, got {len(sources)} and "
+            f"{len(targets)}"
+        )
+    require_files([*sources, *targets])
+    return sources, targets
+
+
+def require_as_many_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> None:
+    """Raises `ValueError` where two parallel files differ in lines."""
+    if source_lines != target_lines:
+        shorter, line = min((source, source_lines), (target, target_lines), key=_count)
+        raise ValueError(
+            f"{source} has {source_lines} lines but {target} has {target_lines}: {shorter} ends "
+            f"after line {line}; parallel files need as many lines"
+        )
+
+
+def require_files(paths: Sequence[Path]) -> None:
+    """Raises one `FileNotFoundError` that names every missing file."""
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise FileNotFoundError(f"no such file: {', '.join(missing)}")
+
+
+def _count(named: tuple[Path, int]) -> int:
+    return named[1]
+
+
+def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
+    """The lines as bytes, line feeds kept; what goes wrong names the file and the line."""
+    number = 0
+    try:
+        with open(path, "rb") as plain:
+            packed = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+            plain.seek(0)
+            stream: Iterable[bytes] = gzip.open(plain) if packed else plain
+            # Iterating a binary stream splits on line feeds only, unlike str.splitlines.
+            for line in stream:
+                number += 1
+                yield line
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{os.fspath(path)}, after line {number}: broken gzip data ({error}); copy the file "
+            "again"
+        ) from error
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"no such file: {os.fspath(path)}") from error
+    except OSError as error:
+        raise OSError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error

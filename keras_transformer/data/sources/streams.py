@@ -1,0 +1,128 @@
+"""Parallel text as streams: pairs that pass by one at a time, for corpora larger than memory."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+from keras_transformer.data.sources.files import (
+    as_paths,
+    iter_lines,
+    iter_raw_lines,
+    parallel_paths,
+    require_as_many_lines,
+    require_files,
+)
+from keras_transformer.data.sources.tsv import iter_tsv
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """What tells whether a file is still the same: its number of lines and a hash of its text.
+
+    A packed file has the hash of what it holds.
+    """
+
+    lines: int
+    sha256: str
+
+
+class PairStream(Protocol):
+    """Sentence pairs on disk, read as often as wanted and never as a whole."""
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that is read."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields source and target, pair after pair."""
+
+    def sentences(self, side: int) -> Iterator[str]:
+        """Yields the source sentences (side 0) or the target sentences (side 1)."""
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of pairs; `ValueError` where the sides differ in lines."""
+
+
+@dataclass(frozen=True)
+class ParallelFiles:
+    """Two lists of text files, as `read_parallel` takes them.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ValueError: the sides differ in number of files.
+    """
+
+    source: tuple[Path, ...]
+    target: tuple[Path, ...]
+
+    def __post_init__(self) -> None:
+        source, target = parallel_paths(self.source, self.target)
+        object.__setattr__(self, "source", tuple(source))
+        object.__setattr__(self, "target", tuple(target))
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that is read."""
+        return [*self.source, *self.target]
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields source and target, pair after pair."""
+        for source, target in zip(self.source, self.target, strict=True):
+            yield from zip(iter_lines(source), iter_lines(target), strict=True)
+
+    def sentences(self, side: int) -> Iterator[str]:
+        """Yields the source sentences (side 0) or the target sentences (side 1)."""
+        return chain.from_iterable(map(iter_lines, (self.source, self.target)[side]))
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of pairs; `ValueError` where the sides differ in lines."""
+        for source, target in zip(self.source, self.target, strict=True):
+            require_as_many_lines(source, files[source].lines, target, files[target].lines)
+        return sum(files[path].lines for path in self.source)
+
+
+@dataclass(frozen=True)
+class TsvFiles:
+    """Files with one pair a line, as `read_tsv` takes them.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+    """
+
+    paths: tuple[Path, ...]
+    source_column: int = 0
+    target_column: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", tuple(as_paths(self.paths)))
+        require_files(self.paths)
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that is read."""
+        return list(self.paths)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields source and target, pair after pair."""
+        return iter_tsv(self.paths, self.source_column, self.target_column)
+
+    def sentences(self, side: int) -> Iterator[str]:
+        """Yields the source sentences (side 0) or the target sentences (side 1)."""
+        return (pair[side] for pair in self.pairs())
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of pairs."""
+        return sum(files[path].lines for path in self.paths)
+
+
+def describe_text(path: Path) -> TextFile:
+    """Counts and hashes a file's lines in one pass."""
+    digest = hashlib.sha256()
+    lines = 0
+    for raw in iter_raw_lines(path):
+        digest.update(raw)
+        lines += 1
+    return TextFile(lines, digest.hexdigest())

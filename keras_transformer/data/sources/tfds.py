@@ -1,0 +1,122 @@
+"""Translation sets of TensorFlow Datasets, by name, become a `Corpus`.
+
+Data that lies on disk is read without the network; a download happens only when asked for.
+"""
+
+import os
+from typing import Any
+
+from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.distribution import install_command
+
+_READ_BLOCK = 1024
+
+
+def load_tfds(
+    name: str,
+    data_dir: str | os.PathLike[str] | None = None,
+    download: bool = False,
+    source_language: str | None = None,
+) -> Corpus:
+    """Loads the splits `train`, `validation` and `test` of a translation set into memory.
+
+    Args:
+        name: as TFDS names it, with the languages, e.g. "ted_hrlr_translate/pt_to_en" or
+            "wmt14_translate/de-en".
+        data_dir: where TFDS keeps its data; None: its default, ~/tensorflow_datasets.
+        download: fetch the set when it is not there yet.
+        source_language: the set's language to translate from, e.g. "en" to turn
+            "wmt14_translate/de-en" round; None: the set's own order.
+
+    Returns:
+        The corpus; `valid` and `test` are None where the set has no such split.
+
+    Raises:
+        ImportError: tensorflow-datasets is not installed.
+        FileNotFoundError: the data is not there and `download` is False.
+        OSError: the download failed.
+        ValueError: TFDS has no such set, it is no set of sentence pairs or has no `train` split,
+            it lacks `source_language`, or a sentence is not UTF-8.
+    """
+    splits, info = _load(name, data_dir, download)
+    languages = _languages(name, info)
+    if source_language not in (None, *languages):
+        raise ValueError(
+            f"source_language must be one of {', '.join(languages)} for {name}, got "
+            f"{source_language!r}"
+        )
+    turned = source_language == languages[1]
+    if "train" not in splits:
+        raise ValueError(f"TFDS set {name} has no train split, only {', '.join(splits)}")
+    return Corpus(
+        train=_pairs(name, "train", splits["train"], turned),
+        **{
+            field: _pairs(name, split, splits[split], turned) if split in splits else None
+            for field, split in (("valid", "validation"), ("test", "test"))
+        },
+    )
+
+
+def _load(
+    name: str, data_dir: str | os.PathLike[str] | None, download: bool
+) -> tuple[dict[str, Any], Any]:
+    """The data sets by split, and the builder's information."""
+    try:
+        import tensorflow_datasets as tfds
+    except ImportError as error:
+        raise ImportError(
+            f"load_tfds needs {error.name}: install it with `{install_command('tfds')}`."
+        ) from error
+
+    def load(download: bool) -> Any:
+        return tfds.load(
+            name,
+            data_dir=None if data_dir is None else os.fspath(data_dir),
+            download=download,
+            as_supervised=True,
+            with_info=True,
+        )
+
+    try:
+        # First without: with download=True and no network TFDS retries for minutes.
+        return load(download=False)
+    except tfds.core.DatasetNotFoundError as error:
+        raise ValueError(f"TFDS has no set named {name.split('/')[0]!r}") from error
+    except AssertionError as error:
+        if "could not find data" not in str(error):
+            raise
+        if not download:
+            raise FileNotFoundError(
+                f"TFDS set {name} is not in {data_dir or 'the default TFDS directory'}; allow "
+                "its download with download=True, or name its place with data_dir"
+            ) from error
+    try:
+        return load(download=True)
+    except OSError as error:
+        raise OSError(f"TFDS set {name} could not be downloaded: {error}") from error
+
+
+def _languages(name: str, info: Any) -> tuple[str, str]:
+    """Source and target language as the builder orders them."""
+    keys = info.supervised_keys
+    if type(info.features).__name__ != "Translation" or not keys or len(keys) != 2:
+        raise ValueError(
+            f"TFDS set {name} does not hold pairs of sentences (features: "
+            f"{type(info.features).__name__}); choose a translation set of two languages"
+        )
+    return keys[0], keys[1]
+
+
+def _pairs(name: str, split: str, dataset: Any, turned: bool) -> Pairs:
+    sides: tuple[list[str], list[str]] = ([], [])
+    for block in dataset.batch(_READ_BLOCK).as_numpy_iterator():
+        for side, texts in zip(sides, block, strict=True):
+            for text in texts:
+                try:
+                    side.append(text.decode("utf-8"))
+                except UnicodeDecodeError as error:
+                    raise ValueError(
+                        f"TFDS set {name}, split {split}, example {len(side)}: not UTF-8"
+                    ) from error
+    source, target = reversed(sides) if turned else sides
+    return Pairs(source, target, f"tfds {name}, {split}")

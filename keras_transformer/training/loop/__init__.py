@@ -1,0 +1,1 @@
+"""What goes through the updates: the model to fit, its optimizer, callbacks, guards and devices."""

@@ -1,0 +1,127 @@
+"""What TensorBoard shows of a run: a point after each round, over the updates made until then."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.data.batching.batches import evaluation_batches
+from keras_transformer.models import Transformer
+from keras_transformer.training.run.encoded_corpus import TrainingData
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.validation_translations import ValidationTranslations
+
+_FIGURES = ("loss", "token_accuracy", "perplexity", "learning_rate", "bleu")
+_VALIDATION = "val_"
+_SAMPLES = 5
+
+
+def progress(
+    transformer: Transformer, data: TrainingData, options: TrainOptions, directory: Path
+) -> list[keras.callbacks.Callback]:
+    """Returns what follows the progress of a run.
+
+    Args:
+        transformer: The model whose weights are being trained.
+        data: What it is trained on.
+        options: How.
+        directory: Where TensorBoard reads.
+    """
+    if data.valid is None or not options.bleu_sentences:
+        return [TensorBoardLog(directory)]
+    translations = ValidationTranslations(
+        transformer,
+        data.source_tokenizer,
+        data.target_tokenizer,
+        evaluation_batches(data.valid, options.batch_tokens),
+        options.bleu_sentences,
+    )
+    return [translations, TensorBoardLog(directory, translations)]
+
+
+class TensorBoardLog(keras.callbacks.Callback):
+    """Writes the figures of each round: `train/` and `validation/` have the same names.
+
+    `tokens_per_second` counts real target tokens, padding left out, and the time of training, not
+    of what follows a round. A round that is trained again after a kill is written again.
+
+    Args:
+        directory: Where TensorBoard reads.
+        translations: Gives sample translations, or None.
+    """
+
+    def __init__(self, directory: Path, translations: ValidationTranslations | None = None) -> None:
+        super().__init__()
+        self._directory = directory
+        self._translations = translations
+        self._writers: dict[str, tf.summary.SummaryWriter] = {}
+        self._started = 0.0
+        self._tokens_per_second: float | None = None
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Starts the clock."""
+        self._started = time.perf_counter()
+        self._tokens_per_second = None
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Stops the clock: validation is no training, and it resets the count of tokens."""
+        seconds = time.perf_counter() - self._started
+        self._tokens_per_second = _count_tokens(self.model) / seconds
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Writes the round's points."""
+        if self._tokens_per_second is None:  # there was no validation
+            self.on_test_begin()
+        step = int(self.model.optimizer.iterations)
+        training, validation = _by_side(logs or {})
+        self._write("train", {**training, "tokens_per_second": self._tokens_per_second}, step)
+        if validation:
+            self._write("validation", validation, step)
+        if self._translations is not None:
+            table = _sample_table(self._translations)
+            with self._writer("validation").as_default():
+                tf.summary.text("translations", table, step)
+        for writer in self._writers.values():
+            writer.flush()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Closes the files."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def _write(self, side: str, figures: Mapping[str, float | None], step: int) -> None:
+        with self._writer(side).as_default():
+            for name, value in figures.items():
+                tf.summary.scalar(name, value, step)
+
+    def _writer(self, side: str) -> tf.summary.SummaryWriter:
+        if side not in self._writers:
+            self._writers[side] = tf.summary.create_file_writer(str(self._directory / side))
+        return self._writers[side]
+
+
+def _by_side(logs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """Sorts a round's figures: those of training, those of validation without their prefix."""
+    training = {name: float(logs[name]) for name in _FIGURES if name in logs}
+    validation = {
+        name: float(logs[_VALIDATION + name]) for name in _FIGURES if _VALIDATION + name in logs
+    }
+    return training, validation
+
+
+def _count_tokens(model: Any) -> float:
+    """Real target tokens since the round began: the weights that token accuracy was given."""
+    return float(keras.ops.convert_to_numpy(model.token_accuracy.count))
+
+
+def _sample_table(translations: ValidationTranslations) -> str:
+    """The first sentences as a table in Markdown, which TensorBoard shows."""
+    lines = ["| source | reference | translation |", "|---|---|---|"]
+    texts = (translations.sources, translations.references, translations.translations)
+    step = max(1, len(translations.sources) // _SAMPLES)
+    for row in list(zip(*texts, strict=True))[::step][:_SAMPLES]:
+        lines.append("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What training minimizes: label-smoothed cross-entropy, alone or with the head, and metrics."""

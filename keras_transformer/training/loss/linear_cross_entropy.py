@@ -1,0 +1,48 @@
+"""The final linear layer and the label-smoothed loss in one (paper, sections 3.4 and 5.4): decoder
+states come in, sums over tokens leave.
+"""
+
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.training.loss.linear_loss import Tokens, distribution, linear_loss
+
+Tensor = Any
+
+
+def linear_cross_entropy(
+    states: Tensor, matrix: Tensor, labels: Tensor, weights: Tensor, label_smoothing: float
+) -> Tensor:
+    """Sums loss, negative log-likelihood and hits over the tokens of a batch.
+
+    With logits z = states · matrixᵀ the loss of a token is
+    -(1 - ε)·z_label - ε·mean(z) + logsumexp(z), as in `smoothed_cross_entropy`. Its gradient by z
+    is softmax(z) minus what depends on the label alone, so that forward and backward need the
+    three products of the layer and one exponential.
+
+    Args:
+        states: `(tokens, model_dim)`.
+        matrix: `(vocabulary, model_dim)`, a row for each token of the vocabulary.
+        labels: int32 `(tokens,)`.
+        weights: float32 `(tokens,)`: what each token counts, 0 for padding.
+        label_smoothing: Share ε of the probability spread evenly over the vocabulary.
+
+    Returns:
+        float32 `(3,)`: weighted sums of the loss, of the negative log-likelihood (both in nats)
+        and of the tokens whose label has the highest logit. Only the first has a gradient.
+    """
+    return linear_loss(_cross_entropy, states[None], matrix, labels, weights, label_smoothing)
+
+
+def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    states, weights = tokens.states[0], tokens.weights
+    found = distribution(states, tokens, matrix)
+    share = weights / found.total
+    # Exponentials in the dtype of the matrix: in float32 this casts nothing.
+    exponentials = ops.cast(found.exponentials, matrix.dtype)
+    by_states = share[:, None] * ops.cast(ops.matmul(exponentials, matrix), "float32")
+    by_states = by_states - weights[:, None] * tokens.centre
+    scaled = ops.cast(share[:, None] * ops.cast(states, "float32"), matrix.dtype)
+    by_matrix = ops.cast(ops.matmul(ops.transpose(exponentials), scaled), "float32")
+    return ops.matmul(found.figures, weights), by_states[None], by_matrix

@@ -1,0 +1,72 @@
+"""R-Drop (Liang et al. 2021, equation 4) in one with the final linear layer: a batch goes through
+the network twice, under different dropout, and what both passes say of a token is drawn together.
+"""
+
+from functools import partial
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.training.loss.linear_loss import Tokens, distribution, linear_loss
+
+Tensor = Any
+
+
+def linear_r_drop(
+    states: Tensor,
+    matrix: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    label_smoothing: float,
+    strength: float,
+) -> Tensor:
+    """Sums loss, negative log-likelihood and hits over the tokens of a batch.
+
+    With p and q the distributions of the two passes, the loss of a token is half the paper's: the
+    mean of both passes' smoothed cross-entropies, plus α/4 · (KL(p‖q) + KL(q‖p)). So it is the
+    plain loss where the passes agree.
+
+    Args:
+        states: `(2 * tokens, model_dim)`: those of the first pass, then those of the second.
+        matrix: As for `linear_cross_entropy`.
+        labels: As for `linear_cross_entropy`.
+        weights: As for `linear_cross_entropy`.
+        label_smoothing: As for `linear_cross_entropy`.
+        strength: The paper's α.
+
+    Returns:
+        As `linear_cross_entropy`; the second and third figure are means of both passes.
+    """
+    passes = ops.reshape(states, (2, -1, states.shape[-1]))
+    tokens_loss = partial(_r_drop, strength=strength)
+    return linear_loss(tokens_loss, passes, matrix, labels, weights, label_smoothing)
+
+
+def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
+    found = distribution(tokens.states, tokens, matrix)
+    # log(p / q) but for a constant, which cancels in the sum of both divergences and in its
+    # gradient. From logits: a probability that is 0 by rounding has no logarithm.
+    ratio = found.logits[0] - found.logits[1]
+    means = ops.sum(found.exponentials * ratio, axis=-1) / found.total
+    extra = strength / 4 * (means[0] - means[1])
+
+    # Each pass over (tokens, vocabulary) costs more than a product: so there are few.
+    scale = strength / 4 * tokens.weights / found.total
+    scaled = scale[..., None] * found.exponentials
+    first, second = scaled[0], scaled[1]
+    constant = 1 + 2 / strength
+    by_logits = [
+        ops.cast(first * (ratio + (constant - means[0])[:, None]) - second, matrix.dtype),
+        ops.cast(second * ((constant + means[1])[:, None] - ratio) - first, matrix.dtype),
+    ]
+    by_states = ops.stack([ops.matmul(by_pass, matrix) for by_pass in by_logits])
+    by_matrix = [
+        ops.matmul(ops.transpose(by_pass), tokens.states[number])
+        for number, by_pass in enumerate(by_logits)
+    ]
+    figures = ops.mean(found.figures, axis=1) + ops.stack([extra, 0 * extra, 0 * extra])
+    return (
+        ops.matmul(figures, tokens.weights),
+        ops.cast(by_states, "float32") - tokens.weights[:, None] / 2 * tokens.centre,
+        ops.cast(by_matrix[0] + by_matrix[1], "float32"),
+    )

@@ -1,0 +1,80 @@
+"""What a translation model is watched by: token accuracy and perplexity, padding left out."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.training.loss.label_smoothing import smoothed_cross_entropy
+
+Tensor = Any
+
+# Name in the logs of the newest batch's loss: `fit` itself reports means over the round.
+BATCH_LOSS = "batch_loss"
+
+
+class LastMean(keras.metrics.Mean):
+    """Weighted mean of the newest batch alone."""
+
+    def update_state(self, values: Tensor, sample_weight: Tensor = None) -> None:
+        """Forgets the batches before."""
+        self.reset_state()
+        super().update_state(values, sample_weight)
+
+
+class ExpMean(keras.metrics.Mean):
+    """exp of the weighted mean of all values seen: of nats a token it makes perplexity."""
+
+    def result(self) -> Tensor:
+        """Returns exp of the mean since the last reset."""
+        return ops.exp(super().result())
+
+
+class TokenMean(keras.metrics.MeanMetricWrapper):
+    """Mean of a figure over all tokens seen, weighted by `sample_weight`.
+
+    Keras itself takes the mean of each row first, so that tokens of short batches count more.
+    """
+
+    def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> None:
+        """Takes labels `(batch, length)` and logits `(batch, length, vocabulary)`."""
+        values = ops.reshape(self._fn(y_true, y_pred), (-1,))
+        weights = None if sample_weight is None else ops.reshape(sample_weight, (-1,))
+        keras.metrics.Mean.update_state(self, values, weights)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class TokenAccuracy(TokenMean):
+    """Share of tokens whose label has the highest logit, weighted by `sample_weight`."""
+
+    def __init__(self, name: str = "token_accuracy", dtype: Any = None) -> None:
+        super().__init__(_is_best, name=name, dtype=dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {"name": self.name, "dtype": self.dtype}
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Perplexity(TokenMean):
+    """exp of the mean cross-entropy in nats a token, without label smoothing."""
+
+    def __init__(self, name: str = "perplexity", dtype: Any = None) -> None:
+        super().__init__(_cross_entropy, name=name, dtype=dtype)
+
+    def result(self) -> Tensor:
+        """Returns the perplexity of all tokens seen since the last reset."""
+        return ops.exp(super().result())
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {"name": self.name, "dtype": self.dtype}
+
+
+def _is_best(labels: Tensor, logits: Tensor) -> Tensor:
+    best = ops.argmax(logits, axis=-1)
+    return ops.cast(ops.equal(best, ops.cast(labels, best.dtype)), "float32")
+
+
+def _cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
+    return smoothed_cross_entropy(labels, logits, label_smoothing=0.0)

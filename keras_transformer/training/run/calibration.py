@@ -1,0 +1,32 @@
+"""What the finished model's own translations of validation sentences score: below nearly all of
+them lies the threshold under which a translation has low confidence.
+"""
+
+from keras_transformer.data.batching.batches import evaluation_batches
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.models import Transformer
+from keras_transformer.search.confidence import calibrated, token_score
+from keras_transformer.training.run.encoded_corpus import TrainingData
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.validation_translations import id_pairs, search_limits, spread
+
+
+def calibrate(model: Transformer, data: TrainingData, options: TrainOptions) -> float | None:
+    """Returns the model's threshold in nats a token.
+
+    Args:
+        model: The finished model.
+        data: Its validation pairs, of which `options.bleu_sentences` are translated greedily.
+        options: How it was trained.
+
+    Returns:
+        None where there are no validation pairs or none are to be translated.
+    """
+    if data.valid is None or not options.bleu_sentences:
+        return None
+    pairs = id_pairs(evaluation_batches(data.valid, options.batch_tokens))
+    sources = [source for source, _ in spread(pairs, options.bleu_sentences)]
+    tokenizers = data.source_tokenizer, data.target_tokenizer
+    translator = Translator(model, *tokenizers, max_source_length=None)
+    found = translator.translate_ids(sources, **search_limits(sources))
+    return calibrated(token_score(ids, total) for [(ids, _, total)] in found)

@@ -1,0 +1,182 @@
+"""How to train, apart from the model's shape: one value, written to the run directory."""
+
+import dataclasses
+import math
+from typing import Any, Literal
+
+from keras_transformer.data.encoding.id_pairs import check_max_length
+
+_SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
+# Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
+_LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
+# What each preset of `TransformerConfig` trains with; `docs/recipe.md` has the reasons.
+RECIPES: dict[str, dict[str, Any]] = {
+    "tiny": _SMALL_CORPORA,
+    "small": _SMALL_CORPORA,
+    "base": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
+    "big": {
+        **_LARGE_CORPORA,
+        "learning_rate": 0.0005,
+        "max_steps": 300_000,
+        "average_checkpoints": 20,
+    },
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Settings of a training run. `TrainOptions.preset` gives those that suit a model's preset.
+
+    Args:
+        epochs: Passes over the training pairs.
+        max_steps: Most updates, or None for as many as `epochs` make.
+        batch_tokens: Most padded tokens of one side in a batch.
+        learning_rate: Peak of the warm-up schedule.
+        warmup_steps: Updates until the peak.
+        cooldown: Last share of all updates over which the learning rate falls to 0, in [0, 1].
+        subword_sampling: Draw the segmentation of training sentences anew in every epoch
+            (`docs/recipe.md`); not with a prepared corpus, which holds ids.
+        label_smoothing: Probability spread evenly over the vocabulary.
+        r_drop: Strength α of R-Drop: every batch goes through the model twice, under different
+            dropout, and the two are drawn together (`docs/recipe.md`); 0 for none.
+        beta_2: Adam's decay of squared gradients.
+        epsilon: Adam's ε.
+        clip_norm: Largest global norm of a gradient, or None for no clipping.
+        average_checkpoints: Newest checkpoints to keep and, in the end, to average.
+        final_model: Saved in the end: the "average" of the newest checkpoints or the "best" one,
+            by validation loss (it is always kept).
+        patience: Rounds from checkpoint to checkpoint without a lower validation loss after which
+            training ends, or None to make all updates.
+        checkpoint_steps: Updates between checkpoints and validations, or None for an epoch or
+            1,000, whichever is less.
+        bleu_sentences: Validation sentences translated after every round, by greedy search, for
+            the BLEU and the samples that TensorBoard shows; 0 for none.
+        max_length: Longest sentence in tokens; longer pairs are left out.
+        dtype_policy: Keras dtype policy, "float32" or "mixed_bfloat16".
+        jit_compile: Whether to compile the step with XLA.
+        micro_batches: Parts that a batch is taken in, one after the other: gradients are
+            accumulated, so that memory is that of a part and the update that of the batch.
+        recompute: Keep less of the forward pass and compute it again for the gradients: less
+            memory for about a third more time.
+        seed: Decides the initial weights, dropout and the order of the data.
+        strategy: Train on several devices: "mirrored" for all of this machine, "multi-worker" for
+            the workers that TF_CONFIG names. Each batch is shared among them.
+        deterministic: Make two runs on the same machine equal to the last bit.
+
+    Raises:
+        ValueError: A value is out of range; the message names it.
+        TypeError: A count is no integer or a rate no number.
+    """
+
+    epochs: int = 30
+    max_steps: int | None = None
+    batch_tokens: int = 1024
+    learning_rate: float = 0.004
+    warmup_steps: int = 500
+    cooldown: float = 0.5
+    subword_sampling: bool = False
+    label_smoothing: float = 0.1
+    r_drop: float = 0.0
+    beta_2: float = 0.98
+    epsilon: float = 1e-9
+    clip_norm: float | None = 1.0
+    average_checkpoints: int = 5
+    final_model: Literal["average", "best"] = "average"
+    patience: int | None = None
+    checkpoint_steps: int | None = None
+    bleu_sentences: int = 200
+    max_length: int = 256
+    dtype_policy: str = "float32"
+    jit_compile: bool = False
+    micro_batches: int = 1
+    recompute: bool = False
+    seed: int = 0
+    strategy: Literal["mirrored", "multi-worker"] | None = None
+    deterministic: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        for name in (
+            "epochs",
+            "max_steps",
+            "batch_tokens",
+            "micro_batches",
+            "learning_rate",
+            "warmup_steps",
+            "epsilon",
+            "clip_norm",
+            "average_checkpoints",
+            "patience",
+            "checkpoint_steps",
+        ):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} must be positive, got {value}.")
+        check_max_length(self.max_length)
+        if self.bleu_sentences < 0:
+            raise ValueError(f"bleu_sentences must be at least 0, got {self.bleu_sentences}.")
+        if not 0 <= self.cooldown <= 1:
+            raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
+        if not 0 <= self.beta_2 < 1:
+            raise ValueError(f"beta_2 must lie in [0, 1), got {self.beta_2}.")
+        if not 0 <= self.label_smoothing < 1:
+            raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}.")
+        if not 0 <= self.r_drop < math.inf:
+            raise ValueError(f"r_drop must be at least 0, got {self.r_drop}.")
+        if self.final_model not in ("average", "best"):
+            raise ValueError(f"final_model must be 'average' or 'best', got {self.final_model!r}.")
+        # Not mixed_float16: its loss scaling skips updates, so steps and batches would part.
+        if self.dtype_policy not in ("float32", "mixed_bfloat16"):
+            raise ValueError(
+                f"dtype_policy must be 'float32' or 'mixed_bfloat16', got {self.dtype_policy!r}."
+            )
+
+        if self.strategy not in (None, "mirrored", "multi-worker"):
+            raise ValueError(
+                f"strategy must be None, 'mirrored' or 'multi-worker', got {self.strategy!r}."
+            )
+        if self.strategy and self.jit_compile:
+            raise ValueError(
+                f"jit_compile does not work with strategy {self.strategy!r}: XLA cannot compile "
+                "what replicas exchange. Leave one of them out."
+            )
+
+    def _check_types(self) -> None:
+        for field in dataclasses.fields(self):
+            value, kind = getattr(self, field.name), str(field.type)
+            if value is None and "None" in kind:
+                continue
+            if "int" in kind and (isinstance(value, bool) or not isinstance(value, int)):
+                raise TypeError(f"{field.name} must be an integer, got {value!r}.")
+            if "float" in kind and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise TypeError(f"{field.name} must be a number, got {value!r}.")
+
+    def check_validation(self, *, has_valid: bool) -> None:
+        """Raises `ValueError` where an option needs validation pairs and there are none."""
+        if has_valid:
+            return
+        for option, is_given in {
+            "patience": self.patience is not None,
+            "final_model='best'": self.final_model == "best",
+        }.items():
+            if is_given:
+                raise ValueError(
+                    f"{option} chooses by the validation loss, but there are no validation pairs: "
+                    "give some, or leave the option out."
+                )
+
+    @classmethod
+    def preset(cls, name: str, **overrides: Any) -> "TrainOptions":
+        """Returns the recipe of a preset of `TransformerConfig` (`docs/recipe.md`).
+
+        Args:
+            name: The preset's name.
+            **overrides: Any field, replacing the recipe's value.
+        """
+        if name not in RECIPES:
+            raise ValueError(f"preset must be one of {', '.join(RECIPES)}, got {name!r}.")
+        return cls(**{**RECIPES[name], **overrides})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as plain JSON values."""
+        return dataclasses.asdict(self)

@@ -1,0 +1,117 @@
+"""Which checkpoints to use: the newest that are whole. Damaged ones are named and set aside."""
+
+import warnings
+from pathlib import Path
+
+import keras
+
+from keras_transformer.training.run.checkpoints import (
+    DamagedCheckpointError,
+    average_checkpoints,
+    check_whole,
+    checkpoint_step,
+    list_checkpoints,
+    load_checkpoint,
+)
+from keras_transformer.training.run.history import History
+
+
+def restore_newest(model: keras.Model, directory: Path) -> int:
+    """Loads the newest checkpoint that is whole.
+
+    Args:
+        model: Compiled and built as the one that was saved.
+        directory: Where the checkpoints are.
+
+    Returns:
+        The number of updates behind it; 0 where there is no checkpoint.
+
+    Raises:
+        DamagedCheckpointError: There are checkpoints, but none is whole.
+    """
+    damaged: list[tuple[Path, DamagedCheckpointError]] = []
+    for path in reversed(list_checkpoints(directory)):
+        try:
+            load_checkpoint(model, path)
+        except DamagedCheckpointError as error:
+            damaged.append((path, error))
+        else:
+            _set_aside(damaged, f"training goes on from {path.name}")
+            return checkpoint_step(path)
+    if damaged:
+        raise _none_left(directory, damaged)
+    return 0
+
+
+def average_newest(model: keras.Model, directory: Path, count: int) -> list[Path]:
+    """Sets the model's weights to the mean of the last `count` checkpoints that are whole.
+
+    Returns:
+        The checkpoints of the mean, oldest first; fewer than `count` where there are no more.
+
+    Raises:
+        DamagedCheckpointError: None is whole.
+        ValueError: There is none.
+    """
+    whole: list[Path] = []
+    damaged: list[tuple[Path, DamagedCheckpointError]] = []
+    for path in reversed(list_checkpoints(directory)):
+        if len(whole) == count:
+            break
+        try:
+            check_whole(path)
+        except DamagedCheckpointError as error:
+            damaged.append((path, error))
+        else:
+            whole.insert(0, path)
+    if damaged and not whole:
+        raise _none_left(directory, damaged)
+    _set_aside(damaged, "the mean is taken without it")
+    average_checkpoints(model, whole)
+    return whole
+
+
+def restore_best(model: keras.Model, directory: Path, history: History) -> Path:
+    """Loads the whole checkpoint with the lowest validation loss.
+
+    Args:
+        model: Compiled and built as the one that was saved.
+        directory: Where the checkpoints are.
+        history: The rounds that ended with them.
+
+    Returns:
+        The checkpoint that was loaded.
+
+    Raises:
+        DamagedCheckpointError: None of those with a validation loss is whole.
+    """
+    losses = history.losses()
+    damaged: list[tuple[Path, DamagedCheckpointError]] = []
+    scored = [path for path in list_checkpoints(directory) if checkpoint_step(path) in losses]
+    for path in sorted(scored, key=lambda path: losses[checkpoint_step(path)]):
+        try:
+            load_checkpoint(model, path)
+        except DamagedCheckpointError as error:
+            damaged.append((path, error))
+        else:
+            _set_aside(damaged, f"the next best, {path.name}, is used")
+            return path
+    raise _none_left(directory, damaged)
+
+
+def _set_aside(damaged: list[tuple[Path, DamagedCheckpointError]], instead: str) -> None:
+    """Renames damaged files, so that they do not count among the newest that are kept."""
+    for path, error in damaged:
+        renamed = path.rename(path.with_name(path.name + ".damaged"))
+        message = f"{error}; it is now {renamed.name}, and {instead}."
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def _none_left(
+    directory: Path, damaged: list[tuple[Path, DamagedCheckpointError]]
+) -> DamagedCheckpointError:
+    causes = "; ".join(str(error) for _, error in damaged)
+    return DamagedCheckpointError(
+        f"no checkpoint in {directory} can be read: {causes}. Copy one back from a backup, or "
+        "train into another directory."
+    )

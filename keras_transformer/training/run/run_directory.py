@@ -1,0 +1,184 @@
+"""A run directory: where a training run keeps what it needs to go on and what it leaves behind."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
+from keras_transformer.training.run.checkpoints import list_checkpoints
+from keras_transformer.training.run.history import CRITERION, STEP, History
+from keras_transformer.whole_files import remove_partials, write_text
+
+CONFIG = "config.json"
+MODEL = "model.keras"
+TRAINING = "training.json"
+CHECKPOINTS = "checkpoints"
+LOGS = "logs"
+LOSSES = "losses.tsv"
+BAD_BATCH = "bad_batch.txt"
+TOKENIZER = "tokenizer.model"
+SOURCE_TOKENIZER = "source_tokenizer.model"
+TARGET_TOKENIZER = "target_tokenizer.model"
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDirectory:
+    """Names and reads the parts of a run directory.
+
+    Attributes:
+        path: The directory.
+        worker: Number of the worker that uses it. All read what worker 0, the chief, writes; what
+            the others log goes into a directory of their own.
+    """
+
+    path: Path
+    worker: int = 0
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this worker writes; for the others what saves does nothing."""
+        return self.worker == 0
+
+    @property
+    def _own(self) -> Path:
+        if self.is_chief:
+            return self.path
+        own = self.path / f"worker_{self.worker}"
+        own.mkdir(exist_ok=True)
+        return own
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where the checkpoints are."""
+        return self.path / CHECKPOINTS
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether there is something to resume from."""
+        return bool(list_checkpoints(self.checkpoints))
+
+    @property
+    def logs(self) -> Path:
+        """Where TensorBoard reads."""
+        return self._own / LOGS
+
+    @property
+    def losses(self) -> Path:
+        """The loss of every update."""
+        return self._own / LOSSES
+
+    @property
+    def bad_batch(self) -> Path:
+        """The line numbers of the batch that ended training."""
+        return self._own / BAD_BATCH
+
+    @property
+    def model(self) -> Path:
+        """The finished model."""
+        return self.path / MODEL
+
+    def save_config(self, config: TransformerConfig) -> None:
+        """Writes the model's config, and removes what a kill left of any file."""
+        remove_partials(self._own)
+        if self.is_chief:
+            write_text(self.path / CONFIG, config.to_json())
+
+    def load_config(self) -> TransformerConfig:
+        """Reads the model's config."""
+        return TransformerConfig.load(self._existing(CONFIG))
+
+    def save_tokenizers(self, source: Tokenizer, target: Tokenizer) -> None:
+        """Writes one tokenizer file where both sides share it, else two; older ones go."""
+        if not self.is_chief:
+            return
+        for name in (TOKENIZER, SOURCE_TOKENIZER, TARGET_TOKENIZER):
+            (self.path / name).unlink(missing_ok=True)
+        if source is target:
+            source.save(self.path / TOKENIZER)
+        else:
+            source.save(self.path / SOURCE_TOKENIZER)
+            target.save(self.path / TARGET_TOKENIZER)
+
+    def load_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """Reads source and target tokenizer; the same object where they share a vocabulary."""
+        if (self.path / SOURCE_TOKENIZER).exists():
+            source = Tokenizer.load(self.path / SOURCE_TOKENIZER)
+            return source, Tokenizer.load(self._existing(TARGET_TOKENIZER))
+        shared = Tokenizer.load(self._existing(TOKENIZER))
+        return shared, shared
+
+    def save_training(self, record: dict[str, Any], history: History, *, finished: bool) -> None:
+        """Writes settings, data counts, versions and the figures of the rounds so far."""
+        if not self.is_chief:
+            return
+        best = history.best_step
+        whole = {
+            **record,
+            "history": history.figures,
+            "best": None if best is None else {STEP: best, CRITERION: history.losses()[best]},
+            "finished": finished,
+        }
+        write_text(self.path / TRAINING, json.dumps(whole, indent=2) + "\n")
+
+    def check_finished(self) -> None:
+        """Raises `FileNotFoundError` where this is no run, or one without its finished model."""
+        self.load_config()
+        if not self.model.is_file():
+            raise FileNotFoundError(
+                f"{self.model} is missing: the run has not finished; continue it with --resume."
+            )
+
+    @property
+    def has_training(self) -> bool:
+        """Whether `save_training` wrote something."""
+        return (self.path / TRAINING).is_file()
+
+    def load_training(self) -> dict[str, Any]:
+        """Reads what `save_training` wrote."""
+        return json.loads(self._existing(TRAINING).read_text(encoding="utf-8"))
+
+    def load_training_text(self) -> TrainingText | None:
+        """Reads what the training lines looked like; None where the run has no record of them."""
+        seen = self.load_training().get("training_text") if self.has_training else None
+        return None if seen is None else TrainingText.from_dict(seen)
+
+    def load_min_score(self) -> float | None:
+        """Reads the score a token below which confidence is low; None where the run knows none."""
+        return self.load_training().get("min_score") if self.has_training else None
+
+    def _existing(self, name: str) -> Path:
+        path = self.path / name
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} is missing: {self.path} is no run directory of `keras-transformer "
+                "train`, or the run has not come that far."
+            )
+        return path
+
+
+def load_training_text(directory: str | os.PathLike[str]) -> TrainingText | None:
+    """Reads what a run's training lines looked like, for `export_onnx` and `Translator`.
+
+    Args:
+        directory: Run directory.
+
+    Returns:
+        The record; None where an earlier version trained the run, or prepared its corpus.
+    """
+    return RunDirectory(Path(directory)).load_training_text()
+
+
+def load_min_score(directory: str | os.PathLike[str]) -> float | None:
+    """Reads the score a token below which a run's translations have low confidence.
+
+    Args:
+        directory: Run directory.
+
+    Returns:
+        The threshold; None where the run had no validation pairs or is of an earlier version.
+    """
+    return RunDirectory(Path(directory)).load_min_score()

@@ -1,0 +1,112 @@
+"""What a run starts with instead of learning it anew: tokenizers of one's own, or all of a finished
+run.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.data.prepared.corpus import PreparedCorpus
+from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.models import Transformer
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run.run_directory import RunDirectory
+
+Tokenizers = tuple[Tokenizer, Tokenizer]
+
+# They change what is learnt, not what the weights mean.
+_MAY_DIFFER = {"dropout", "attention_dropout", "activation_dropout"}
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """Tokenizers and weights that exist before training.
+
+    Attributes:
+        tokenizers: Those of the source and of the target side, the same object where they share a
+            vocabulary; None where they are to be trained.
+        run: The finished run whose weights are taken, or None.
+    """
+
+    tokenizers: Tokenizers | None = None
+    run: RunDirectory | None = None
+
+    @classmethod
+    def open(
+        cls,
+        tokenizers: Tokenizers | None,
+        init: str | os.PathLike[str] | None,
+        vocab_size: int | None,
+    ) -> "StartingPoint":
+        """Reads the tokenizers of the run to start with, and checks that the wishes agree.
+
+        Args:
+            tokenizers: Those of one's own.
+            init: Directory of a finished run.
+            vocab_size: Pieces of a vocabulary that is to be trained.
+
+        Raises:
+            FileNotFoundError: `init` holds no finished run.
+            ValueError: More than one of the three decides the vocabulary.
+        """
+        given = {"tokenizers": tokenizers, "init": init, "vocab_size": vocab_size}
+        names = [name for name, value in given.items() if value is not None]
+        if len(names) > 1:
+            raise ValueError(
+                f"{names[0]} and {names[1]} both decide the vocabulary: give one of them."
+            )
+        if init is None:
+            return cls(tokenizers)
+        run = RunDirectory(Path(init))
+        run.check_finished()
+        return cls(run.load_tokenizers(), run)
+
+    def check_config(self, config: TransformerConfig) -> None:
+        """Raises `ValueError` where a model of this config cannot take the run's weights."""
+        if self.run is None:
+            return
+        ours, theirs = config.to_dict(), self.run.load_config().to_dict()
+        for name, value in ours.items():
+            if name not in _MAY_DIFFER and value != theirs[name]:
+                raise ValueError(
+                    f"{self.run.path} was trained with {name}={theirs[name]!r}, not {value!r}: "
+                    "fine-tune it with the preset and the model's fields that it was trained with."
+                )
+
+    def check_corpus(self, corpus: Corpus | PreparedCorpus) -> None:
+        """Raises `ValueError` where a corpus was encoded by other tokenizers."""
+        if self.tokenizers is None or not isinstance(corpus, PreparedCorpus):
+            return
+        if _digests(self.tokenizers) != _digests(
+            (corpus.source_tokenizer, corpus.target_tokenizer)
+        ):
+            these = f"the tokenizers of {self.run.path}" if self.run else "these"
+            raise ValueError(
+                "the corpus was prepared with other tokenizers than those to start with: prepare "
+                f"it with {these} (--tokenizer), or train on the text that it was made from."
+            )
+
+    def load_weights(self, model: Transformer) -> None:
+        """Sets a model's weights to those of the run, if there is one."""
+        if self.run is not None:
+            model.set_weights(keras.saving.load_model(self.run.model).get_weights())
+
+    def record(self) -> dict[str, Any]:
+        """What `training.json` says of the start; a resumed run must have the same."""
+        return {
+            "tokenizers_sha256": _digests(self.tokenizers) if self.tokenizers else None,
+            "init_sha256": _sha256(self.run.model.read_bytes()) if self.run else None,
+        }
+
+
+def _digests(tokenizers: Tokenizers) -> list[str]:
+    return [_sha256(tokenizer.model) for tokenizer in tokenizers]
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,45 @@
+"""Adam in one operator against Keras's own."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.training.loop.adam import FusedAdam
+from keras_transformer.training.loop.schedule import WarmupSchedule
+
+SHAPES = [(3, 4), (4,), ()]
+
+
+def weights_after_updates(optimizer_class: type, jit_compile: bool) -> list[np.ndarray]:
+    variables = [keras.Variable(np.ones(shape, "float32")) for shape in SHAPES]
+    optimizer = optimizer_class(
+        WarmupSchedule(0.1, 3), beta_1=0.8, beta_2=0.95, epsilon=1e-3, global_clipnorm=1.0
+    )
+    optimizer.build(variables)
+
+    @tf.function(jit_compile=jit_compile)
+    def update(gradients: list[tf.Tensor]) -> None:
+        optimizer.apply(gradients, variables)
+
+    generator = np.random.default_rng(0)
+    for _ in range(6):
+        update([tf.constant(generator.normal(size=shape), tf.float32) for shape in SHAPES])
+    return [np.asarray(variable) for variable in (*variables, *optimizer.variables)]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_updates_and_moments_are_those_of_keras(jit_compile: bool) -> None:
+    ours = weights_after_updates(FusedAdam, jit_compile)
+    theirs = weights_after_updates(keras.optimizers.Adam, False)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-7)
+
+
+def test_its_variables_are_named_as_keras_names_them() -> None:
+    """A checkpoint of either can be read by the other."""
+    variables = [keras.Variable(np.ones(shape, "float32")) for shape in SHAPES]
+    ours, theirs = FusedAdam(0.1), keras.optimizers.Adam(0.1)
+    for optimizer in (ours, theirs):
+        optimizer.build(variables)
+    assert [one.name for one in ours.variables] == [one.name for one in theirs.variables]

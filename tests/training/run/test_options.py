@@ -1,0 +1,114 @@
+"""Training options: what they refuse, and that they go into a JSON file."""
+
+import json
+
+import pytest
+
+from keras_transformer.config import PRESETS, TransformerConfig
+from keras_transformer.training.run.options import RECIPES, TrainOptions
+
+POSITIVE = (
+    "epochs",
+    "max_steps",
+    "batch_tokens",
+    "learning_rate",
+    "warmup_steps",
+    "epsilon",
+    "clip_norm",
+    "average_checkpoints",
+    "patience",
+    "checkpoint_steps",
+)
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+@pytest.mark.parametrize("value", [0, -3])
+def test_sizes_and_rates_are_positive(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
+        TrainOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"learning_rate": float("nan")}, "learning_rate must be positive, got nan"),
+        ({"learning_rate": float("inf")}, "learning_rate must be positive, got inf"),
+        ({"beta_2": 1.0}, r"beta_2 must lie in \[0, 1\), got 1.0"),
+        ({"max_length": 1}, "max_length must be at least 2"),
+        ({"r_drop": -0.5}, r"r_drop must be at least 0, got -0.5"),
+        ({"label_smoothing": 1.0}, r"label_smoothing must lie in \[0, 1\), got 1.0"),
+        ({"final_model": "last"}, "final_model must be 'average' or 'best', got 'last'"),
+        ({"dtype_policy": "mixed_float16"}, "'float32' or 'mixed_bfloat16', got 'mixed_float16'"),
+    ],
+)
+def test_a_value_out_of_range_is_named(values: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TrainOptions(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 1.5}, "epochs must be an integer, got 1.5"),
+        ({"max_steps": True}, "max_steps must be an integer, got True"),
+        ({"epochs": None}, "epochs must be an integer, got None"),
+        ({"seed": "1"}, "seed must be an integer, got '1'"),
+        ({"learning_rate": "0.1"}, "learning_rate must be a number, got '0.1'"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named(values: dict, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        TrainOptions(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "option"), [({"patience": 3}, "patience"), ({"final_model": "best"}, "final_model")]
+)
+def test_choices_by_validation_need_validation_pairs(values: dict, option: str) -> None:
+    options = TrainOptions(**values)
+    options.check_validation(has_valid=True)
+    TrainOptions().check_validation(has_valid=False)
+    with pytest.raises(ValueError, match=f"{option}.* but there are no validation pairs"):
+        options.check_validation(has_valid=False)
+
+
+def test_only_some_may_be_left_open() -> None:
+    options = TrainOptions(max_steps=None, clip_norm=None, checkpoint_steps=None)
+    assert (options.max_steps, options.clip_norm, options.checkpoint_steps) == (None, None, None)
+
+
+def test_adam_is_the_papers() -> None:
+    options = TrainOptions()
+    assert (options.beta_2, options.epsilon, options.label_smoothing) == (0.98, 1e-9, 0.1)
+
+
+def test_every_preset_has_a_recipe() -> None:
+    assert list(RECIPES) == list(PRESETS)
+
+
+@pytest.mark.parametrize("preset", ["base", "big"])
+def test_the_papers_presets_rise_to_the_papers_peak(preset: str) -> None:
+    options = TrainOptions.preset(preset)
+    width = TransformerConfig.preset(preset, vocab_size=100).model_dim
+    assert options.learning_rate == pytest.approx((width * options.warmup_steps) ** -0.5, rel=0.02)
+    assert (options.warmup_steps, options.cooldown, options.r_drop) == (4000, 0, 0)
+
+
+def test_small_corpora_are_trained_with_r_drop() -> None:
+    options = TrainOptions.preset("tiny")
+    assert (options.r_drop, options.epochs, options.average_checkpoints) == (5, 64, 10)
+
+
+def test_a_recipe_takes_overrides() -> None:
+    options = TrainOptions.preset("tiny", epochs=3, r_drop=0.0)
+    assert (options.epochs, options.r_drop, options.average_checkpoints) == (3, 0, 10)
+
+
+def test_an_unknown_recipe_is_named() -> None:
+    with pytest.raises(ValueError, match="preset must be one of tiny, small, base, big.*'huge'"):
+        TrainOptions.preset("huge")
+
+
+def test_json_round_trip() -> None:
+    options = TrainOptions(max_steps=7, clip_norm=0.5)
+    assert TrainOptions(**json.loads(json.dumps(options.to_dict()))) == options

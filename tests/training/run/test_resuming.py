@@ -1,0 +1,53 @@
+"""A directory is trained into once, and a resumed run is the same run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.training.run.checkpoints import checkpoint_path
+from keras_transformer.training.run.history import History
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.resuming import history_to_resume, refuse_to_overwrite
+from keras_transformer.training.run.run_directory import RunDirectory
+
+
+def settings(**options: Any) -> dict[str, Any]:
+    return {
+        "config": TransformerConfig(source_vocab_size=9).to_dict(),
+        "options": TrainOptions(**options).to_dict(),
+        "data": {"origin": "words"},
+    }
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> RunDirectory:
+    """A directory with a checkpoint."""
+    run = RunDirectory(tmp_path)
+    run.checkpoints.mkdir()
+    checkpoint_path(run.checkpoints, 3).touch()
+    return run
+
+
+def test_a_run_is_not_overwritten(tmp_path: Path, begun: RunDirectory) -> None:
+    with pytest.raises(FileExistsError, match="holds a run already"):
+        refuse_to_overwrite(begun)
+    refuse_to_overwrite(RunDirectory(tmp_path / "other"))
+
+
+def test_figures_come_back_where_only_the_length_of_the_run_changed(begun: RunDirectory) -> None:
+    history = History({"step": [3], "val_loss": [2.5]})
+    begun.save_training(settings(), history, finished=False)
+    assert history_to_resume(begun, settings(epochs=90)).figures == history.figures
+    with pytest.raises(ValueError, match=r"started with learning_rate=0\.004, not 0\.1: resume"):
+        history_to_resume(begun, settings(learning_rate=0.1))
+
+
+def test_a_run_of_a_version_without_an_option_had_its_default(begun: RunDirectory) -> None:
+    older = settings()
+    del older["options"]["r_drop"], older["config"]["activation_dropout"]
+    begun.save_training(older, History(), finished=False)
+    history_to_resume(begun, settings())
+    with pytest.raises(ValueError, match=r"started with r_drop=0\.0, not 5\.0: resume"):
+        history_to_resume(begun, settings(r_drop=5.0))

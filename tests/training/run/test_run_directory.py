@@ -1,0 +1,115 @@
+"""The run directory: what it writes it reads, and its files are whole or absent."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.training.run.history import History
+from keras_transformer.training.run.run_directory import RunDirectory
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> tuple[Tokenizer, Tokenizer]:
+    return train_tokenizer(["ab ba abba"] * 3, 8), train_tokenizer(["cd dc cddc"] * 3, 8)
+
+
+def test_parts_have_the_documented_names(run: RunDirectory) -> None:
+    parts = {run.checkpoints, run.logs, run.losses, run.bad_batch, run.model}
+    assert {part.relative_to(run.path).as_posix() for part in parts} == {
+        "checkpoints",
+        "logs",
+        "losses.tsv",
+        "bad_batch.txt",
+        "model.keras",
+    }
+
+
+def test_config_and_record_come_back(run: RunDirectory) -> None:
+    config = TransformerConfig.preset("tiny", vocab_size=100)
+    run.save_config(config)
+    assert run.load_config() == config
+    history = History()
+    history.append(100, {"loss": 1.5, "val_loss": 2.5})
+    history.append(200, {"loss": 1.0, "val_loss": 3.5})
+    run.save_training({"origin": "español"}, history, finished=False)
+    assert run.load_training() == {
+        "origin": "español",
+        "history": {"step": [100, 200], "loss": [1.5, 1.0], "val_loss": [2.5, 3.5]},
+        "best": {"step": 100, "val_loss": 2.5},
+        "finished": False,
+    }
+
+
+def test_a_worker_removes_what_a_kill_left_of_its_own_files_alone(run: RunDirectory) -> None:
+    own = run.path / "worker_1"
+    own.mkdir()
+    left = [directory / "partial.7.losses.tsv" for directory in (run.path, own)]
+    for path in left:
+        path.touch()
+    config = TransformerConfig.preset("tiny", vocab_size=100)
+    RunDirectory(run.path, worker=1).save_config(config)
+    assert [path.exists() for path in left] == [True, False]
+    assert not (run.path / "config.json").exists()
+    run.save_config(config)
+    assert not left[0].exists()
+
+
+def test_without_validation_no_round_is_called_the_best(run: RunDirectory) -> None:
+    run.save_training({}, History({"step": [1], "loss": [3.0]}), finished=True)
+    assert run.load_training()["best"] is None
+
+
+def test_a_shared_tokenizer_is_one_file_and_one_object(run: RunDirectory, tokenizers) -> None:
+    run.save_tokenizers(tokenizers[0], tokenizers[0])
+    assert [path.name for path in run.path.iterdir()] == ["tokenizer.model"]
+    source, target = run.load_tokenizers()
+    assert source is target
+    assert source.model == tokenizers[0].model
+
+
+def test_two_tokenizers_are_two_files(run: RunDirectory, tokenizers) -> None:
+    run.save_tokenizers(*tokenizers)
+    assert sorted(path.name for path in run.path.iterdir()) == [
+        "source_tokenizer.model",
+        "target_tokenizer.model",
+    ]
+    assert tuple(found.model for found in run.load_tokenizers()) == tuple(
+        given.model for given in tokenizers
+    )
+
+
+def test_tokenizers_of_an_earlier_start_do_not_survive(run: RunDirectory, tokenizers) -> None:
+    run.save_tokenizers(*tokenizers)
+    run.save_tokenizers(tokenizers[1], tokenizers[1])
+    source, target = run.load_tokenizers()
+    assert source.model == target.model == tokenizers[1].model
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        (RunDirectory.load_config, "config.json"),
+        (RunDirectory.load_training, "training.json"),
+        (RunDirectory.load_tokenizers, "tokenizer.model"),
+    ],
+)
+def test_a_missing_file_is_named(run: RunDirectory, read, name: str) -> None:
+    with pytest.raises(FileNotFoundError, match=f"{name} is missing: .* no run directory"):
+        read(run)
+
+
+def test_a_runs_files_are_named_without_loading_keras() -> None:
+    command = "import sys, keras_transformer.training.run.run_directory; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True
+    )
+    assert not {"keras", "tensorflow"} & set(result.stdout.split())
