@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[3].joinpath("docs", "serving.md").read_text("utf-8")
+PAGE = Path(__file__).resolve().parents[2].joinpath("docs", "serving.md").read_text("utf-8")
 OURS = PAGE[: PAGE.index("## TensorFlow Serving")]
 SERVE = "keras-transformer serve "
 
