@@ -1,8 +1,8 @@
 """Transformer sequence-to-sequence models: Keras training, ONNX export, decoding without Keras.
 
 The public names below are loaded on first use, so importing the package costs no TensorFlow; the
-classes that saved models name are registered with Keras even so. What reads and writes exported
-artefacts lives in `keras_transformer.export`.
+classes that saved models name are registered with Keras even so. What writes artefacts lives in
+`keras_transformer.export`.
 """
 
 from importlib import import_module
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
     from keras_transformer.models.transformer import build_transformer
+    from keras_transformer.runtime.translator import OnnxTranslator
     from keras_transformer.search.by_sentence import SentenceTranslator
     from keras_transformer.search.options import SearchOptions
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Corpus",
     "GraphTokenizer",
+    "OnnxTranslator",
     "Pairs",
     "Perplexity",
     "SearchOptions",
@@ -76,6 +78,7 @@ __all__ = [
 _HOMES = {
     "Corpus": "data.sources.corpus",
     "GraphTokenizer": "text.graph_tokenizer",
+    "OnnxTranslator": "runtime.translator",
     "Pairs": "data.sources.corpus",
     "Perplexity": "training.loss.metrics",
     "SearchOptions": "search.options",
