@@ -43,6 +43,11 @@ def read_model_config(path: Path) -> list[ModelOptions]:
 def _parse(path: Path) -> ModelServerConfig:
     try:
         config = text_format.Parse(path.read_text(encoding="utf-8"), ModelServerConfig())
+    except OSError as error:
+        raise OSError(
+            f"{path} cannot be read ({error.strerror}): --model-config takes a file in TensorFlow "
+            "Serving's text format."
+        ) from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be a text in UTF-8: {error}") from error
     except text_format.ParseError as error:

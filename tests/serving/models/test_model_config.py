@@ -103,3 +103,8 @@ def test_a_file_without_models_is_refused(tmp_path: Path, content, message) -> N
     file.write_bytes(content)
     with pytest.raises(ValueError, match=f"{re.escape(str(file))}.*{message}"):
         read_model_config(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"none\.config cannot be read \(No such file or directory\)"):
+        read_model_config(tmp_path / "none.config")
