@@ -48,13 +48,16 @@ define sanitized
 	else echo "no C++ compiler: the operators are not tested with sanitizers"; fi
 endef
 
-$(SANITIZED): $(wildcard keras_transformer/runtime/native/*)
+NATIVE := keras_transformer/runtime/native
+NATIVE_FILES := $(wildcard $(NATIVE)/*.* $(NATIVE)/*/*.*)
+
+$(SANITIZED): $(NATIVE_FILES)
 	mkdir -p $(@D)
 	c++ -std=c++17 $(SANITIZERS) -fPIC -shared -fvisibility=hidden -Wno-psabi \
-		keras_transformer/runtime/native/*.cc -o $@
+		$(addprefix -I,$(NATIVE) $(wildcard $(NATIVE)/*/)) $(filter %.cc,$^) -o $@
 
 # Without build isolation the pinned setuptools builds our package: nothing unpinned is fetched.
-$(INSTALLED): requirements.lock setup.py pyproject.toml $(wildcard keras_transformer/runtime/native/*)
+$(INSTALLED): requirements.lock setup.py pyproject.toml $(NATIVE_FILES)
 	command -v c++ > /dev/null || { apt-get -qq update && apt-get -qq install -y \
 		--no-install-recommends g++ > /dev/null; } || echo "no C++ compiler: no native operators"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -71,10 +71,12 @@ DEV = [
 
 # onnxruntime operators for `export --target native`; no Python module, but a library that
 # onnxruntime loads. Where no compiler is, all else installs and runs.
+NATIVE = "keras_transformer/runtime/native"
 OPERATORS = Extension(
     "keras_transformer.runtime.onnx_graphs._operators",
-    sources=sorted(glob("keras_transformer/runtime/native/*.cc")),
-    depends=sorted(glob("keras_transformer/runtime/native/*.h")),
+    sources=sorted(glob(f"{NATIVE}/**/*.cc", recursive=True)),
+    depends=sorted(glob(f"{NATIVE}/**/*.h", recursive=True)),
+    include_dirs=[NATIVE, *sorted(glob(f"{NATIVE}/*/"))],
     extra_compile_args=["-std=c++17", "-O3", "-g0", "-fvisibility=hidden", "-Wall", "-Wno-psabi"],
     language="c++",
     optional=True,
@@ -106,6 +108,7 @@ setup(
         "keras_transformer",
         "keras_transformer.artefact",
         "keras_transformer.cli",
+        "keras_transformer.cli.commands",
         "keras_transformer.config",
         "keras_transformer.data",
         "keras_transformer.data.batching",

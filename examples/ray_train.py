@@ -30,7 +30,7 @@ def train_on_worker(settings: dict[str, Any]) -> None:
     os.environ.pop("TF_USE_LEGACY_KERAS", None)
     os.chdir(settings["directory"])
 
-    from keras_transformer.cli.train import main as train
+    from keras_transformer.cli.commands.train import main as train
 
     train([*settings["arguments"], "--strategy", "multi-worker", "--resume"])
 

@@ -160,8 +160,14 @@ def test_imports_point_one_way(path: Path) -> None:
         ("keras_transformer.config", "from keras_transformer.special_ids import PAD_ID"),
         ("keras_transformer.training.run.train", "from keras_transformer import Tokenizer"),
         ("keras_transformer.training.run.train", "def f():\n    import keras_transformer.export"),
-        ("keras_transformer.cli.export", "from keras_transformer.export import export_onnx"),
-        ("keras_transformer.export.onnx.graphs.tracing", "import keras_transformer.cli.train"),
+        (
+            "keras_transformer.cli.commands.export",
+            "from keras_transformer.export import export_onnx",
+        ),
+        (
+            "keras_transformer.export.onnx.graphs.tracing",
+            "import keras_transformer.cli.commands.train",
+        ),
         ("keras_transformer.runtime.loop.search", "import keras"),
         (
             "keras_transformer.runtime.loop.search",
@@ -182,7 +188,7 @@ def test_imports_point_one_way(path: Path) -> None:
         ("keras_transformer.serving.models.model_config", "import tensorflow_serving.apis"),
         ("keras_transformer.serving.http.rest", "import tensorflow_serving.config.x"),
         ("keras_transformer.serving.rpc.grpc_server", "import tensorflow"),
-        ("keras_transformer.serving.server", "import keras_transformer.cli.serve"),
+        ("keras_transformer.serving.server", "import keras_transformer.cli.commands.serve"),
     ],
 )
 def test_a_wrong_import_is_found(module: str, source: str) -> None:
@@ -197,7 +203,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
             "keras_transformer.data.encoding.encode",
             "from keras_transformer.text.tokenizer import Tokenizer",
         ),
-        ("keras_transformer.cli.export", "def f():\n    import keras_transformer.export"),
+        ("keras_transformer.cli.commands.export", "def f():\n    import keras_transformer.export"),
         ("keras_transformer.export.onnx.graphs.tracing", "from keras_transformer.config import A"),
         (
             "keras_transformer.runtime.loop.search",
@@ -268,7 +274,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
 )
 def test_the_server_without_grpc_loads_no_tensorflow(module: str, unwanted: set[str]) -> None:
     command = (
-        "import sys, keras_transformer.cli.serve as serve;"
+        "import sys, keras_transformer.cli.commands.serve as serve;"
         f"import keras_transformer.serving.{module};"
         "serve.build_parser(); print(*sys.modules)"
     )
@@ -277,3 +283,16 @@ def test_the_server_without_grpc_loads_no_tensorflow(module: str, unwanted: set[
     )
     tops = {name.partition(".")[0] for name in result.stdout.split()}
     assert not tops & unwanted
+
+
+FOLDERS = sorted({path.parent for path in CORE_FILES + EXPORT_FILES} - {ROOT / "export"})
+FOLDERS += sorted({path.parent for path in (ROOT / "keras_transformer").rglob("*.cc")})
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_folder_holds_few_files_and_says_what_lives_there(folder: Path) -> None:
+    files = [path for path in folder.iterdir() if path.suffix in (".py", ".cc", ".h")]
+    package = folder / "__init__.py"
+    assert len([path for path in files if path != package]) <= 13
+    if any(path.suffix == ".py" for path in files):
+        assert ast.get_docstring(ast.parse(package.read_text(encoding="utf-8")))

@@ -170,7 +170,7 @@ def test_the_kserve_predictor_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_kserve_service_names_the_servers_flags() -> None:
     import yaml
 
-    from keras_transformer.cli.serve import build_parser
+    from keras_transformer.cli.commands.serve import build_parser
 
     service = yaml.safe_load(block("yaml", "InferenceService"))
     [container] = service["spec"]["predictor"]["containers"]

@@ -83,7 +83,7 @@ def _run(command: str, arguments: list[str], *, debug: bool) -> int:
 
 def _load(command: str) -> ModuleType:
     try:
-        return import_module(f"{__name__}.{command}")
+        return import_module(f"{__name__}.commands.{command}")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _CLI_PACKAGES:
             raise ImportError(

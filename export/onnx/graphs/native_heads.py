@@ -10,15 +10,15 @@ import tensorflow as tf
 from keras_transformer.export.onnx.graphs.operators import NATIVE, onnx_operator, weight
 from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
 
-# As in `runtime/native/byte_products.h`: tokens in a block, bytes of each that lie side by side,
+# As in `native/linear/byte_products.h`: tokens in a block, bytes of each that lie side by side,
 # and what the number of such quads is a multiple of.
 _TOKENS, _BYTES, _QUADS = 16, 4, 16
-# As in `runtime/native/byte_head.cc`: what is added to states in bytes.
+# As in `native/ranking/byte_head.cc`: what is added to states in bytes.
 _MIDDLE = 128
 
 
 class Screen(NamedTuple):
-    """A vocabulary's matrix in bytes; `runtime/native/best_token.cc` says what for.
+    """A vocabulary's matrix in bytes; `native/ranking/best_token.cc` says what for.
 
     Attributes:
         values: int8 `(blocks, quads, 16, 4)`: sixteen tokens side by side, four bytes of each.

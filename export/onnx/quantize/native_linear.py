@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# As in `runtime/native/linear.h`: outputs in a block, and weights of each that lie side by side.
+# As in `native/linear/linear.h`: outputs in a block, and weights of each that lie side by side.
 _BLOCK, _PAIR = 16, 2
 
 

@@ -20,15 +20,21 @@ Run = Callable[..., list[np.ndarray]]
 SETS = ["portable", "avx2", "vnni", "amx"]
 # In assembly: registers and instructions that not every processor has.
 WIDE = r"%[yz]mm|\tv\w+ "
-COMPILE = ["g++", "-std=c++17", "-Wno-psabi", "-I", str(SOURCES)]
+FOLDERS = [SOURCES, *(path for path in SOURCES.iterdir() if path.is_dir())]
+COMPILE = ["g++", "-std=c++17", "-Wno-psabi", *(f"-I{folder}" for folder in FOLDERS)]
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
+
+
+def source_of(name: str) -> Path:
+    [source] = SOURCES.rglob(f"{name}.cc")
+    return source
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What compares and names the sets, built with sanitizers."""
     sources = [Path(__file__).with_name("instructions_test.cc")]
-    sources += [SOURCES / f"{name}.cc" for name in ["instructions", *SETS]]
+    sources += [source_of(name) for name in ["instructions", *SETS]]
     program = tmp_path_factory.mktemp("instructions") / "instructions_test"
     sanitizers = ["-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
     subprocess.run([*COMPILE, *sanitizers, *map(str, sources), "-o", str(program)], check=True)
@@ -101,7 +107,7 @@ def test_what_belongs_to_no_set_is_for_every_processor() -> None:
 @pytest.mark.parametrize("name", ["avx2", "vnni", "amx"])
 def test_what_files_share_is_for_every_processor(tmp_path: Path, name: str) -> None:
     built = tmp_path / "object.o"
-    source = str(SOURCES / f"{name}.cc")
+    source = str(source_of(name))
     subprocess.run([*COMPILE, "-Og", "-c", source, "-o", str(built)], check=True)
     # The linker keeps one copy of a weak function, which may be this file's.
     table = subprocess.check_output(["nm", str(built)], text=True)

@@ -47,7 +47,7 @@ import tensorflow as tf
 
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from keras_transformer.cli.train import main
+from keras_transformer.cli.commands.train import main
 from keras_transformer.training.loop.strategy import open_replicas
 
 assert open_replicas("mirrored").count == 2

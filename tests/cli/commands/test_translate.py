@@ -227,7 +227,7 @@ def test_each_block_is_answered_before_the_next_is_read() -> None:
     program = (
         "import sys\n"
         "from keras_transformer import cli\n"
-        "from keras_transformer.cli import translate\n"
+        "from keras_transformer.cli.commands import translate\n"
         "class Shouting:\n"
         "    def translate(self, texts, **search):\n"
         "        return [text.upper() for text in texts]\n"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keras_transformer.cli import prepare
+from keras_transformer.cli.commands import prepare
 from keras_transformer.training.run.train import load_run
 
 

@@ -35,9 +35,13 @@ def exporter(monkeypatch) -> list[tuple]:
     # Into its dictionary: asking for the names would load them, TensorFlow included.
     monkeypatch.setitem(vars(keras_transformer.export), "export_run", export_run)
     monkeypatch.setitem(vars(keras_transformer.export), "export_saved_model", export_saved_model)
-    monkeypatch.setattr("keras_transformer.cli.export.load_run", lambda directory: ("m", "s", "s"))
-    monkeypatch.setattr("keras_transformer.cli.export.check_finished_run", lambda directory: None)
-    monkeypatch.setattr("keras_transformer.cli.export.load_training", lambda: None)
+    monkeypatch.setattr(
+        "keras_transformer.cli.commands.export.load_run", lambda directory: ("m", "s", "s")
+    )
+    monkeypatch.setattr(
+        "keras_transformer.cli.commands.export.check_finished_run", lambda directory: None
+    )
+    monkeypatch.setattr("keras_transformer.cli.commands.export.load_training", lambda: None)
     monkeypatch.setattr(RunDirectory, "load_min_score", lambda run: -2.5)
     return made
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from keras_transformer.cli.plot import KINDS, build_parser
+from keras_transformer.cli.commands.plot import KINDS, build_parser
 
 PARTS = {"curves": ["runs/a"], "attention": ["runs/a", "--source", "x"]}
 PARTS["alignment"] = PARTS["attention"]

@@ -102,7 +102,7 @@ def test_a_missing_file_is_named(run_cli, translator, test_set) -> None:
 
 
 def test_without_sacrebleu_the_extra_is_named_first(run_cli, monkeypatch, test_set) -> None:
-    monkeypatch.setattr("keras_transformer.cli.evaluate.find_spec", lambda name: None)
+    monkeypatch.setattr("keras_transformer.cli.commands.evaluate.find_spec", lambda name: None)
     result = run_cli("evaluate", "no model", *test_set)
     assert result.code == 1
     assert "evaluate needs sacrebleu" in result.err and "[cli]" in result.err

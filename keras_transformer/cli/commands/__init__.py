@@ -1,0 +1,1 @@
+"""The subcommands of `keras-transformer`, one a file."""
