@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 from keras_transformer.data.prepared.record import Manifest
 from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared.corpus import PreparedCorpus
+
+# The demo's sentences have about 3,000 different pieces; fewer are learnt faster.
+_DEMO_VOCAB_SIZE = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,11 @@ class DataOptions:
                 raise ValueError(
                     f"{_flag(name)} belongs to --data {owner}, but --data is {self.data}."
                 )
+
+
+def default_vocab_size(options: DataOptions) -> int:
+    """Returns how many pieces a vocabulary has that nobody gave a size."""
+    return _DEMO_VOCAB_SIZE if options.data == "demo" else DEFAULT_VOCAB_SIZE
 
 
 def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from keras_transformer.cli.artefact import load_run, open_tokenizers
-from keras_transformer.cli.corpora import DataOptions, read_corpus
+from keras_transformer.cli.corpora import DataOptions, default_vocab_size, read_corpus
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, UsageError, flags_in_errors, read_fields
 from keras_transformer.data.encoding.id_pairs import check_max_length
@@ -100,18 +100,20 @@ class BatchOptions:
     Args:
         run: Training run, or export, whose vocabulary to use; one is trained on the corpus where
             not given.
-        vocab_size: Pieces of that vocabulary, joint for both languages.
+        vocab_size: Pieces of that vocabulary, joint for both languages (default: 8000, for the demo
+            2000).
         max_length: Longest sentence in tokens; longer pairs are left out.
         batch_tokens: Most padded tokens of one side in a batch.
     """
 
     run: Path | None = None
-    vocab_size: int = 8000
+    vocab_size: int | None = None
     max_length: int = 256
     batch_tokens: int = 1024
 
     def __post_init__(self) -> None:
-        check_vocab_size(self.vocab_size)
+        if self.vocab_size is not None:
+            check_vocab_size(self.vocab_size)
         check_max_length(self.max_length)
 
 
@@ -228,8 +230,9 @@ def _draw_corpus(given: Any) -> "Figure":
     pairs = read_corpus(data)
     if tokenizers is None:
         sentences = [*pairs.train.source, *pairs.train.target]
+        pieces = default_vocab_size(data) if options.vocab_size is None else options.vocab_size
         with flags_in_errors(BatchOptions):
-            tokenizers = (train_tokenizer(sentences, options.vocab_size),) * 2
+            tokenizers = (train_tokenizer(sentences, pieces),) * 2
     load_training()
     from keras_transformer.data.encoding.encode import encode_pairs
     from keras_transformer.plotting.corpus import corpus_lengths

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from keras_transformer.cli.artefact import check_finished_run
-from keras_transformer.cli.corpora import DataOptions, open_corpus
+from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_corpus
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.config import TransformerConfig
@@ -32,7 +32,6 @@ _DEMO_TRAINING = {
 # Their defaults depend on the preset or the kind of data.
 _RECIPE_FIELDS = {name for recipe in (_DEMO_TRAINING, *RECIPES.values()) for name in recipe}
 _DEMO_MODEL = {"dropout": 0.1}
-_DEMO_VOCAB_SIZE = 2_000
 # Fixed by the tokenizers, hence no flags of their own.
 _VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size")
 _MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(_VOCAB_FIELDS)
@@ -124,8 +123,9 @@ def _train(
     overrides: dict[str, Any],
 ) -> Any:
     is_demo = data.data == "demo"
-    trains_tokenizers = tokenizers is None and run.init is None
-    default_vocab_size = _DEMO_VOCAB_SIZE if is_demo and trains_tokenizers else None
+    vocab_size = run.vocab_size
+    if vocab_size is None and is_demo and tokenizers is None and run.init is None:
+        vocab_size = default_vocab_size(data)
     corpus = open_corpus(data)  # before TensorFlow is loaded: a missing file is told at once
     options.check_validation(has_valid=corpus.valid is not None)
     return load_training().train(
@@ -133,7 +133,7 @@ def _train(
         run.output,
         preset=run.preset,
         overrides=overrides,
-        vocab_size=default_vocab_size if run.vocab_size is None else run.vocab_size,
+        vocab_size=vocab_size,
         tokenizer_type=run.tokenizer_type,
         joint_vocabulary=run.joint_vocabulary,
         tokenizers=tokenizers,

@@ -113,6 +113,11 @@ def test_a_corpus_with_the_vocabulary_of_a_run_or_its_own(
     assert (result.code, is_png(output)) == (0, True)
 
 
+def test_the_demo_corpus_without_any_option(run_cli, tmp_path: Path) -> None:
+    output = tmp_path / "corpus.png"
+    assert (run_cli("plot", "corpus", "--output", output).code, is_png(output)) == (0, True)
+
+
 def test_prepared_shards_are_refused(run_cli, tmp_path: Path) -> None:
     data = ["--data", "prepared", "--prepared", tmp_path]
     result = run_cli("plot", "corpus", *data, "--output", tmp_path / "a.png")
