@@ -122,7 +122,7 @@ def test_a_saved_model_s_hypotheses_have_the_flag(
     found = translate(text=tf.constant([*texts[:5], ""]))
     assert found["low_confidence"].numpy().tolist() == expected
     with pytest.raises(ValueError, match="at most 0, got 1"):
-        export_saved_model(learned_model, tmp_path, **{**options, "min_score": 1.0})
+        export_saved_model(learned_model, tmp_path / "other", **{**options, "min_score": 1.0})
 
 
 def test_a_server_refuses_what_is_no_threshold(exported: Any) -> None:
