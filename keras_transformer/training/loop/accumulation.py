@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.data.batching.assembly import Batch
 from keras_transformer.models import Transformer
+from keras_transformer.training.loop.keras_internals import loss_tracker
 from keras_transformer.training.loop.training_model import TrainingModel
 
 
@@ -92,5 +93,5 @@ class AccumulatingTrainingModel(TrainingModel):
         loss, gradients = accumulated_gradients(self, data, tokens, self.micro_batches)
         self.optimizer.apply(gradients, self.trainable_variables)
         # As Keras does it: a batch counts in the mean as many times as it has rows.
-        self._loss_tracker.update_state(loss, sample_weight=tf.shape(weights)[0])
+        loss_tracker(self).update_state(loss, sample_weight=tf.shape(weights)[0])
         return self.get_metrics_result()

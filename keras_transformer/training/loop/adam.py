@@ -6,6 +6,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from keras_transformer.training.loop.keras_internals import moments_of
+
 
 class FusedAdam(keras.optimizers.Adam):
     """`keras.optimizers.Adam` for float32 variables, on TensorFlow; the arguments are the same.
@@ -23,12 +25,12 @@ class FusedAdam(keras.optimizers.Adam):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates one variable and its moments."""
-        place = self._get_variable_index(variable)
+        momentum, velocity = moments_of(self, variable)
         beta_1_power, beta_2_power = self._decays
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
-            m=self._momentums[place].value.handle,
-            v=self._velocities[place].value.handle,
+            m=momentum.value.handle,
+            v=velocity.value.handle,
             beta1_power=beta_1_power,
             beta2_power=beta_2_power,
             lr=ops.cast(learning_rate, "float32"),

@@ -17,6 +17,7 @@ from keras_transformer.training.loop.accumulation import (
     accumulated_gradients,
 )
 from keras_transformer.training.loop.adam import FusedAdam
+from keras_transformer.training.loop.keras_internals import loss_tracker, update_count
 
 
 class SynchronousAdam(FusedAdam):
@@ -33,7 +34,7 @@ class SynchronousAdam(FusedAdam):
     @property
     def iterations(self) -> tf.Tensor:
         """Updates made; unlike a mirrored variable, `int()` takes it."""
-        return tf.convert_to_tensor(self._iterations)
+        return tf.convert_to_tensor(update_count(self))
 
 
 class SynchronousTrainingModel(AccumulatingTrainingModel):
@@ -63,7 +64,7 @@ class SynchronousTrainingModel(AccumulatingTrainingModel):
         """Returns the metrics of all replicas' rows, the same on each of them."""
         # As Keras does it on one device: a batch counts in the mean as many times as it has rows.
         rows = tf.reduce_sum(tf.cast(tf.reduce_any(weights > 0, axis=-1), tf.float32))
-        self._loss_tracker.update_state(_sum_of_replicas(part_of_loss), sample_weight=rows)
+        loss_tracker(self).update_state(_sum_of_replicas(part_of_loss), sample_weight=rows)
         # Metrics are made of sums and counts, so that those of all replicas can be added.
         variables = self.metrics_variables
         # tf.identity puts them on the replica's device, which a read variable does not name.

@@ -1,5 +1,6 @@
 """What a translation model is watched by: token accuracy and perplexity, padding left out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -34,11 +35,19 @@ class TokenMean(keras.metrics.MeanMetricWrapper):
     """Mean of a figure over all tokens seen, weighted by `sample_weight`.
 
     Keras itself takes the mean of each row first, so that tokens of short batches count more.
+
+    Args:
+        figure: Takes labels and logits to a value for each token.
+        **arguments: As for a metric.
     """
+
+    def __init__(self, figure: Callable[[Tensor, Tensor], Tensor], **arguments: Any) -> None:
+        super().__init__(figure, **arguments)
+        self.figure = figure
 
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> None:
         """Takes labels `(batch, length)` and logits `(batch, length, vocabulary)`."""
-        values = ops.reshape(self._fn(y_true, y_pred), (-1,))
+        values = ops.reshape(self.figure(y_true, y_pred), (-1,))
         weights = None if sample_weight is None else ops.reshape(sample_weight, (-1,))
         keras.metrics.Mean.update_state(self, values, weights)
 
