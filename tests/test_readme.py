@@ -59,7 +59,7 @@ def test_every_shown_command_parses(words: list[str]) -> None:
     command, *arguments = without_redirections(words)
     assert command in COMMANDS
     if "--help" not in arguments:
-        import_module(f"keras_transformer.cli.{command}").build_parser().parse(arguments)
+        import_module(f"keras_transformer.cli.commands.{command}").build_parser().parse(arguments)
 
 
 @pytest.mark.parametrize("words", command_lines("make"), ids=" ".join)

@@ -76,6 +76,6 @@ def translator(monkeypatch: pytest.MonkeyPatch) -> ShoutingTranslator:
     shouting = ShoutingTranslator()
     for command in ("translate", "evaluate"):
         monkeypatch.setattr(
-            f"keras_transformer.cli.{command}.open_translator", lambda *_, **__: shouting
+            f"keras_transformer.cli.commands.{command}.open_translator", lambda *_, **__: shouting
         )
     return shouting

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.cli import keras_side, train
+from keras_transformer.cli import keras_side
+from keras_transformer.cli.commands import train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.run.options import TrainOptions

@@ -4,7 +4,7 @@ import contextlib
 import json
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,15 @@ def lose_an_interrupt(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT interrupts, which it does not in a process that a shell has put in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("moment", "kept"),
     [
@@ -205,6 +214,7 @@ def test_an_interrupt_that_is_lost_ends_training_all_the_same(
     assert signal.getsignal(signal.SIGINT) == handler
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_round_in_whose_validation_an_interrupt_was_lost_is_not_kept(
     start, tmp_path: Path
 ) -> None:
@@ -217,6 +227,7 @@ def test_a_round_in_whose_validation_an_interrupt_was_lost_is_not_kept(
     assert steps(tmp_path) == [] and read_record(tmp_path)["history"]["step"] == []
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_error_after_a_lost_interrupt_is_an_interrupt(start) -> None:
     def fail(*_: Any, **__: Any) -> None:
         lose_an_interrupt()
