@@ -33,9 +33,9 @@ def make(directory: Path, size: str, norm: str, share: str) -> dict[str, Any]:
     for weight in model.trainable_weights:  # biases and norms start as 0 and 1
         weight.assign_add(keras.random.normal(weight.shape, stddev=0.05, seed=random))
     (directory / "config.json").write_text(config.to_json(), encoding="utf-8")
-    names = ["tokenizer.model"] if share == "all" else ["source_tokenizer.model"]
-    for name in names if share == "all" else [*names, "target_tokenizer.model"]:
-        tokenizer.save(directory / name)
+    sides = [""] if share == "all" else ["source_", "target_"]
+    for side in sides:
+        tokenizer.save(directory / f"{side}tokenizer.model")
     model.save(directory / "model.keras")
     return {}
 

@@ -73,6 +73,7 @@ class Transformer(TracedOnce, keras.Model):
     encoder_stack: Encoder
     decoder_stack: Decoder
     head: VocabularyHead
+    saved_layout: SavedLayout = "0.2"
 
     def __init__(
         self,
@@ -89,33 +90,26 @@ class Transformer(TracedOnce, keras.Model):
             if config.share_embeddings != "none":
                 head.tie(target_embeddings.tokens)
             inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
-            source_keep, keep = map(padding_mask, (inputs["source_ids"], inputs["target_ids"]))
-            encoder_states = encoder_stack(
-                source_embeddings(inputs["source_ids"], source_keep), source_keep
-            )
-            states = decoder_stack(
-                target_embeddings(inputs["target_ids"], keep),
-                encoder_states,
-                keep_mask=keep,
-                source_keep_mask=source_keep,
+            encoder_states = _encoder_states(source_embeddings, encoder_stack, inputs["source_ids"])
+            states = _decoder_states(
+                target_embeddings, decoder_stack, **inputs, encoder_states=encoder_states
             )
             super().__init__(inputs=inputs, outputs=head(states), **kwargs)
         self.config = config
-        self.saved_layout = saved_layout
         self.source_embeddings = source_embeddings
         self.target_embeddings = target_embeddings
         self.encoder_stack = encoder_stack
         self.decoder_stack = decoder_stack
         self.head = head
+        # Last: from now on `layers` may list the parts.
+        self.saved_layout = saved_layout
 
     @property
     def layers(self) -> list[keras.layers.Layer]:
         """The model's layers in order; the order names a layer in the model's file."""
-        layers = super().layers
-        # Asked for before the parts are there, too: while the functional model is made.
-        if getattr(self, "saved_layout", "0.2") == "0.1" and hasattr(self, "head"):
+        if self.saved_layout == "0.1":
             return _layers_of_version_0_1(self)
-        return layers
+        return super().layers
 
     @cached_property
     def encoder(self) -> keras.Model:
@@ -124,7 +118,7 @@ class Transformer(TracedOnce, keras.Model):
         It shares this model's weights, as the next two do.
         """
         source_ids = _ids_input("source_ids")
-        states = self._encoder_states(source_ids, training=None)
+        states = _encoder_states(self.source_embeddings, self.encoder_stack, source_ids)
         return keras.Model({"source_ids": source_ids}, states, name="encoder")
 
     @cached_property
@@ -135,7 +129,7 @@ class Transformer(TracedOnce, keras.Model):
             "encoder_states": keras.Input((None, self.config.model_dim), name="encoder_states"),
             "target_ids": _ids_input("target_ids"),
         }
-        states = self._decoder_states(**inputs)
+        states = _decoder_states(self.target_embeddings, self.decoder_stack, **inputs)
         return keras.Model(inputs, self.head(states), name="decoder")
 
     @cached_property
@@ -145,25 +139,13 @@ class Transformer(TracedOnce, keras.Model):
         Its states are `(batch, target_length, model_dim)`.
         """
         inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
-        encoder_states = self._encoder_states(inputs["source_ids"], training=None)
-        states = self._decoder_states(**inputs, encoder_states=encoder_states)
-        return keras.Model(inputs, states, name="decoder_states")
-
-    def _encoder_states(self, source_ids: Tensor, training: bool | None) -> Tensor:
-        keep = padding_mask(source_ids)
-        embedded = self.source_embeddings(source_ids, keep, training=training)
-        return self.encoder_stack(embedded, keep, training=training)
-
-    def _decoder_states(
-        self, target_ids: Tensor, encoder_states: Tensor, source_ids: Tensor
-    ) -> Tensor:
-        keep = padding_mask(target_ids)
-        return self.decoder_stack(
-            self.target_embeddings(target_ids, keep),
-            encoder_states,
-            keep_mask=keep,
-            source_keep_mask=padding_mask(source_ids),
+        encoder_states = _encoder_states(
+            self.source_embeddings, self.encoder_stack, inputs["source_ids"]
         )
+        states = _decoder_states(
+            self.target_embeddings, self.decoder_stack, **inputs, encoder_states=encoder_states
+        )
+        return keras.Model(inputs, states, name="decoder_states")
 
     @property
     def output_matrix(self) -> Tensor:
@@ -189,7 +171,10 @@ class Transformer(TracedOnce, keras.Model):
             For each block keys `(batch, heads, source_length, key_dim)` and values
             `(batch, heads, source_length, value_dim)`.
         """
-        return self.decoder_stack.project(self._encoder_states(source_ids, training=False))
+        states = _encoder_states(
+            self.source_embeddings, self.encoder_stack, source_ids, training=False
+        )
+        return self.decoder_stack.project(states)
 
     def decode_step(
         self,
@@ -303,6 +288,29 @@ def _make_embeddings(config: TransformerConfig) -> tuple[Embeddings, Embeddings]
     if config.share_embeddings == "all":
         target.share_tokens(source)
     return source, target
+
+
+def _encoder_states(
+    embeddings: Embeddings, stack: Encoder, source_ids: Tensor, training: bool | None = None
+) -> Tensor:
+    keep = padding_mask(source_ids)
+    return stack(embeddings(source_ids, keep, training=training), keep, training=training)
+
+
+def _decoder_states(
+    embeddings: Embeddings,
+    stack: Decoder,
+    target_ids: Tensor,
+    encoder_states: Tensor,
+    source_ids: Tensor,
+) -> Tensor:
+    keep = padding_mask(target_ids)
+    return stack(
+        embeddings(target_ids, keep),
+        encoder_states,
+        keep_mask=keep,
+        source_keep_mask=padding_mask(source_ids),
+    )
 
 
 def _layers_of_version_0_1(model: Transformer) -> list[keras.layers.Layer]:
