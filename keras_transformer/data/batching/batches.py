@@ -235,10 +235,11 @@ def _gather_batches(
 ) -> tf.data.Dataset:
     """Row numbers (B,) to padded batches, in parallel and in order."""
     with tf.device("CPU:0"):
-        source = _ragged(source_rows(encoded.source))
-        target = _ragged(target_rows(encoded.target))
+        source = _ragged(source_rows(encoded.source, encoded.special_ids))
+        target = _ragged(target_rows(encoded.target, encoded.special_ids))
+    pad = encoded.special_ids.pad
     batches = rows.map(
-        lambda numbers: padded_batch(source, target, *worker_share(numbers, worker)),
+        lambda numbers: padded_batch(source, target, *worker_share(numbers, worker), pad),
         num_parallel_calls=PARALLEL_CALLS,
     )
     return in_order(batches)

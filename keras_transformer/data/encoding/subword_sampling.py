@@ -95,6 +95,7 @@ class SampledPairs(EncodedPairs):
             encoded.target,
             encoded.report,
             encoded.pair_numbers,
+            encoded.special_ids,
             tuple(pairs.source[number] for number in encoded.pair_numbers),
             tuple(pairs.target[number] for number in encoded.pair_numbers),
             source_tokenizer,
@@ -149,7 +150,8 @@ def _(
     def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:
         source, target = pairs.draw(seed, int(epoch))
         order = _order(source, target)
-        source, target = source_rows(source), target_rows(target)
+        source = source_rows(source, pairs.special_ids)
+        target = target_rows(target, pairs.special_ids)
         return source.values, target.values, source.offsets, target.offsets, *order
 
     def drawn_epoch(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -163,7 +165,9 @@ def _(
         source = tf.RaggedTensor.from_row_splits(source_ids, source_offsets, validate=False)
         target = tf.RaggedTensor.from_row_splits(target_ids, target_offsets, validate=False)
         return rows_of_epoch(epoch, *order).map(
-            lambda rows: padded_batch(source, target, *worker_share(rows, worker))
+            lambda rows: padded_batch(
+                source, target, *worker_share(rows, worker), pairs.special_ids.pad
+            )
         )
 
     starts = plan_pairs(pairs, batch_tokens).starts

@@ -6,6 +6,7 @@ The functions are those of `batching.py`, registered here for `ShardedPairs`.
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,16 @@ class ShardedPairs:
 
     With several workers, each reads its own shards (every count-th from its index on), in batches
     of `batch_tokens // count`.
+
+    Attributes:
+        directory: where the shards are.
+        split: what is known of them.
+        pad: the id that fills rows up.
     """
 
     directory: Path
     split: Split
+    pad: int
 
     def __len__(self) -> int:
         return self.split.report.kept
@@ -71,7 +78,8 @@ def _(
 ) -> tf.data.Dataset:
     check_worker(worker)
     _check_shards(pairs, worker)
-    dataset = _training_elements(pairs, batch_tokens, seed, start_step, worker, _batch)
+    batch = partial(_batch, pad=pairs.pad)
+    dataset = _training_elements(pairs, batch_tokens, seed, start_step, worker, batch)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
     return in_order(dataset)
 
@@ -86,7 +94,9 @@ def _(pairs: ShardedPairs, batch_tokens: int) -> tf.data.Dataset:
         table = read_shards(file[tf.newaxis])
         order, _, starts = _plan(table, size[tf.newaxis], batch_tokens)
         return tf.data.Dataset.range(tf.size(starts, tf.int64) - 1).map(
-            lambda batch: _batch(table, order[starts[batch] : starts[batch + 1]], tf.ones(())),
+            lambda batch: _batch(
+                table, order[starts[batch] : starts[batch + 1]], tf.ones(()), pairs.pad
+            ),
             num_parallel_calls=PARALLEL_CALLS,
         )
 
@@ -195,8 +205,8 @@ def _training_elements(
     return opened.prefetch(1).flat_map(round_elements)
 
 
-def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> Any:
-    return padded_batch(table.source, table.target, rows, weight)
+def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor, pad: int) -> Any:
+    return padded_batch(table.source, table.target, rows, weight, pad)
 
 
 def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Tensor, ...]:

@@ -43,6 +43,7 @@ class PreparedCorpus:
             if hashlib.sha256(tokenizer.model).hexdigest() != sha256:
                 raise ValueError(f"{directory / name} is not the tokenizer of this corpus any more")
             tokenizers.append(tokenizer)
-        train = ShardedPairs(directory, manifest.train)
-        valid = ShardedPairs(directory, manifest.valid) if manifest.valid else None
+        pad = tokenizers[0].special_ids.pad
+        train = ShardedPairs(directory, manifest.train, pad)
+        valid = ShardedPairs(directory, manifest.valid, pad) if manifest.valid else None
         return cls(tokenizers[0], tokenizers[-1], train, valid, manifest)

@@ -24,7 +24,8 @@ def calibrate(model: Transformer, data: TrainingData, options: TrainOptions) -> 
     """
     if data.valid is None or not options.bleu_sentences:
         return None
-    pairs = id_pairs(evaluation_batches(data.valid, options.batch_tokens))
+    batches = evaluation_batches(data.valid, options.batch_tokens)
+    pairs = id_pairs(batches, model.config.special_ids)
     sources = [source for source, _ in spread(pairs, options.bleu_sentences)]
     tokenizers = data.source_tokenizer, data.target_tokenizer
     translator = Translator(model, *tokenizers, max_source_length=None)

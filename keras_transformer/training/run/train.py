@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.data.encoding.subword_sampling import sampling_type
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
@@ -27,7 +27,11 @@ from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.calibration import calibrate
 from keras_transformer.training.run.encoded_corpus import TrainingData, encode_corpus, open_prepared
 from keras_transformer.training.run.history import History
-from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE, model_config
+from keras_transformer.training.run.model_config import (
+    DEFAULT_VOCAB_SIZE,
+    model_config,
+    vocabulary_of,
+)
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.recovery import average_newest, restore_best
 from keras_transformer.training.run.resuming import history_to_resume, refuse_to_overwrite
@@ -95,7 +99,7 @@ def train(
     config_of = partial(model_config, preset, overrides, max_length=options.max_length)
     known = start.tokenizers or _prepared_tokenizers(corpus)
     # Vocabularies that are still to be trained get exactly the size that is asked for.
-    planned = _vocabulary(known) if known else ((size, size), joint_vocabulary)
+    planned = vocabulary_of(*known) if known else ((size, size), joint_vocabulary, SpecialIds())
     _check_start(start, corpus, config_of(*planned), options)
     run.path.mkdir(parents=True, exist_ok=True)
     if options.deterministic:
@@ -115,7 +119,7 @@ def train(
                 max_length=options.max_length,
                 subword_sampling=options.subword_sampling,
             )
-    config = config_of(*_vocabulary((data.source_tokenizer, data.target_tokenizer)))
+    config = config_of(*vocabulary_of(data.source_tokenizer, data.target_tokenizer))
     record = {
         "config": config.to_dict(),
         "options": options.to_dict(),
@@ -211,12 +215,6 @@ def _prepared_tokenizers(corpus: Corpus | PreparedCorpus) -> Tokenizers | None:
     if isinstance(corpus, PreparedCorpus):
         return corpus.source_tokenizer, corpus.target_tokenizer
     return None
-
-
-def _vocabulary(tokenizers: Tokenizers) -> tuple[tuple[int, int], bool]:
-    """Returns how many pieces source and target have, and whether they share a vocabulary."""
-    source, target = tokenizers
-    return (source.vocab_size, target.vocab_size), source is target
 
 
 def _save_model(model: Transformer, path: Path) -> None:

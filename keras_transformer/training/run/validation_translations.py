@@ -6,10 +6,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.evaluation import corpus_scores
 from keras_transformer.models import Transformer
-from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
 
 IdPairs = list[tuple[list[int], list[int]]]
@@ -45,7 +45,7 @@ class ValidationTranslations(keras.callbacks.Callback):
         sentences: int,
     ) -> None:
         super().__init__()
-        pairs = spread(id_pairs(batches), sentences)
+        pairs = spread(id_pairs(batches, transformer.config.special_ids), sentences)
         self._source_ids = [source for source, _ in pairs]
         self._limits = search_limits(self._source_ids)
         self._target_tokenizer = target_tokenizer
@@ -74,10 +74,10 @@ def search_limits(sources: list[list[int]]) -> dict[str, Any]:
     }
 
 
-def id_pairs(batches: Iterable[Any]) -> IdPairs:
+def id_pairs(batches: Iterable[Any], special_ids: SpecialIds) -> IdPairs:
     """Returns the pairs of some batches as ids, without begin, end and padding."""
     return [
-        (_plain(source), _plain(target))
+        (_plain(source, special_ids), _plain(target, special_ids))
         for inputs, labels, _ in batches
         for source, target in zip(np.asarray(inputs["source_ids"]), np.asarray(labels), strict=True)
     ]
@@ -90,5 +90,5 @@ def spread(pairs: IdPairs, count: int) -> IdPairs:
     return [pairs[number * len(pairs) // count] for number in range(count)]
 
 
-def _plain(ids: np.ndarray) -> list[int]:
-    return ids[(ids != PAD_ID) & (ids != EOS_ID)].tolist()
+def _plain(ids: np.ndarray, special_ids: SpecialIds) -> list[int]:
+    return ids[(ids != special_ids.pad) & (ids != special_ids.eos)].tolist()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.batching.batches import (
     batch_pairs,
     batches_per_epoch,
@@ -13,8 +14,9 @@ from keras_transformer.data.encoding.encode import encode_pairs
 from keras_transformer.data.encoding.subword_sampling import SampledPairs
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.demo import demo_corpus
-from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
+
+EOS_ID, PAD_ID = SpecialIds.eos, SpecialIds.pad
 
 BATCH_TOKENS = 400
 
