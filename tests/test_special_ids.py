@@ -27,21 +27,19 @@ ORDERS = {
 STARTS: dict[str, Callable[[SpecialIds], int]] = {
     "begin": lambda ids: ids.decoder_start,
     "padding": lambda ids: ids.pad,
-    "end": lambda ids: ids.eos,
     "a language": lambda ids: 11,
 }
 CASES = [
     ("any order", "a language"),
     ("SentencePiece's own", "begin"),
     ("T5's", "padding"),
-    ("T5's", "end"),
 ]
 SEARCHES: list[dict[str, Any]] = [
-    {"max_length": 24},
-    {"beam_size": 4, "num_hypotheses": 4, "max_length": 24},
-    {"beam_size": 2, "no_repeat_ngram_size": 2, "min_length": 3, "max_length": 12},
-    {"sample": True, "num_hypotheses": 2, "seed": 3, "max_length": 12},
+    {"max_length": 20},
+    {"beam_size": 4, "num_hypotheses": 4, "no_repeat_ngram_size": 2, "min_length": 3},
+    {"sample": True, "num_hypotheses": 2, "seed": 3},
 ]
+SEARCHES = [{"max_length": 12, **search} for search in SEARCHES]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +113,7 @@ def test_the_numbers_of_ids_mean_nothing(
     sources = [up[row].tolist() for row in renumbered.sources]
     translator = Translator(moved, renumbered.tokenizer)
     # Ties and samples depend on the order of ids.
-    for search, found in zip(SEARCHES[:3], renumbered.found[:3], strict=True):
+    for search, found in zip(SEARCHES[:2], renumbered.found[:2], strict=True):
         expected = [[up[np.array(row, int)].tolist() for row in few] for few in ids_of(found)]
         assert ids_of(translator.translate_ids(sources, **search)) == expected
 
