@@ -23,7 +23,7 @@ from keras_transformer.data.batching.assembly import (
     target_rows,
     worker_share,
 )
-from keras_transformer.data.batching.plan import Plan, plan_batches
+from keras_transformer.data.batching.plan import Plan, cut_batches
 from keras_transformer.data.encoding.id_pairs import EncodedPairs, RaggedIds
 
 ONE_WORKER = (0, 1)
@@ -181,7 +181,7 @@ def plan_pairs(encoded: EncodedPairs, batch_tokens: int) -> Plan:
             f"batch_tokens={batch_tokens} cannot hold pair {int(encoded.pair_numbers[pair])}, "
             f"which has {int(longest[pair])} tokens; raise batch_tokens or lower max_length"
         )
-    return plan_batches(encoded.source_lengths, encoded.target_lengths, batch_tokens)
+    return cut_batches(encoded.source_lengths, encoded.target_lengths, batch_tokens)
 
 
 def training_rows(

@@ -27,8 +27,8 @@ from keras_transformer.data.batching.batches import (
     evaluation_batches,
     training_batches,
 )
-from keras_transformer.data.batching.plan import plan_batches
-from keras_transformer.data.batching.rounds import rounds_from
+from keras_transformer.data.batching.open_shards import open_shards
+from keras_transformer.data.batching.plan import cut_batches
 from keras_transformer.data.encoding.id_pairs import FilterReport
 from keras_transformer.data.prepared.record import Shard, Split
 from keras_transformer.data.prepared.shards import ShardTable, read_shards
@@ -155,25 +155,25 @@ def _training_elements(
     counts = _batch_counts(pairs, batch_tokens, worker)
     epoch_steps = batches_per_epoch(pairs, batch_tokens, worker[1])
 
-    def rounds() -> Iterator[tuple[Any, ...]]:
-        for part in rounds_from(counts, epoch_steps, seed, start_step):
+    def opened_shards() -> Iterator[tuple[Any, ...]]:
+        for part in open_shards(counts, epoch_steps, seed, start_step):
             opened = [shards[number] for number in part.shards]
             files = [str(pairs.directory / shard.file) for shard in opened]
             sizes = [shard.pairs for shard in opened]
             yield files, sizes, (seed, part.seed), (part.first, part.steps)
 
-    def open_round(
-        files: tf.Tensor, sizes: tf.Tensor, round_seed: tf.Tensor, steps: tf.Tensor
+    def read_opened(
+        files: tf.Tensor, sizes: tf.Tensor, shuffle_seed: tf.Tensor, steps: tf.Tensor
     ) -> tuple[Any, ...]:
         table = read_shards(files)
-        return table, _plan(table, sizes, batch_tokens // worker[1]), round_seed, steps
+        return table, _plan(table, sizes, batch_tokens // worker[1]), shuffle_seed, steps
 
-    def round_elements(
-        table: ShardTable, plan: tuple[tf.Tensor, ...], round_seed: tf.Tensor, steps: tf.Tensor
+    def elements_of(
+        table: ShardTable, plan: tuple[tf.Tensor, ...], shuffle_seed: tf.Tensor, steps: tf.Tensor
     ) -> tf.data.Dataset:
         order, groups, starts = plan
-        shuffled, batches = shuffled_epoch(order, groups, starts, round_seed)
-        # Steps beyond the round's own batches repeat some at weight 0: see `Round`.
+        shuffled, batches = shuffled_epoch(order, groups, starts, shuffle_seed)
+        # Steps beyond the shards' own batches repeat some at weight 0: see `OpenShards`.
         own = tf.size(batches, tf.int64)
         numbers = tf.range(steps[0], steps[1])
         chosen = tf.gather(batches, numbers % own), tf.cast(numbers < own, tf.float32)
@@ -190,9 +190,9 @@ def _training_elements(
         tf.TensorSpec((2,), tf.int64),
         tf.TensorSpec((2,), tf.int64),
     )
-    opened = tf.data.Dataset.from_generator(rounds, output_signature=signature).map(open_round)
-    # One round is in use while the next waits: no step waits for a disk.
-    return opened.prefetch(1).flat_map(round_elements)
+    opened = tf.data.Dataset.from_generator(opened_shards, output_signature=signature)
+    # Some shards are in use while the next wait: no step waits for a disk.
+    return opened.map(read_opened).prefetch(1).flat_map(elements_of)
 
 
 def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> Any:
@@ -209,7 +209,7 @@ def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Te
         orders, groups, starts = [], [], [np.zeros(1, np.int64)]
         first = first_group = 0
         for size in sizes.tolist():
-            own = plan_batches(
+            own = cut_batches(
                 source[first : first + size], target[first : first + size], batch_tokens
             )
             orders.append(own.order + first)

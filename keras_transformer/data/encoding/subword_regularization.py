@@ -33,7 +33,7 @@ from keras_transformer.text.tokenizer import ModelType, Tokenizer
 _ALPHA: dict[ModelType, float] = {"unigram": 0.3, "bpe": 0.1}
 
 
-def sampling_type(tokenizer: Tokenizer) -> ModelType:
+def segmentation_type(tokenizer: Tokenizer) -> ModelType:
     """Returns the kind of a SentencePiece model, "unigram" or "bpe".
 
     Raises:
@@ -55,7 +55,7 @@ def sampling_type(tokenizer: Tokenizer) -> ModelType:
 
 
 @dataclass(frozen=True)
-class SampledPairs(EncodedPairs):
+class ResegmentedPairs(EncodedPairs):
     """Pairs with their texts, to be segmented again.
 
     The ids of `EncodedPairs` are the best segmentations: they decide how many pairs each batch
@@ -88,7 +88,7 @@ class SampledPairs(EncodedPairs):
         target_tokenizer: Tokenizer,
         tokenizer_type: ModelType,
         max_length: int,
-    ) -> "SampledPairs":
+    ) -> "ResegmentedPairs":
         """Joins `encode_pairs`'s result to the texts and tokenizers that it came from."""
         return cls(
             encoded.source,
@@ -138,7 +138,7 @@ class SampledPairs(EncodedPairs):
 
 @training_batches.register
 def _(
-    pairs: SampledPairs,
+    pairs: ResegmentedPairs,
     batch_tokens: int,
     seed: int,
     start_step: int = 0,
