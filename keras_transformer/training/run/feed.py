@@ -14,7 +14,7 @@ from keras_transformer.data.batching.batches import (
 )
 from keras_transformer.training.loop.strategy import Replicas, share_rows
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.tasks.encoded_corpus import TrainingData
+from keras_transformer.training.tasks.training_data import TrainingData
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint, Tokenizers
 from keras_transformer.training.run.training_run import TrainingRun
-from keras_transformer.training.tasks.encoded_corpus import Vocabulary
+from keras_transformer.training.tasks.training_data import Vocabulary
 from keras_transformer.training.tasks.translation import Translation
 
 

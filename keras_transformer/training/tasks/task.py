@@ -7,7 +7,7 @@ from keras_transformer.models import Transformer
 from keras_transformer.training.loop.progress import SampledValidation
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.tasks.encoded_corpus import TrainingData
+from keras_transformer.training.tasks.training_data import TrainingData
 
 
 class Task(Protocol):

@@ -17,7 +17,7 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint, Tokenizers
 from keras_transformer.training.tasks.calibration import calibrate
-from keras_transformer.training.tasks.encoded_corpus import (
+from keras_transformer.training.tasks.training_data import (
     TrainingData,
     Vocabulary,
     encode_corpus,

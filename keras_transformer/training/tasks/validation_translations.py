@@ -13,7 +13,7 @@ from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.loop.progress import SampledValidation
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.tasks.encoded_corpus import TrainingData
+from keras_transformer.training.tasks.training_data import TrainingData
 
 IdPairs = list[tuple[list[int], list[int]]]
 # A model that has learnt little may never end a sentence: here it has to.
