@@ -47,8 +47,8 @@ from keras_transformer.training.run.pace import Pace
 from keras_transformer.training.run.recovery import average_newest, restore_best, restore_newest
 from keras_transformer.training.run.resuming import history_to_resume
 from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.tasks.task import Task
+from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.whole_files import no_room_error, whole_file
 
 # What a round adds to TensorBoard's files, for the message where the disk is full.
