@@ -1,12 +1,13 @@
-"""Cross-entropy with label smoothing (paper, section 5.4), the one definition of what a token costs
-and of what counts as right: for logits that exist (`label_smoothing.py`, `metrics.py`) and for
-those that the fused form makes a part at a time (`linear_loss.py`).
+"""Cross-entropy with label smoothing (paper, section 5.4): what a token costs and what is right.
 
-With logits z and target distribution t = (1 - ε)·one_hot(label) + ε/vocabulary, the loss in nats is
+Defined once for logits that exist (`label_smoothing.py`, `metrics.py`) and for those that the fused
+form makes a part at a time (`linear_loss.py`). With logits z and the target distribution
+t = (1 - ε)·one_hot(label) + ε/vocabulary, the loss in nats is
 
-    logsumexp(z) - Σ t·z = logsumexp(z) - ((1 - ε)·z_label + ε·mean(z))
+    Σ t·(logsumexp(z) - z) = logsumexp(z) - Σ t·z
 
-so that neither t nor log-probabilities are ever made.
+Neither t nor log-probabilities are ever made: a mean over t needs the label's value and the mean of
+all.
 """
 
 from typing import Any
@@ -28,7 +29,8 @@ def check_label_smoothing(label_smoothing: float) -> None:
 def over_targets(at_label: Tensor, mean: Tensor, label_smoothing: float) -> Tensor:
     """Averages values over a token's target distribution.
 
-    It is linear, so that it holds for logits as for the rows of the matrix that they come from.
+    This is linear: it holds for negative log-likelihoods, for logits, and for the rows of the
+    matrix that logits come from.
 
     Args:
         at_label: The label's value.
@@ -45,8 +47,7 @@ def cross_entropy(log_total: Tensor, expected: Tensor) -> Tensor:
 
     Args:
         log_total: logsumexp of the logits.
-        expected: The logits' mean `over_targets`; the label's logit for the plain negative
-            log-likelihood.
+        expected: Mean of the logits over the targets, such as the label's logit.
     """
     return log_total - expected
 
@@ -69,4 +70,8 @@ def count_tokens(weights: Tensor) -> Tensor:
 def logit_of(labels: Tensor, logits: Tensor) -> Tensor:
     """Returns each label's logit: `(..., vocabulary)` → `(...)`."""
     labels = ops.cast(ops.convert_to_tensor(labels), "int32")
-    return ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    vocabulary = logits.shape[-1]
+    rows = ops.arange(ops.size(labels), dtype="int32")
+    # From the flat logits: `take_along_axis` would copy them.
+    places = rows * vocabulary + ops.reshape(labels, (-1,))
+    return ops.reshape(ops.take(ops.reshape(logits, (-1,)), places), ops.shape(labels))

@@ -10,7 +10,6 @@ from keras import ops
 from keras_transformer.training.loss.cross_entropy import (
     check_label_smoothing,
     cross_entropy,
-    logit_of,
     over_targets,
 )
 from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
@@ -21,6 +20,8 @@ Tensor = Any
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: float) -> Tensor:
     """Cross-entropy against (1 - ε)·one_hot(label) + ε/vocabulary, in nats.
 
+    One-hot targets are never made, and Keras's cross-entropy makes its gradient with its value.
+
     Args:
         labels: Token ids `(batch, length)`, integer.
         logits: `(batch, length, vocabulary)`.
@@ -30,9 +31,11 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: floa
         float32 `(batch, length)`.
     """
     logits = ops.cast(logits, "float32")
-    mean = ops.mean(logits, axis=-1) if label_smoothing else 0.0
-    expected = over_targets(logit_of(labels, logits), mean, label_smoothing)
-    return cross_entropy(ops.logsumexp(logits, axis=-1), expected)
+    at_label = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    if not label_smoothing:
+        return at_label
+    mean = cross_entropy(ops.logsumexp(logits, axis=-1), ops.mean(logits, axis=-1))
+    return over_targets(at_label, mean, label_smoothing)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
