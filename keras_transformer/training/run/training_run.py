@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,8 @@ class TrainingRun:
         task: What is particular to what it trains.
         directory: Where everything goes.
         options: How to train.
-        replicas: The devices.
         data: What it learns from.
         model: What `fit` trains, compiled, its optimizer built.
-        pace: Numbers of updates.
         record: What `training.json` holds beside the history.
         history: Figures of the rounds so far.
     """
@@ -76,10 +74,8 @@ class TrainingRun:
     task: Task
     directory: RunDirectory
     options: TrainOptions
-    replicas: Replicas
     data: TrainingData
     model: TrainingModel
-    pace: Pace
     record: dict[str, Any]
     history: History
 
@@ -117,11 +113,25 @@ class TrainingRun:
         history = history_to_resume(directory, record) if resume else History()
         directory.save_config(config)
         with replicas.scope():
-            trained = task.to_train(task.build(config))
-            pace = Pace.of(data.train, options, replicas.workers)
-            compile_training(trained, options, pace.total)
+            updates = Pace.of(data.train, options, replicas.workers).total
+            model = compile_training(task.to_train(task.build(config)), options, updates)
         keep_freed_memory()
-        return cls(task, directory, options, replicas, data, trained, pace, record, history)
+        return cls(task, directory, options, data, model, record, history)
+
+    @property
+    def replicas(self) -> Replicas:
+        """The devices, which are the same throughout a process."""
+        return open_replicas(self.options.strategy)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """Numbers of updates."""
+        return Pace.of(self.data.train, self.options, self.replicas.workers)
+
+    @property
+    def transformer(self) -> Transformer:
+        """The model whose weights are trained."""
+        return self.model.transformer
 
     def fit(self, callbacks: list[keras.callbacks.Callback]) -> None:
         """Trains from the newest checkpoint until the last update, or until the patience is over.
@@ -216,11 +226,6 @@ class TrainingRun:
             return self.transformer
         # What was trained in a strategy has its weights once a replica.
         return keras.saving.load_model(self.directory.model)
-
-    @property
-    def transformer(self) -> Transformer:
-        """The model whose weights are trained."""
-        return self.model.transformer
 
     def _fit(self, feed: Feed, done: int, callbacks: list[keras.callbacks.Callback]) -> None:
         if self.replicas.strategy is None:
