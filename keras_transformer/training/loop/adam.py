@@ -79,7 +79,7 @@ class FusedAdam(keras.optimizers.Optimizer):
         """Makes an update.
 
         Args:
-            grads: A gradient for each variable.
+            grads: A gradient for each variable; one with None stays as it is.
             trainable_variables: The variables, those the optimizer was built for or some of them;
                 all if None.
         """
@@ -88,7 +88,9 @@ class FusedAdam(keras.optimizers.Optimizer):
         else:
             variables = list(trainable_variables)
             self.build(variables)
-        gradients = [tf.convert_to_tensor(gradient) for gradient in grads]
+        given = zip(variables, grads, strict=True)
+        found = [(variable, gradient) for variable, gradient in given if gradient is not None]
+        gradients = [tf.convert_to_tensor(gradient) for _, gradient in found]
         if self.global_clipnorm:
             gradients = clip_together(gradients, self.global_clipnorm)
         # Not `self.iterations`, which subclasses may read as a tensor.
@@ -96,7 +98,7 @@ class FusedAdam(keras.optimizers.Optimizer):
         step = ops.cast(count + 1, "float32")
         decays = ops.power(self.beta_1, step), ops.power(self.beta_2, step)
         learning_rate = ops.cast(self.learning_rate, "float32")
-        for variable, gradient in zip(variables, gradients, strict=True):
+        for (variable, _), gradient in zip(found, gradients, strict=True):
             self._update(variable, gradient, learning_rate, decays)
         count.assign_add(1)
 
