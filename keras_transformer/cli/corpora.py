@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from keras_transformer.data.prepared.record import Manifest
+from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
 
@@ -99,7 +99,7 @@ def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
     """Opens a prepared corpus, or reads what `read_corpus` reads; raises what that raises."""
     if options.data == "prepared" and options.prepared:
         # What is missing is told before the class below loads TensorFlow.
-        Manifest.load(options.prepared)
+        CorpusRecord.load(options.prepared)
         from keras_transformer.data.prepared.corpus import PreparedCorpus
 
         return PreparedCorpus.load(options.prepared)

@@ -16,13 +16,6 @@ PARALLEL_CALLS, _MADE_AHEAD = 4, 8
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
 
 
-def check_worker(worker: tuple[int, int]) -> None:
-    """Raises `ValueError` unless `worker` is (index, count) with 0 <= index < count."""
-    index, count = worker
-    if not 0 <= index < count:
-        raise ValueError(f"worker must be (index, count) with 0 <= index < count, got {worker}")
-
-
 def shuffled_epoch(
     order: tf.Tensor, groups: tf.Tensor, starts: tf.Tensor, seed: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:

@@ -3,21 +3,26 @@
 from collections.abc import Iterable
 from typing import Any
 
-import keras
 import numpy as np
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.evaluation import corpus_scores
 from keras_transformer.models import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.loop.progress import SampledValidation
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.tasks.training_data import TrainingData
 
 IdPairs = list[tuple[list[int], list[int]]]
 # A model that has learnt little may never end a sentence: here it has to.
 _MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN = 128, 2
+# Rows of the table of samples.
+_SHOWN = 5
 
 
-class ValidationTranslations(keras.callbacks.Callback):
+class ValidationTranslations(SampledValidation):
     """Translates the same sentences after each round, by greedy search, and logs `val_bleu`.
 
     References are the validation targets as the tokenizer restores them, so the figure may differ a
@@ -62,6 +67,30 @@ class ValidationTranslations(keras.callbacks.Callback):
         self.translations = self._target_tokenizer.decode([best[0][0] for best in found])
         if logs is not None:
             logs["val_bleu"] = corpus_scores(self.translations, self.references).bleu
+
+    def table(self) -> str:
+        """Returns some of the sentences with their reference and their newest translation."""
+        lines = ["| source | reference | translation |", "|---|---|---|"]
+        texts = (self.sources, self.references, self.translations)
+        step = max(1, len(self.sources) // _SHOWN)
+        for row in list(zip(*texts, strict=True))[::step][:_SHOWN]:
+            lines.append("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |")
+        return "\n".join(lines)
+
+
+def validation_translations(
+    transformer: Transformer, data: TrainingData, options: TrainOptions
+) -> ValidationTranslations | None:
+    """Returns what translates a run's validation sentences; None where none are to be."""
+    if data.valid is None or not options.bleu_sentences:
+        return None
+    return ValidationTranslations(
+        transformer,
+        data.source_tokenizer,
+        data.target_tokenizer,
+        evaluation_batches(data.valid, options.batch_tokens),
+        options.bleu_sentences,
+    )
 
 
 def search_limits(sources: list[list[int]]) -> dict[str, Any]:
