@@ -260,8 +260,9 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     assert {name.partition(".")[0] for name in foreign} <= RUNTIME_PACKAGES
     ours = {name for name in loaded if name.startswith("keras_transformer.")}
     ours = {name for name in ours if not name.startswith("keras_transformer.runtime")}
-    # What the packages themselves load is plain Python as well.
-    packages = {"artefact", "search", "serializable", "text"}
+    # What the packages and the shared files themselves load is plain Python as well.
+    packages = {"artefact", "search", "serializable", "text", "whole_files", "config"}
+    packages |= {"config.checks", "config.stack", "config.transformer"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
 
 
