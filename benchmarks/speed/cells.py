@@ -79,7 +79,7 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
         rounds: Turns of each.
 
     Returns:
-        `compare`'s fields, and which cell it is; where there is something to split, "split" in
+        `compare`'s fields, and which cell it is; if there is something to split, "split" in
         tokens a second and "ratio_split", ours over it.
     """
 
