@@ -93,7 +93,7 @@ int largest(Ort::Value& logits, const std::vector<int>& forbidden) {
 }
 
 std::vector<int> translate(Graph& encoder, Graph& decoder, std::vector<int> pieces, int pad,
-                           int bos, int eos) {
+                           int start, int eos) {
   if (pieces.empty()) return {};
   pieces.push_back(eos);
   const auto length = static_cast<int64_t>(pieces.size());
@@ -110,13 +110,16 @@ std::vector<int> translate(Graph& encoder, Graph& decoder, std::vector<int> piec
     tensors.emplace(name, tensor(shape, std::vector<float>(size, 0.0f)));
   }
   std::vector<int> ids;
-  for (int32_t newest = bos, step = 0; step < kMaxLength; ++step) {
+  std::vector<int> never = {pad};
+  if (start != eos) never.push_back(start);
+  // A translation has at least one token.
+  std::vector<int> never_first = never;
+  never_first.push_back(eos);
+  for (int32_t newest = start, step = 0; step < kMaxLength; ++step) {
     tensors.insert_or_assign("target_ids", tensor<int32_t>({1}, {newest}));
     tensors.insert_or_assign("step", tensor<int32_t>({1}, {step}));
     decoder.run(tensors);
-    // A translation has at least one token.
-    newest = largest(tensors.at("logits"), step ? std::vector<int>{pad, bos}
-                                                : std::vector<int>{pad, bos, eos});
+    newest = largest(tensors.at("logits"), step ? never : never_first);
     if (newest == eos) break;
     ids.push_back(newest);
     for (const auto& name : decoder.inputs())
@@ -133,11 +136,14 @@ int main(int count, char** arguments) try {
   sentencepiece::SentencePieceProcessor source, target;
   load(source, directory, "source");
   load(target, directory, "target");
+  // As the manifest has them: a vocabulary without a pad gets one after its last piece, and
+  // without a begin-of-sentence piece decoding starts with the end-of-sentence piece.
+  const int pad = target.pad_id() < 0 ? target.GetPieceSize() : target.pad_id();
+  const int eos = target.eos_id(), start = target.bos_id() < 0 ? eos : target.bos_id();
   Ort::Env env(ORT_LOGGING_LEVEL_ERROR);
   Graph encoder(env, directory / "encoder.onnx"), decoder(env, directory / "greedy_scores.onnx");
   for (std::string line; std::getline(std::cin, line);) {
-    const auto ids = translate(encoder, decoder, source.EncodeAsIds(line), target.pad_id(),
-                               target.bos_id(), target.eos_id());
+    const auto ids = translate(encoder, decoder, source.EncodeAsIds(line), pad, start, eos);
     std::vector<int> plain;
     for (int id : ids)
       if (!target.IsControl(id) && !target.IsUnknown(id)) plain.push_back(id);

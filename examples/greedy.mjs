@@ -16,7 +16,7 @@ export async function openTranslator(ort, manifest, open) {
 }
 
 async function translate(ort, manifest, encoder, decoder, pieces) {
-  const { pad, bos, eos } = manifest.special_ids;
+  const { pad, bos, eos, decoder_start = bos } = manifest.special_ids;
   const int32 = (values, shape) => new ort.Tensor("int32", Int32Array.from(values), shape);
   if (!pieces.length) return [];
   const length = pieces.length + 1;
@@ -27,7 +27,7 @@ async function translate(ort, manifest, encoder, decoder, pieces) {
     if (name.startsWith("cache_")) feeds[name] = zeros(ort, [1, shape[1], MAX_LENGTH, shape[3]]);
   }
   const ids = [];
-  for (let newest = bos, step = 0; step < MAX_LENGTH; step++) {
+  for (let newest = decoder_start, step = 0; step < MAX_LENGTH; step++) {
     const inputs = { ...feeds, target_ids: int32([newest], [1]), step: int32([step], [1]) };
     const outputs = await decoder.run(inputs);
     // A translation has at least one token.

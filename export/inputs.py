@@ -2,10 +2,12 @@
 float32, the type of its weights.
 """
 
+import dataclasses
+
 import keras
 
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids
 
 
 def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> None:
@@ -13,8 +15,8 @@ def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> No
 
     Raises:
         TypeError: The model is no `Transformer`.
-        ValueError: Keras runs on something else than TensorFlow, or a tokenizer's size is not the
-            model's.
+        ValueError: Keras runs on something else than TensorFlow, or a tokenizer's size or its
+            special ids are not the model's.
     """
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
@@ -33,6 +35,12 @@ def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> No
                 f"the {side} tokenizer has {tokenizer.vocab_size} ids, but the model's "
                 f"{side}_vocab_size is {size}: give the tokenizer it was trained with."
             )
+    found, expected = shared_special_ids(source, target), model.config.special_ids
+    if found != dataclasses.replace(expected, decoder_start=found.decoder_start):
+        raise ValueError(
+            f"the tokenizer has the {found}, but the model's are {expected}: give the tokenizer "
+            "it was trained with."
+        )
 
 
 def in_float32(model: Transformer) -> Transformer:

@@ -10,9 +10,11 @@ import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID, UNK_ID
 from keras_transformer.text.tokenizer import Tokenizer
+
+BOS_ID, EOS_ID, UNK_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.unk
 
 # CTranslate2 looks positions up in a table: the longest text or translation it can take.
 _MOST_POSITIONS = 1024

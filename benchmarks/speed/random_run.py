@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.transformer import Transformer, build_transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
 
 from .sizes import Size
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 _SYLLABLES = [c + v for c, v in itertools.product("bcdfghjklmnpqrstvwxz", "aeiou")]
 _CONSTANT = 4.0

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.special_ids import EOS_ID
+from keras_transformer.config.special_ids import SpecialIds
+
+EOS_ID = SpecialIds.eos
 
 _FIRST_PIECE_ID = EOS_ID + 1
 

@@ -96,7 +96,7 @@ def _read_pairs(data: str | None, vocab_size: int) -> dict[str, Any]:
     that training knows: segmented once, and drawn anew in every epoch.
     """
     from keras_transformer.data.encoding.encode import encode_pairs
-    from keras_transformer.data.encoding.subword_sampling import SampledPairs
+    from keras_transformer.data.encoding.subword_regularization import ResegmentedPairs
     from keras_transformer.data.sources.demo import demo_corpus
     from keras_transformer.data.sources.files import read_parallel
     from keras_transformer.text.tokenizer import train_tokenizer
@@ -109,7 +109,7 @@ def _read_pairs(data: str | None, vocab_size: int) -> dict[str, Any]:
     sentences = [*pairs.source, *pairs.target]
     tokenizer = train_tokenizer(sentences, min(pieces, vocab_size), "unigram")
     once = encode_pairs(pairs, tokenizer, tokenizer, _MOST_TOKENS)
-    anew = SampledPairs.from_encoded(once, pairs, tokenizer, tokenizer, "unigram", _MOST_TOKENS)
+    anew = ResegmentedPairs.from_encoded(once, pairs, tokenizer, tokenizer, "unigram", _MOST_TOKENS)
     return {"once": once, "anew": anew}
 
 

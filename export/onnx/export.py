@@ -61,7 +61,6 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
 
@@ -250,7 +249,7 @@ def _describe(
     packages = ("tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(
         config=model.config.to_dict(),
-        special_ids={"pad": PAD_ID, "unk": UNK_ID, "bos": BOS_ID, "eos": EOS_ID},
+        special_ids=model.config.special_ids,
         target=form.target,
         operators_version=operators_version() if form.target == "native" else None,
         precision=form.precision,

@@ -145,7 +145,7 @@ def _fit(
     """Returns search options and longest source that fit the model."""
     if search.sample:
         raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
-    check_token_ids(search, model.config.target_vocab_size)
+    check_token_ids(search, model.config.target_vocab_size, model.config.special_ids)
     limit = model.config.max_positions
     if limit is None:
         return search, max_source_length

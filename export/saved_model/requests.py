@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
 
 Request = dict[str, np.ndarray]
@@ -16,9 +15,9 @@ def text_requests(source: Tokenizer, target: Tokenizer) -> dict[str, Request]:
     sources, targets, prefixes = (
         _as_bytes(tokenizer.decode(rows))
         for tokenizer, rows in (
-            (source, _rows(source.vocab_size)),
-            (target, _rows(target.vocab_size)),
-            (target, [row[:1] for row in _rows(target.vocab_size)]),
+            (source, _rows(source)),
+            (target, _rows(target)),
+            (target, [row[:1] for row in _rows(target)]),
         )
     )
     return {
@@ -26,14 +25,14 @@ def text_requests(source: Tokenizer, target: Tokenizer) -> dict[str, Request]:
         "translate_n_best": {"text": sources},
         "score": {"source": sources, "target": targets},
         "encode": {"text": sources},
-        "translate_ids": {"source_ids": _padded(_rows(source.vocab_size))},
+        "translate_ids": {"source_ids": _padded(source)},
         "translate_with_options": {"text": sources, **_own_options(), "target_prefix": prefixes},
     }
 
 
 def id_requests(source: Tokenizer, target: Tokenizer) -> dict[str, Request]:
     """Returns the inputs of each signature from ids to ids: padded int32 rows."""
-    sources, targets = (_padded(_rows(one.vocab_size)) for one in (source, target))
+    sources, targets = map(_padded, (source, target))
     return {
         "serving_default": {"source_ids": sources},
         "translate_ids": {"source_ids": sources},
@@ -48,13 +47,15 @@ def id_requests(source: Tokenizer, target: Tokenizer) -> dict[str, Request]:
     }
 
 
-def _rows(vocab_size: int) -> list[list[int]]:
+def _rows(tokenizer: Tokenizer) -> list[list[int]]:
     random = np.random.default_rng(0)
-    return [random.integers(EOS_ID + 1, vocab_size, length).tolist() for length in _LENGTHS]
+    ids = tokenizer.special_ids.text_ids(tokenizer.vocab_size)
+    return [random.choice(ids, length).tolist() for length in _LENGTHS]
 
 
-def _padded(rows: list[list[int]]) -> np.ndarray:
-    ids = np.full((len(rows), max(map(len, rows))), PAD_ID, np.int32)
+def _padded(tokenizer: Tokenizer) -> np.ndarray:
+    rows = _rows(tokenizer)
+    ids = np.full((len(rows), max(map(len, rows))), tokenizer.special_ids.pad, np.int32)
     for line, row in zip(ids, rows, strict=True):
         line[: len(row)] = row
     return ids

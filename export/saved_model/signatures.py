@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_transformer.special_ids import PAD_ID
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 from .id_rows import read_rows
@@ -25,8 +24,8 @@ _TEXT = ((None,), tf.string)
 class IdSignatures:
     """Ids in, ids out: without an operator from outside TensorFlow.
 
-    Ids come without begin and end tokens, 0 behind a row's end. What is out of range or special
-    counts as unknown; sources longer than `max_source_length` are cut.
+    Ids come without begin and end tokens, padding behind a row's end. What is out of range or
+    special counts as unknown; sources longer than `max_source_length` are cut.
 
     Args:
         translation: What they call.
@@ -63,7 +62,10 @@ class IdSignatures:
     def translate_n_best(self, source_ids: Tensor) -> Outputs:
         """The N best translations of each source, best first."""
         found = self._translation.search(self._source(source_ids))
-        return {**found._asdict(), **_flags(found, self._min_score)}
+        return {
+            **found._asdict(),
+            **_flags(found, self._min_score, self._translation.special_ids.pad),
+        }
 
     def score(self, source_ids: Tensor, target_ids: Tensor) -> Outputs:
         """How probable the model finds given translations; long ones are cut as sources are."""
@@ -90,11 +92,12 @@ class IdSignatures:
         return _best_ids(found)
 
     def _source(self, ids: Tensor) -> Tensor:
-        size = self._translation.model.config.source_vocab_size
-        return read_rows(ids, size, self._translation.max_source_length)
+        config, limit = self._translation.model.config, self._translation.max_source_length
+        return read_rows(ids, config.source_vocab_size, limit, config.special_ids)
 
     def _target(self, ids: Tensor, limit: int) -> Tensor:
-        return read_rows(ids, self._translation.model.config.target_vocab_size, limit)
+        config = self._translation.model.config
+        return read_rows(ids, config.target_vocab_size, limit, config.special_ids)
 
 
 class TextSignatures:
@@ -153,7 +156,7 @@ class TextSignatures:
             "translations": tf.reshape(texts, (-1, count)),
             "scores": found.scores,
             "log_probabilities": found.log_probabilities,
-            **_flags(found, self._min_score),
+            **_flags(found, self._min_score, self._translation.special_ids.pad),
         }
 
     def score(self, source: Tensor, target: Tensor) -> Outputs:
@@ -185,21 +188,21 @@ class TextSignatures:
     def _read_source(self, texts: Tensor) -> Tensor:
         """Ids int32 `(batch, length)` of texts `(batch,)`, cut and padded."""
         limit = self._translation.max_source_length
-        return self._source.tokenize(texts)[:, :limit].to_tensor(PAD_ID)
+        return self._source.tokenize(texts)[:, :limit].to_tensor(self._source.special_ids.pad)
 
     def _read_target(self, texts: Tensor, limit: int) -> Tensor:
-        return self._target.tokenize(texts)[:, :limit].to_tensor(PAD_ID)
+        return self._target.tokenize(texts)[:, :limit].to_tensor(self._target.special_ids.pad)
 
     def _write(self, ids: Tensor) -> Tensor:
         """Texts `(rows,)` of ids `(rows, length)`."""
         return self._target.detokenize(tf.RaggedTensor.from_tensor(ids))
 
 
-def _flags(found: Found, min_score: float | None) -> Outputs:
+def _flags(found: Found, min_score: float | None, pad: int) -> Outputs:
     """Tells of each hypothesis whether its confidence is low, as `confidence.is_low` does."""
     if min_score is None:
         return {}
-    lengths = tf.math.count_nonzero(found.ids != PAD_ID, axis=2, dtype=tf.int32) + 1
+    lengths = tf.math.count_nonzero(found.ids != pad, axis=2, dtype=tf.int32) + 1
     token_scores = found.log_probabilities / tf.cast(lengths, tf.float32)
     is_there = found.log_probabilities > LOWEST
     return {"low_confidence": is_there & (token_scores < min_score)}

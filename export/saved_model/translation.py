@@ -13,7 +13,6 @@ from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.options import SearchOptions, length_penalty
-from keras_transformer.special_ids import EOS_ID, PAD_ID
 
 from .id_rows import row_lengths, with_end
 from .parts import ROWS, SharedParts
@@ -51,6 +50,7 @@ class Translation:
         self.model = model
         self.options = options
         self.max_source_length = max_source_length
+        self.special_ids = model.config.special_ids
         self._parts = SharedParts(model)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
         self.search = _graph(self._search, ROWS)
@@ -80,21 +80,22 @@ class Translation:
         limits = tf.clip_by_value(max_length, 1, self._limits(source_ids))
         exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
         places = tf.range(tf.shape(prefixes)[1])
-        kept = (prefixes != PAD_ID) & (places < limits[:, None] - 1)
+        kept = (prefixes != self.special_ids.pad) & (places < limits[:, None] - 1)
         # A column of -1 at the end, so that there is one where no sentence has a prefix.
         prefixes = tf.pad(tf.where(kept, prefixes, -1), [[0, 0], [0, 1]], constant_values=-1)
         return self._find(source_ids, Sentences(limits, exponent, prefixes=prefixes))
 
     def _score(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns score and log-probability of each target, float32 `(batch,)`."""
-        totals, _ = align_ids(self._parts, with_end(source_ids), with_end(target_ids))
-        lengths = tf.cast(row_lengths(target_ids) + 1, tf.float32)
+        sources, labels = (with_end(ids, self.special_ids) for ids in (source_ids, target_ids))
+        totals, _ = align_ids(self._parts, sources, labels, self.special_ids)
+        lengths = tf.cast(row_lengths(target_ids, self.special_ids) + 1, tf.float32)
         return totals / length_penalty(lengths, self.options), totals
 
     def _encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns states float32 `(batch, length + 1, model_dim)` and their mask, eos included."""
-        ids = with_end(source_ids)
-        mask = ids != PAD_ID
+        ids = with_end(source_ids, self.special_ids)
+        mask = ids != self.special_ids.pad
         states = self._parts.encoder_states(ids)
         return tf.where(mask[:, :, None], states, 0.0), mask
 
@@ -102,19 +103,20 @@ class Translation:
         """Returns the longest translation that the options allow each source, int32 `(batch,)`."""
         lengths = range(1, self.max_source_length + 2)
         table = [self.options.limit(length) for length in lengths]
-        return tf.gather(tf.constant(table, tf.int32), row_lengths(source_ids))
+        return tf.gather(tf.constant(table, tf.int32), row_lengths(source_ids, self.special_ids))
 
     def _find(self, source_ids: Tensor, sentences: Sentences) -> Found:
-        empty = row_lengths(source_ids) == 0
-        steps = CachedSteps(self._parts, with_end(source_ids))
+        empty = row_lengths(source_ids, self.special_ids) == 0
+        ended = with_end(source_ids, self.special_ids)
+        steps = CachedSteps(self._parts, ended, self.special_ids)
         batch = tf.shape(source_ids)[0]
         found = search(steps, batch, self.options, sentences._replace(skipped=empty))
         possible = is_possible(found.scores)
         first = tf.range(self.options.num_hypotheses) == 0
         missing = tf.where(empty[:, None] & first, 0.0, LOWEST)
-        tokens = possible[:, :, None] & (found.ids != EOS_ID)
+        tokens = possible[:, :, None] & (found.ids != self.special_ids.eos)
         return Found(
-            ids=tf.where(tokens, found.ids, PAD_ID),
+            ids=tf.where(tokens, found.ids, self.special_ids.pad),
             scores=tf.where(possible, found.scores, missing),
             log_probabilities=tf.where(possible, found.log_probabilities, missing),
         )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.training_text import TrainingText
 
 FORMAT = "keras-transformer-onnx"
@@ -29,7 +30,6 @@ TARGET_TOKENIZER_FILE = "target_tokenizer.model"
 GRAPHS = ("encoder", "decoder", "greedy", "greedy_scores", "scorer")
 TARGETS = ("onnxruntime", "native", "portable")
 SIDES = ("source", "target")
-SPECIAL_IDS = ("pad", "unk", "bos", "eos")
 _DTYPES = ("bool", "int32", "int64", "float16", "float32")
 _HASH_BLOCK_BYTES = 1 << 20
 _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
@@ -73,7 +73,7 @@ class Manifest:
 
     Args:
         config: The model's `TransformerConfig` as plain values.
-        special_ids: Token ids of "pad", "unk", "bos" and "eos".
+        special_ids: The token ids that are no text, and the one that decoding starts with.
         target: "onnxruntime" if the graphs have its fused operators (domain com.microsoft),
             "native" if they have this package's own as well (domain keras_transformer),
             "portable" if they have standard operators only.
@@ -99,7 +99,7 @@ class Manifest:
     """
 
     config: Mapping[str, Any]
-    special_ids: Mapping[str, int]
+    special_ids: SpecialIds
     target: str
     precision: str
     opset: int
@@ -116,7 +116,6 @@ class Manifest:
 
     def __post_init__(self) -> None:
         for field, expected in (
-            ("special_ids", SPECIAL_IDS),
             ("graphs", GRAPHS),
             ("tokenizers", SIDES),
         ):
@@ -259,7 +258,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
     seen = values.get("training_text")
     return Manifest(
         config=dict(values["config"]),
-        special_ids={name: int(token) for name, token in values["special_ids"].items()},
+        special_ids=_special_ids(values["special_ids"]),
         target=str(values["target"]),
         precision=str(values["precision"]),
         opset=int(values["opset"]),
@@ -273,6 +272,17 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         producer=dict(values.get("producer", {})),
         training_text=None if seen is None else TrainingText.from_dict(seen),
     )
+
+
+def _special_ids(values: dict[str, Any]) -> SpecialIds:
+    """Reads special ids; artefacts of version 0.1 name no decoder_start, which is bos in them."""
+    required = ("pad", "unk", "bos", "eos")
+    if not set(required) <= set(values):
+        raise ValueError(
+            f"special_ids must have the keys {', '.join(required)}, got "
+            f"{', '.join(values) or 'none'}."
+        )
+    return SpecialIds(**values)
 
 
 def _number(value: Any) -> float | None:

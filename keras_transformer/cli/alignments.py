@@ -10,10 +10,7 @@ from keras_transformer.cli.artefact import open_tokenizers
 from keras_transformer.search.by_sentence import SentenceTranslator
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.search.passages import join_hypotheses
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from keras_transformer.text.sentences import Passage
-
-_NO_TEXT = {PAD_ID, UNK_ID, BOS_ID, EOS_ID}
 
 
 class AligningTranslator:
@@ -70,14 +67,14 @@ class AligningTranslator:
     def _align_part(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
         from keras_transformer.runtime.unknown_words import aligned_words
 
-        pieces = self._target.pieces(hypothesis.ids)
+        pieces, special_ids = self._target.pieces(hypothesis.ids), self._target.special_ids
         return aligned_words(
             hypothesis.attention,
             hypothesis.ids,
-            EOS_ID,
+            special_ids.eos,
             source_pieces=self._source.split(text),
             target_pieces=[
-                "" if token in _NO_TEXT else piece
+                "" if token in special_ids.without_text else piece
                 for token, piece in zip(hypothesis.ids, pieces, strict=True)
             ],
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from keras_transformer.cli.text_files import TextFiles
-from keras_transformer.data.prepared.record import Manifest
+from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
 
@@ -85,7 +85,7 @@ def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
     """Opens a prepared corpus, or reads another one with `read_corpus`, whose errors it raises."""
     if options.data == "prepared" and options.prepared:
         # Missing files are reported before the class below loads TensorFlow.
-        Manifest.load(options.prepared)
+        CorpusRecord.load(options.prepared)
         from keras_transformer.data.prepared.corpus import PreparedCorpus
 
         return PreparedCorpus.load(options.prepared)

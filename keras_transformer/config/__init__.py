@@ -1,6 +1,7 @@
 """What a model is, as frozen and validated values."""
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import StackConfig
 from keras_transformer.config.transformer import PRESETS, TransformerConfig
 
-__all__ = ["PRESETS", "StackConfig", "TransformerConfig"]
+__all__ = ["PRESETS", "SpecialIds", "StackConfig", "TransformerConfig"]

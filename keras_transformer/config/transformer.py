@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import check_choice, check_size
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import BlockConfig, StackConfig
 
 PositionKind = Literal["sinusoidal", "learned"]
@@ -51,6 +52,7 @@ class TransformerConfig(BlockConfig):
         max_positions: Longest sequence in tokens; needed by, and only meant for, "learned".
         share_embeddings: "all" one matrix for source, target and final linear layer
             (section 3.4), "target" for target and final linear layer, "none" for three matrices.
+        special_ids: The ids that are no text, the same on both sides.
         **block_fields: As for `BlockConfig`.
 
     Raises:
@@ -70,6 +72,7 @@ class TransformerConfig(BlockConfig):
     positions: PositionKind = "sinusoidal"
     max_positions: int | None = None
     share_embeddings: EmbeddingSharing = "all"
+    special_ids: SpecialIds = SpecialIds()
 
     def __post_init__(self) -> None:
         if self.target_vocab_size is None:
@@ -87,12 +90,23 @@ class TransformerConfig(BlockConfig):
                 f"{self.source_vocab_size} and target_vocab_size {self.target_vocab_size}: "
                 "choose share_embeddings='target' or 'none'."
             )
+        self._check_special_ids()
         if self.max_positions is not None:
             check_size("max_positions", self.max_positions)
         if (self.positions == "learned") != (self.max_positions is not None):
             raise ValueError(
                 "max_positions is needed with positions='learned' and only there, got "
                 f"positions={self.positions!r} and max_positions={self.max_positions}."
+            )
+
+    def _check_special_ids(self) -> None:
+        if not isinstance(self.special_ids, SpecialIds):
+            raise TypeError(f"special_ids must be SpecialIds, got {self.special_ids!r}.")
+        vocabulary = min(self.source_vocab_size, self.target_vocab_size)
+        if self.special_ids.highest >= vocabulary:
+            raise ValueError(
+                f"special_ids names the id {self.special_ids.highest}, but the smaller vocabulary "
+                f"has the ids 0 to {vocabulary - 1}."
             )
 
     @property
@@ -145,7 +159,10 @@ class TransformerConfig(BlockConfig):
                 f"unknown config field(s) {', '.join(unknown)}: expected only "
                 f"{', '.join(sorted(known))}."
             )
-        return cls(**values)
+        special_ids = values.get("special_ids", SpecialIds())
+        if isinstance(special_ids, dict):
+            special_ids = SpecialIds(**special_ids)
+        return cls(**{**values, "special_ids": special_ids})
 
     def to_json(self) -> str:
         """Returns the config as a JSON text."""

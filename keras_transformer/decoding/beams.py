@@ -19,7 +19,6 @@ from keras_transformer.decoding.hypotheses import (
     write_tokens,
 )
 from keras_transformer.search.options import SearchOptions, length_penalty
-from keras_transformer.special_ids import EOS_ID
 
 Tensor = Any
 
@@ -29,15 +28,18 @@ def advance_beams(
 ) -> SearchState:
     """Returns the state one token later."""
     beams = options.beam_size
-    logits, model = stepper.step(newest_ids(state), state.step, state.model)
-    log_probs = next_log_probs(logits, state.ids, state.step, options, sentences.prefixes)
+    newest = newest_ids(state, stepper.special_ids.decoder_start)
+    logits, model = stepper.step(newest, state.step, state.model)
+    log_probs = next_log_probs(
+        logits, state.ids, state.step, options, sentences.prefixes, stepper.special_ids
+    )
     totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
     length = state.step + 1
     penalty = length_penalty(ops.cast(length, "float32"), options, sentences.length_penalties)
     penalty = ops.reshape(penalty, (-1, 1))  # [B, 1], or [1, 1] for all
     parent_ids = take_hypotheses(state.ids, parents)
     hypotheses = write_tokens(parent_ids, tokens, state.step)
-    ended = tokens == EOS_ID
+    ended = tokens == stepper.special_ids.eos
 
     may_finish = ended & (ops.arange(2 * beams) < beams) & ~state.done[:, None]
     state = _finish(state, hypotheses, totals, may_finish, penalty)

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from keras import ops
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.special_ids import PAD_ID
+from keras_transformer.layers.masks import padding_mask
 
 Tensor = Any
 
@@ -41,11 +42,13 @@ class CachedSteps:
     Args:
         model: The model, or its parts as functions of a graph.
         source_ids: int32 `(batch, source_length)`.
+        special_ids: The model's.
     """
 
-    def __init__(self, model: DecodingModel, source_ids: Tensor) -> None:
+    def __init__(self, model: DecodingModel, source_ids: Tensor, special_ids: SpecialIds) -> None:
         self.model = model
-        self.keep_mask = ops.not_equal(source_ids, PAD_ID)
+        self.special_ids = special_ids
+        self.keep_mask = padding_mask(source_ids, special_ids.pad)
         self.cross = model.encode(source_ids)
 
     def start(self, rows: Tensor, length: int) -> Any:

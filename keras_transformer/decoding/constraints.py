@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 Tensor = Any
 # Finite, so that neither sums nor products of it make NaN; below half of it nothing is possible.
@@ -18,7 +18,12 @@ IMPOSSIBLE = -1e30
 
 
 def next_log_probs(
-    logits: Tensor, ids: Tensor, step: Tensor, options: SearchOptions, prefixes: Tensor | None
+    logits: Tensor,
+    ids: Tensor,
+    step: Tensor,
+    options: SearchOptions,
+    prefixes: Tensor | None,
+    special_ids: SpecialIds,
 ) -> Tensor:
     """Returns the log-probability of every token as the next one of every hypothesis.
 
@@ -28,6 +33,7 @@ def next_log_probs(
         step: int32 scalar, the number of tokens generated.
         options: Says what is forbidden and what is forced.
         prefixes: int32 `(batch, prefix_length)`, what each sentence begins with, then -1.
+        special_ids: Ids of the vocabulary that are no text.
 
     Returns:
         float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` where forbidden. What is forced is
@@ -38,7 +44,7 @@ def next_log_probs(
     if options.repetition_penalty != 1:
         logits = _penalize(logits, generated, step, options.repetition_penalty)
     log_probs = ops.log_softmax(logits, axis=-1)
-    allowed = _forbid(log_probs, generated, step, options)
+    allowed = _forbid(log_probs, generated, step, options, special_ids)
     forced = _forced(step, options, prefixes, beams)
     if forced is not None:
         only = ops.where(ops.arange(logits.shape[-1]) == forced, log_probs, IMPOSSIBLE)
@@ -56,26 +62,33 @@ def _penalize(logits: Tensor, generated: Tensor, step: Tensor, penalty: float) -
     return _write(logits, tokens, ops.where(step > 0, penalized, values))
 
 
-def _forbid(log_probs: Tensor, generated: Tensor, step: Tensor, options: SearchOptions) -> Tensor:
+def _forbid(
+    log_probs: Tensor,
+    generated: Tensor,
+    step: Tensor,
+    options: SearchOptions,
+    special_ids: SpecialIds,
+) -> Tensor:
     """Makes impossible what the options forbid, padding and the start token."""
     vocabulary = np.arange(log_probs.shape[-1])
     alone = [row[0] for row in options.banned_sequences if len(row) == 1]
-    log_probs = ops.where(np.isin(vocabulary, [PAD_ID, BOS_ID, *alone]), IMPOSSIBLE, log_probs)
+    never = [*sorted(special_ids.never_generated), *alone]
+    log_probs = ops.where(np.isin(vocabulary, never), IMPOSSIBLE, log_probs)
     if options.min_length > 0:
-        too_early = ops.logical_and(vocabulary == EOS_ID, step < options.min_length)
+        too_early = ops.logical_and(vocabulary == special_ids.eos, step < options.min_length)
         log_probs = ops.where(too_early, IMPOSSIBLE, log_probs)
     size = options.no_repeat_ngram_size
     if 0 < size <= generated.shape[1]:
-        tokens = _repeating(generated, step, size)
+        tokens = _repeating(generated, step, size, special_ids.pad)
         log_probs = _write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
     longer = sorted((row for row in options.banned_sequences if len(row) > 1), key=len)
     for _, rows in groupby(longer, key=len):
-        tokens = _completing(generated, step, np.array(list(rows), np.int32))
+        tokens = _completing(generated, step, np.array(list(rows), np.int32), special_ids.pad)
         log_probs = _write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
     return log_probs
 
 
-def _repeating(generated: Tensor, step: Tensor, size: int) -> Tensor:
+def _repeating(generated: Tensor, step: Tensor, size: int, pad: int) -> Tensor:
     """Tokens that would repeat an n-gram: `(rows, n-grams)`, padding where there is none."""
     count = generated.shape[1] - size + 1
     last = _newest(generated, step, size - 1)
@@ -83,15 +96,15 @@ def _repeating(generated: Tensor, step: Tensor, size: int) -> Tensor:
     for place in range(size - 1):
         same = generated[:, place : place + count] == last[:, place : place + 1]
         repeats = ops.logical_and(repeats, same)
-    return ops.where(repeats, generated[:, size - 1 :], PAD_ID)
+    return ops.where(repeats, generated[:, size - 1 :], pad)
 
 
-def _completing(generated: Tensor, step: Tensor, banned: np.ndarray) -> Tensor:
+def _completing(generated: Tensor, step: Tensor, banned: np.ndarray, pad: int) -> Tensor:
     """Last tokens of the `banned` (sequences, width) that stand there but for it: `(rows, S)`."""
     width = banned.shape[1] - 1
     last = _newest(generated, step, width)
     there = ops.all(last[:, None, :] == banned[None, :, :-1], axis=-1)
-    return ops.where(ops.logical_and(there, step >= width), banned[:, -1], PAD_ID)
+    return ops.where(ops.logical_and(there, step >= width), banned[:, -1], pad)
 
 
 def _newest(generated: Tensor, step: Tensor, count: int) -> Tensor:

@@ -16,7 +16,6 @@ from keras_transformer.decoding.hypotheses import (
     write_tokens,
 )
 from keras_transformer.search.options import SearchOptions, length_penalty
-from keras_transformer.special_ids import EOS_ID
 
 Tensor = Any
 
@@ -25,15 +24,18 @@ def advance_samples(
     stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
     """Returns the state one token later; a sample that has ended is no longer possible."""
-    logits, model = stepper.step(newest_ids(state), state.step, state.model)
-    log_probs = next_log_probs(logits, state.ids, state.step, options, sentences.prefixes)
+    newest = newest_ids(state, stepper.special_ids.decoder_start)
+    logits, model = stepper.step(newest, state.step, state.model)
+    log_probs = next_log_probs(
+        logits, state.ids, state.step, options, sentences.prefixes, stepper.special_ids
+    )
     tokens = draw(log_probs, ops.take(sentences.uniforms, state.step, axis=2), options)
     own = ops.take_along_axis(log_probs, tokens[:, :, None], axis=2)[:, :, 0]
     totals = state.log_probabilities + own
     ids = write_tokens(state.ids, tokens, state.step)
     length = state.step + 1
     limits = options.max_length if sentences.limits is None else sentences.limits[:, None]
-    ended = ops.logical_or(tokens == EOS_ID, length >= limits)
+    ended = ops.logical_or(tokens == stepper.special_ids.eos, length >= limits)
     ends = ended & is_possible(totals)
     scores = totals / length_penalty(ops.cast(length, "float32"), options)
     totals_left = ops.where(ended, IMPOSSIBLE, totals)

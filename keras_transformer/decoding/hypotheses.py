@@ -6,15 +6,21 @@ from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.special_ids import BOS_ID, PAD_ID
 
 Tensor = Any
 
 
 class Stepper(Protocol):
-    """What the search knows of a model. Every tensor of its state has the rows as first axis."""
+    """What the search knows of a model. Every tensor of its state has the rows as first axis.
+
+    Attributes:
+        special_ids: The ids that are no text.
+    """
+
+    special_ids: SpecialIds
 
     def start(self, rows: Tensor, length: int) -> Any:
         """Returns the state of `rows` hypotheses, with room for `length` tokens."""
@@ -62,7 +68,7 @@ def start(
 ) -> SearchState:
     """Returns the state before the first token; of a beam only the first hypothesis is possible."""
     rows = options.rows_per_sentence
-    ids = ops.full((batch, rows, length), PAD_ID, dtype="int32")
+    ids = ops.full((batch, rows, length), stepper.special_ids.pad, dtype="int32")
     impossible = ops.full((batch, rows), IMPOSSIBLE, dtype="float32")
     first = ops.cast(ops.arange(rows) < (rows if options.sample else 1), "float32")
     done = ops.zeros((batch,), "bool") if sentences.skipped is None else sentences.skipped
@@ -80,18 +86,18 @@ def start(
 
 def grow(stepper: Stepper, state: SearchState, length: int) -> SearchState:
     """Returns the state with room for `length` tokens."""
-    more = [[0, 0], [0, 0], [0, length - state.ids.shape[2]]]
+    more, pad = [[0, 0], [0, 0], [0, length - state.ids.shape[2]]], stepper.special_ids.pad
     return state._replace(
-        ids=ops.pad(state.ids, more, constant_values=PAD_ID),
-        finished_ids=ops.pad(state.finished_ids, more, constant_values=PAD_ID),
+        ids=ops.pad(state.ids, more, constant_values=pad),
+        finished_ids=ops.pad(state.finished_ids, more, constant_values=pad),
         model=stepper.grow(state.model, length),
     )
 
 
-def newest_ids(state: SearchState) -> Tensor:
-    """The token that each row was last extended by, `(rows,)`; begin-of-sentence at first."""
+def newest_ids(state: SearchState, start_id: int) -> Tensor:
+    """The token that each row was last extended by, `(rows,)`; the start token at first."""
     last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)
-    return ops.reshape(ops.where(state.step == 0, BOS_ID, last), (-1,))
+    return ops.reshape(ops.where(state.step == 0, start_id, last), (-1,))
 
 
 def write_tokens(ids: Tensor, tokens: Tensor, step: Tensor) -> Tensor:

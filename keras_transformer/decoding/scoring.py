@@ -10,10 +10,11 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models import Transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 Tensor = Any
 
@@ -29,7 +30,9 @@ class TeacherForcing:
     def __init__(self, model: Transformer, batch_tokens: int) -> None:
         self._batch_tokens = batch_tokens
         ids = tf.TensorSpec((None, None), tf.int32)
-        self._run = tf.function(partial(align_ids, model), input_signature=[ids, ids])
+        self._special_ids = model.config.special_ids
+        run = partial(align_ids, model, special_ids=self._special_ids)
+        self._run = tf.function(run, input_signature=[ids, ids])
 
     def align(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
@@ -48,10 +51,13 @@ class TeacherForcing:
             place: len(source) + len(target) + 2
             for place, (source, target) in enumerate(zip(sources, targets, strict=True))
         }
+        special = self._special_ids
         found: dict[int, tuple[float, np.ndarray]] = {}
         for places in batches(lengths, self._batch_tokens):
-            source_ids = pad([[*sources[place], EOS_ID] for place in places], PAD_ID)
-            labels = pad([[*targets[place], EOS_ID] for place in places], PAD_ID)
+            source_ids, labels = (
+                pad([[*rows[place], special.eos] for place in places], special.pad)
+                for rows in (sources, targets)
+            )
             totals, attention = (np.array(part) for part in self._run(source_ids, labels))
             for row, place in enumerate(places):
                 size = (len(targets[place]) + 1, len(sources[place]) + 1)
@@ -77,23 +83,26 @@ class ScoringModel(Protocol):
         ...
 
 
-def align_ids(model: ScoringModel, source_ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def align_ids(
+    model: ScoringModel, source_ids: Tensor, labels: Tensor, special_ids: SpecialIds
+) -> tuple[Tensor, Tensor]:
     """Scores a batch of translations; runs eagerly and in graphs.
 
     Args:
         model: A trained model, or its parts as functions of a graph.
         source_ids: int32 `(batch, source_length)`, each row ended by eos, then padded.
         labels: int32 `(batch, target_length)`, likewise.
+        special_ids: The model's.
 
     Returns:
         The log-probability of each row of labels, float32 `(batch,)` in nats, and the attention to
         the source at each place `(batch, target_length, source_length)`, the mean of all layers and
         heads.
     """
-    start = ops.full_like(labels[:, :1], BOS_ID)
+    start = ops.full_like(labels[:, :1], special_ids.decoder_start)
     # The end token that shorter rows read here comes after all of their labels.
     target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
-    log_probs, attention = model.align(
-        target_ids, labels, ops.not_equal(source_ids, PAD_ID), model.encode(source_ids)
-    )
-    return ops.sum(ops.where(labels != PAD_ID, log_probs, 0.0), axis=1), attention
+    keep = padding_mask(source_ids, special_ids.pad)
+    log_probs, attention = model.align(target_ids, labels, keep, model.encode(source_ids))
+    is_label = padding_mask(labels, special_ids.pad)
+    return ops.sum(ops.where(is_label, log_probs, 0.0), axis=1), attention

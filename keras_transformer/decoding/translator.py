@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.constraints import IMPOSSIBLE
@@ -29,7 +30,6 @@ from keras_transformer.search.inputs import (
 from keras_transformer.search.options import Hypothesis, LengthPenaltyType, SearchOptions
 from keras_transformer.search.options import length_penalty as penalty_of
 from keras_transformer.search.random_numbers import fresh_seed, uniforms
-from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
 
@@ -177,20 +177,21 @@ class Translator:
         """
         sources = self._limit.fit(sources)
         chosen = self._fit_positions(SearchOptions(**options))
-        vocab_size = self.model.config.target_vocab_size
-        check_token_ids(chosen, vocab_size)
+        vocab_size, special = self.model.config.target_vocab_size, self.model.config.special_ids
+        check_token_ids(chosen, vocab_size, special)
         limits = [chosen.limit(len(source) + 1) for source in sources]
         none: list[list[int]] = [[] for _ in sources]
-        prefixes = check_prefixes(none if prefixes is None else prefixes, limits, vocab_size)
+        prefixes = none if prefixes is None else prefixes
+        prefixes = check_prefixes(prefixes, limits, vocab_size, special)
         if chosen.sample and chosen.seed is None:
             chosen = dataclasses.replace(chosen, seed=fresh_seed())
         results: list[list[Found]] = [[([], 0.0, 0.0)] for _ in sources]
         lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
         for places in batches(lengths, self.batch_tokens, chosen.rows_per_sentence):
-            source_ids = pad([[*sources[place], EOS_ID] for place in places], PAD_ID)
+            source_ids = pad([[*sources[place], special.eos] for place in places], special.pad)
             given = _given(places, chosen, limits, prefixes)
             found = self._search(chosen, given)({"source_ids": source_ids, **given})
-            for place, row in zip(places, _rows(found), strict=True):
+            for place, row in zip(places, _rows(found, special), strict=True):
                 results[place] = row or [([], -math.inf, -math.inf)]
         return results
 
@@ -282,7 +283,7 @@ class Translator:
         if key not in self._searches:
 
             def run(inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-                steps = CachedSteps(self.model, inputs["source_ids"])
+                steps = CachedSteps(self.model, inputs["source_ids"], self.model.config.special_ids)
                 batch = tf.shape(inputs["source_ids"])[0]
                 given = {name: part for name, part in inputs.items() if name != "source_ids"}
                 found = search(steps, batch, options, Sentences(**given))
@@ -326,17 +327,17 @@ def _given(
     return given
 
 
-def _rows(found: tuple[Tensor, Tensor, Tensor]) -> Iterator[list[Found]]:
+def _rows(found: tuple[Tensor, Tensor, Tensor], special_ids: SpecialIds) -> Iterator[list[Found]]:
     """Yields the possible hypotheses of each sentence of a batch."""
     for sentence in zip(*(np.array(part) for part in found), strict=True):
         yield [
-            (_strip(ids), float(score), float(total))
+            (_strip(ids, special_ids), float(score), float(total))
             for ids, score, total in zip(*sentence, strict=True)
             if score > IMPOSSIBLE / 2
         ]
 
 
-def _strip(ids: np.ndarray) -> list[int]:
+def _strip(ids: np.ndarray, special_ids: SpecialIds) -> list[int]:
     """Cuts a hypothesis at its end token or padding."""
-    ends = np.flatnonzero((ids == EOS_ID) | (ids == PAD_ID))
+    ends = np.flatnonzero((ids == special_ids.eos) | (ids == special_ids.pad))
     return ids[: ends[0] if len(ends) else None].tolist()

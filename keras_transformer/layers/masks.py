@@ -4,21 +4,42 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.special_ids import PAD_ID
+from keras_transformer.config.special_ids import SpecialIds
 
 Tensor = Any
 
 
-def padding_mask(ids: Tensor) -> Tensor:
+def padding_mask(ids: Tensor, pad_id: int = SpecialIds.pad) -> Tensor:
     """Marks the real tokens of a batch.
 
     Args:
         ids: Token ids `(batch, length)`, integer.
+        pad_id: The id that fills rows up.
 
     Returns:
         Boolean `(batch, length)`, True where the id is no padding.
     """
-    return ops.not_equal(ids, PAD_ID)
+    return ops.not_equal(ids, pad_id)
+
+
+def target_padding_mask(ids: Tensor, special_ids: SpecialIds) -> Tensor:
+    """Marks the real tokens of what a decoder reads.
+
+    Where padding is also the id that the decoder starts with, as T5 has it, the first place of
+    each row is real; such rows must be padded on the right.
+
+    Args:
+        ids: Token ids `(batch, length)`, integer.
+        special_ids: Says what padding is and what the decoder starts with.
+
+    Returns:
+        Boolean `(batch, length)`.
+    """
+    keep = padding_mask(ids, special_ids.pad)
+    if special_ids.decoder_start != special_ids.pad:
+        return keep
+    # Not arange: the length is unknown where a functional model is built.
+    return ops.logical_or(keep, ops.equal(ops.cumsum(ops.ones_like(ids), axis=1), 1))
 
 
 def attention_mask(keep_mask: Tensor, causal: bool = False) -> Tensor:

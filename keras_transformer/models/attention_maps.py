@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.layers.masks import attention_mask, padding_mask
+from keras_transformer.layers.masks import attention_mask, padding_mask, target_padding_mask
 from keras_transformer.models.transformer import Transformer
 
 Tensor = Any
@@ -34,9 +34,11 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     Args:
         model: Any Transformer.
         source_ids: int32 `(batch, source_length)`, each row ended by eos, then padded.
-        target_ids: int32 `(batch, target_length)`, each row begun by bos, then padded.
+        target_ids: int32 `(batch, target_length)`, each row begun by the start token, then padded.
     """
-    source_keep, keep = padding_mask(source_ids), padding_mask(target_ids)
+    special_ids = model.config.special_ids
+    source_keep = padding_mask(source_ids, special_ids.pad)
+    keep = target_padding_mask(target_ids, special_ids)
     source_mask, mask = attention_mask(source_keep), attention_mask(keep, causal=True)
     states = model.source_embeddings(source_ids, source_keep)
     encoder, decoder, cross = [], [], []

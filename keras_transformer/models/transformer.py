@@ -10,10 +10,10 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.masks import padding_mask
+from keras_transformer.layers.masks import padding_mask, target_padding_mask
 from keras_transformer.models.traced_once import TracedOnce
 
 Tensor = Any
@@ -90,9 +90,16 @@ class Transformer(TracedOnce, keras.Model):
             if config.share_embeddings != "none":
                 head.tie(target_embeddings.tokens)
             inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
-            encoder_states = _encoder_states(source_embeddings, encoder_stack, inputs["source_ids"])
+            special_ids = config.special_ids
+            encoder_states = _encoder_states(
+                source_embeddings, encoder_stack, special_ids, inputs["source_ids"]
+            )
             states = _decoder_states(
-                target_embeddings, decoder_stack, **inputs, encoder_states=encoder_states
+                target_embeddings,
+                decoder_stack,
+                special_ids,
+                **inputs,
+                encoder_states=encoder_states,
             )
             super().__init__(inputs=inputs, outputs=head(states), **kwargs)
         self.config = config
@@ -118,7 +125,7 @@ class Transformer(TracedOnce, keras.Model):
         It shares this model's weights, as the next two do.
         """
         source_ids = _ids_input("source_ids")
-        states = _encoder_states(self.source_embeddings, self.encoder_stack, source_ids)
+        states = self._states_of_source(source_ids)
         return keras.Model({"source_ids": source_ids}, states, name="encoder")
 
     @cached_property
@@ -129,7 +136,7 @@ class Transformer(TracedOnce, keras.Model):
             "encoder_states": keras.Input((None, self.config.model_dim), name="encoder_states"),
             "target_ids": _ids_input("target_ids"),
         }
-        states = _decoder_states(self.target_embeddings, self.decoder_stack, **inputs)
+        states = self._states_of_target(**inputs)
         return keras.Model(inputs, self.head(states), name="decoder")
 
     @cached_property
@@ -139,12 +146,8 @@ class Transformer(TracedOnce, keras.Model):
         Its states are `(batch, target_length, model_dim)`.
         """
         inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
-        encoder_states = _encoder_states(
-            self.source_embeddings, self.encoder_stack, inputs["source_ids"]
-        )
-        states = _decoder_states(
-            self.target_embeddings, self.decoder_stack, **inputs, encoder_states=encoder_states
-        )
+        encoder_states = self._states_of_source(inputs["source_ids"])
+        states = self._states_of_target(**inputs, encoder_states=encoder_states)
         return keras.Model(inputs, states, name="decoder_states")
 
     @property
@@ -171,10 +174,7 @@ class Transformer(TracedOnce, keras.Model):
             For each block keys `(batch, heads, source_length, key_dim)` and values
             `(batch, heads, source_length, value_dim)`.
         """
-        states = _encoder_states(
-            self.source_embeddings, self.encoder_stack, source_ids, training=False
-        )
-        return self.decoder_stack.project(states)
+        return self.decoder_stack.project(self._states_of_source(source_ids, training=False))
 
     def decode_step(
         self,
@@ -221,7 +221,7 @@ class Transformer(TracedOnce, keras.Model):
             the source at each place, the mean of all blocks and heads, `(batch, target_length,
             source_length)`.
         """
-        keep = padding_mask(target_ids)
+        keep = target_padding_mask(target_ids, self.config.special_ids)
         states = self.target_embeddings(target_ids, keep)
         states, attention = self.decoder_stack.align(states, keep, source_keep_mask, cross)
         logits = ops.cast(self.head(states), "float32")
@@ -241,6 +241,16 @@ class Transformer(TracedOnce, keras.Model):
             )
             for _ in range(self.config.num_decoder_layers)
         ]
+
+    def _states_of_source(self, source_ids: Tensor, training: bool | None = None) -> Tensor:
+        parts = (self.source_embeddings, self.encoder_stack, self.config.special_ids)
+        return _encoder_states(*parts, source_ids, training)
+
+    def _states_of_target(
+        self, source_ids: Tensor, encoder_states: Tensor, target_ids: Tensor
+    ) -> Tensor:
+        parts = (self.target_embeddings, self.decoder_stack, self.config.special_ids)
+        return _decoder_states(*parts, source_ids, encoder_states, target_ids)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config as plain values."""
@@ -291,25 +301,30 @@ def _make_embeddings(config: TransformerConfig) -> tuple[Embeddings, Embeddings]
 
 
 def _encoder_states(
-    embeddings: Embeddings, stack: Encoder, source_ids: Tensor, training: bool | None = None
+    embeddings: Embeddings,
+    stack: Encoder,
+    special_ids: SpecialIds,
+    source_ids: Tensor,
+    training: bool | None = None,
 ) -> Tensor:
-    keep = padding_mask(source_ids)
+    keep = padding_mask(source_ids, special_ids.pad)
     return stack(embeddings(source_ids, keep, training=training), keep, training=training)
 
 
 def _decoder_states(
     embeddings: Embeddings,
     stack: Decoder,
-    target_ids: Tensor,
-    encoder_states: Tensor,
+    special_ids: SpecialIds,
     source_ids: Tensor,
+    encoder_states: Tensor,
+    target_ids: Tensor,
 ) -> Tensor:
-    keep = padding_mask(target_ids)
+    keep = target_padding_mask(target_ids, special_ids)
     return stack(
         embeddings(target_ids, keep),
         encoder_states,
         keep_mask=keep,
-        source_keep_mask=padding_mask(source_ids),
+        source_keep_mask=padding_mask(source_ids, special_ids.pad),
     )
 
 

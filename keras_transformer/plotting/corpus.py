@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.data.encoding.encode import EncodedPairs
 from keras_transformer.plotting.style import COLOURS, WEIGHTS_MAP, new_figure, styled
-from keras_transformer.special_ids import PAD_ID
 
 _MOST_BINS = 60
 
@@ -38,8 +37,9 @@ def padding_by_batch(encoded: EncodedPairs, batch_tokens: int) -> npt.NDArray[np
     """Counts padding and places of each batch's ids, both sides: int64 `(batches, 2)`."""
     counts = []
     for inputs, _, _ in evaluation_batches(encoded, batch_tokens).as_numpy_iterator():
-        ids = (inputs["source_ids"], inputs["target_ids"])
-        counts.append((sum((side == PAD_ID).sum() for side in ids), sum(side.size for side in ids)))
+        sides, pad = (inputs["source_ids"], inputs["target_ids"]), encoded.special_ids.pad
+        padding = sum((side == pad).sum() for side in sides)
+        counts.append((padding, sum(side.size for side in sides)))
     return np.array(counts, np.int64)
 
 

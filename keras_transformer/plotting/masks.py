@@ -7,10 +7,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.masks import attention_mask, causal_mask, padding_mask
 from keras_transformer.plotting.sizes import check_masks
 from keras_transformer.plotting.style import COLOURS, PALE, new_figure, styled
-from keras_transformer.special_ids import EOS_ID, PAD_ID
 
 # More numbers than these would run into each other.
 _MOST_NUMBERED = 24
@@ -29,7 +29,8 @@ def masks(tokens: int, padding: int) -> Figure:
     """
     check_masks(tokens, padding)
     length = tokens + padding
-    keep = padding_mask(np.array([[EOS_ID] * tokens + [PAD_ID] * padding]))
+    ids = SpecialIds()
+    keep = padding_mask(np.array([[ids.eos] * tokens + [ids.pad] * padding]), ids.pad)
     panels = {
         "Padding mask\n(encoder, attention to the source)": attention_mask(keep)[0, 0],
         "Causal mask\n(no padding)": causal_mask(length),

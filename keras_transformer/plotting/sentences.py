@@ -8,7 +8,6 @@ import numpy as np
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import Transformer
 from keras_transformer.models.attention_maps import AttentionMaps, attention_maps
-from keras_transformer.special_ids import BOS_ID, EOS_ID
 from keras_transformer.text.tokenizer import Tokenizer
 
 _BEGIN, _END = "<s>", "</s>"
@@ -58,7 +57,9 @@ def see_pair(
         target_ids = list(translator.translate_n_best([source])[0][0].ids)
     else:
         target_ids = target_tokenizer.encode([target])[0]
-    maps = attention_maps(model, _row(*source_ids, EOS_ID), _row(BOS_ID, *target_ids))
+    special_ids = model.config.special_ids
+    read = _row(special_ids.decoder_start, *target_ids)
+    maps = attention_maps(model, _row(*source_ids, special_ids.eos), read)
     pieces = target_tokenizer.pieces(target_ids)
     return SeenPair(
         [*source_tokenizer.pieces(source_ids), _END], [_BEGIN, *pieces], [*pieces, _END], maps

@@ -149,7 +149,7 @@ class Engine:
         with self._start(opened, [source], request) as steps:
             for tokens in OneByOne(steps, request):
                 token = int(tokens[0])
-                if token in (self.manifest.special_ids["eos"], self.manifest.special_ids["pad"]):
+                if token in (self.manifest.special_ids.eos, self.manifest.special_ids.pad):
                     return
                 yield token
 
@@ -199,13 +199,14 @@ class Engine:
     ) -> tuple[SearchOptions, list[int], IdRows]:
         """Returns options that fit the model, each text's limit in tokens, and plain prefixes."""
         self._check_rows("source", sources)
-        check_token_ids(options, self._vocabulary)
+        check_token_ids(options, self._vocabulary, self.manifest.special_ids)
         longest = self.manifest.config.get("max_positions")
         if longest is not None and longest < options.max_length:
             options = dataclasses.replace(options, max_length=longest)
         limits = [options.limit(len(source) + 1) for source in sources]
         if prefixes is not None:
-            prefixes = check_prefixes(prefixes, limits, self._vocabulary)
+            special_ids = self.manifest.special_ids
+            prefixes = check_prefixes(prefixes, limits, self._vocabulary, special_ids)
         return options, limits, prefixes or [[] for _ in sources]
 
     def _check_rows(self, side: str, rows: IdRows) -> None:

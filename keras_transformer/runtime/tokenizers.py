@@ -1,12 +1,15 @@
 """An artefact's SentencePiece models: texts become rows of ids and back, few as fast as many."""
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import sentencepiece
 
-from keras_transformer.artefact.manifest import SPECIAL_IDS, Manifest
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.runtime.loop.batches import IdRows
+from keras_transformer.text.tokenizer import read_special_ids
 
 # From here on the threads that SentencePiece starts for a list are worth their start.
 _MANY = 64
@@ -30,7 +33,7 @@ class TextIds:
 
     def __init__(self, directory: Path, manifest: Manifest, side: str) -> None:
         self.processor = _load(directory / manifest.tokenizers[side].file, manifest, side)
-        self.special: Collection[int] = frozenset(manifest.special_ids.values())
+        self.special: Collection[int] = manifest.special_ids.without_text
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
@@ -52,16 +55,21 @@ def _load(path: Path, manifest: Manifest, side: str) -> sentencepiece.SentencePi
         processor.LoadFromSerializedProto(path.read_bytes())
     except RuntimeError as error:
         raise ValueError(f"{path} is no SentencePiece model: export the model again.") from error
-    found = {name: getattr(processor, f"{name}_id")() for name in SPECIAL_IDS}
-    if found != manifest.special_ids:
+    found = read_special_ids(processor)
+    expected = manifest.special_ids
+    if found != dataclasses.replace(expected, decoder_start=found.decoder_start):
         raise ValueError(
-            f"{path} has the special ids {found}, but the manifest says "
-            f"{dict(manifest.special_ids)}: export the model again."
+            f"{path} has the special ids {_listed(found)}, but the manifest says "
+            f"{_listed(expected)}: export the model again."
         )
     size = manifest.config[f"{side}_vocab_size"]
-    if processor.get_piece_size() != size:
+    if max(processor.get_piece_size(), found.highest + 1) != size:
         raise ValueError(
             f"{path} has {processor.get_piece_size()} pieces, but the model's {side}_vocab_size is "
             f"{size}: it is another model's tokenizer; export the model again."
         )
     return processor
+
+
+def _listed(ids: SpecialIds) -> str:
+    return f"pad {ids.pad}, unk {ids.unk}, bos {ids.bos}, eos {ids.eos}"

@@ -5,8 +5,8 @@ neither Keras nor TensorFlow, so that both translators refuse the same input in 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 # Attention's memory grows with the square of the length; trained models end far below this.
 MAX_SOURCE_LENGTH = 512
@@ -119,7 +119,7 @@ class SourceLimit:
         return [row[: self.length] for row in rows]
 
 
-def check_token_ids(options: SearchOptions, vocab_size: int) -> None:
+def check_token_ids(options: SearchOptions, vocab_size: int, special_ids: SpecialIds) -> None:
     """Checks the token ids that options name against the target vocabulary.
 
     Raises:
@@ -133,15 +133,18 @@ def check_token_ids(options: SearchOptions, vocab_size: int) -> None:
                 f"{name} names token {token}, but the target vocabulary has the ids 0 to "
                 f"{vocab_size - 1}."
             )
-        if name == "forced_tokens" and token in (PAD_ID, BOS_ID):
+        if name == "forced_tokens" and token in special_ids.never_generated:
             raise ValueError(
-                f"forced_tokens names token {token}: padding ({PAD_ID}) and the start token "
-                f"({BOS_ID}) are never generated."
+                f"forced_tokens names token {token}: padding ({special_ids.pad}) and the start "
+                f"token ({_start(special_ids)}) are never generated."
             )
 
 
 def check_prefixes(
-    prefixes: Sequence[Sequence[int]], limits: Sequence[int], vocab_size: int
+    prefixes: Sequence[Sequence[int]],
+    limits: Sequence[int],
+    vocab_size: int,
+    special_ids: SpecialIds,
 ) -> list[list[int]]:
     """Returns the prefixes as lists of plain integers.
 
@@ -149,6 +152,7 @@ def check_prefixes(
         prefixes: Ids that each translation begins with, without begin and end tokens; [] for none.
         limits: Longest translation of each sentence, its end token included.
         vocab_size: Size of the target vocabulary.
+        special_ids: Its ids that are no text.
 
     Raises:
         PrefixError: A prefix has an id that is not allowed, or leaves no room for another token.
@@ -162,11 +166,12 @@ def check_prefixes(
     rows = [[int(token) for token in prefix] for prefix in prefixes]
     for number, (row, limit) in enumerate(zip(rows, limits, strict=True)):
         for token in row:
-            if not 0 <= token < vocab_size or token in (PAD_ID, BOS_ID, EOS_ID):
+            if not 0 <= token < vocab_size or token in special_ids.added_to_text:
                 raise PrefixError(
                     number,
                     f"holds token {token}: it must hold ids from 0 to {vocab_size - 1}, without "
-                    f"padding ({PAD_ID}), start ({BOS_ID}) and end ({EOS_ID}).",
+                    f"padding ({special_ids.pad}), start ({_start(special_ids)}) and end "
+                    f"({special_ids.eos}).",
                 )
         if len(row) >= limit:
             raise PrefixError(
@@ -175,3 +180,7 @@ def check_prefixes(
                 "included: shorten it or raise the limit.",
             )
     return rows
+
+
+def _start(special_ids: SpecialIds) -> int:
+    return special_ids.decoder_start if special_ids.bos is None else special_ids.bos

@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.distribution import install_command
-from keras_transformer.special_ids import EOS_ID
 from keras_transformer.text.tokenizer import Tokenizer
 
 try:
@@ -51,11 +50,16 @@ class GraphTokenizer(tf.Module):
 
     Args:
         model: the serialized model, `Tokenizer.model`; checked as `Tokenizer` does.
+
+    Attributes:
+        vocab_size: Number of ids, the special ones included.
+        special_ids: The ids that are no text.
     """
 
     def __init__(self, model: bytes) -> None:
         super().__init__(name="graph_tokenizer")
-        self.vocab_size = Tokenizer(model).vocab_size
+        plain = Tokenizer(model)
+        self.vocab_size, self.special_ids = plain.vocab_size, plain.special_ids
         self._reader: Any = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
         self._reader._model_resource = _SharedModel(model)
 
@@ -65,4 +69,7 @@ class GraphTokenizer(tf.Module):
 
     def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Texts (B,) of ragged int32 ids (B, None); pad, unk, bos and eos are dropped."""
-        return self._reader.detokenize(tf.ragged.boolean_mask(ids, ids > EOS_ID))
+        is_text = tf.ones_like(ids, tf.bool)
+        for special in sorted(self.special_ids.without_text):
+            is_text &= ids != special
+        return self._reader.detokenize(tf.ragged.boolean_mask(ids, is_text))

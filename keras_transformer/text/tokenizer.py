@@ -13,7 +13,7 @@ from typing import Literal
 
 import sentencepiece
 
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.whole_files import write_bytes
 
 ModelType = Literal["unigram", "bpe"]
@@ -22,22 +22,29 @@ ModelType = Literal["unigram", "bpe"]
 _BYTE_FALLBACK_FROM = 1024
 _MAX_TRAINING_SENTENCES = 5_000_000
 _MAX_SENTENCE_BYTES = 1 << 20
-_SPECIAL_IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
-_FIRST_PIECE_ID = max(_SPECIAL_IDS.values()) + 1
+# Those of every vocabulary that is trained here.
+_OURS = SpecialIds()
 # The special ones and one of text.
-FEWEST_PIECES = _FIRST_PIECE_ID + 1
+FEWEST_PIECES = len(_OURS.without_text) + 1
+# How a pad that is no piece of the SentencePiece model is shown.
+_PAD_PIECE = "<pad>"
 
 
 class Tokenizer:
     """Reads one SentencePiece model: texts to ids, ids to texts.
 
+    The model may have its special ids in any order. One without a pad, as SentencePiece trains
+    them unless asked, gets the id after its last piece for it.
+
     Args:
         model: the serialized model, as `train_tokenizer` makes it or a `.model` file holds it.
 
+    Attributes:
+        special_ids: The ids that are no text.
+
     Raises:
         TypeError: `model` is not bytes.
-        ValueError: `model` is no SentencePiece model, or its pad, unk, bos and eos ids are not
-            0, 1, 2 and 3.
+        ValueError: `model` is no SentencePiece model, or has no eos.
 
     Example:
         >>> tokenizer = train_tokenizer(["a small house", "a red house"], vocab_size=16)
@@ -56,13 +63,7 @@ class Tokenizer:
             self._processor.LoadFromSerializedProto(model)
         except RuntimeError as error:
             raise ValueError(f"model is not a SentencePiece model ({len(model)} bytes)") from error
-        found = {name: getattr(self._processor, name)() for name in _SPECIAL_IDS}
-        if found != _SPECIAL_IDS:
-            raise ValueError(
-                f"model must have the special ids {_SPECIAL_IDS}, got {found}; train it with "
-                "keras_transformer.text.tokenizer.train_tokenizer, or with `spm_train --pad_id=0 "
-                "--unk_id=1 --bos_id=2 --eos_id=3`"
-            )
+        self.special_ids = read_special_ids(self._processor)
         self._model = model
 
     @classmethod
@@ -88,8 +89,8 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """Number of ids, the four special ones included."""
-        return int(self._processor.get_piece_size())
+        """Number of ids, the special ones included."""
+        return max(int(self._processor.get_piece_size()), self.special_ids.highest + 1)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text, without bos and eos; a text of white space only gives no id.
@@ -136,13 +137,15 @@ class Tokenizer:
         rows = [[int(token) for token in row] for row in ids]
         for row in rows:
             self._check_range(row)
-        return self._processor.decode([[i for i in row if i >= _FIRST_PIECE_ID] for row in rows])
+        special = self.special_ids.without_text
+        return self._processor.decode([[i for i in row if i not in special] for row in rows])
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The vocabulary's piece for each id of one row, special ones included ("<s>", "▁the")."""
         row = [int(token) for token in ids]
         self._check_range(row)
-        return [self._processor.id_to_piece(token) for token in row]
+        pieces = self._processor.get_piece_size()
+        return [self._processor.id_to_piece(i) if i < pieces else _PAD_PIECE for i in row]
 
     def split(self, text: str) -> list[str]:
         """Pieces of a text as they are spelled in it, normalized: unknown ones too."""
@@ -151,7 +154,7 @@ class Tokenizer:
 
     def join(self, pieces: Sequence[str]) -> str:
         """Text of pieces, those that the vocabulary lacks included; special ones are dropped."""
-        special = self.pieces(sorted(_SPECIAL_IDS.values()))
+        special = self.pieces(sorted(self.special_ids.without_text))
         return self._processor.decode_pieces([piece for piece in pieces if piece not in special])
 
     def _check_range(self, row: list[int]) -> None:
@@ -159,6 +162,42 @@ class Tokenizer:
         for token in (min(row), max(row)) if row else ():
             if not 0 <= token < size:
                 raise ValueError(f"ids must lie in 0 to {size - 1} (vocab_size - 1), got {token}")
+
+
+def read_special_ids(processor: sentencepiece.SentencePieceProcessor) -> SpecialIds:
+    """Returns the special ids of a SentencePiece model.
+
+    Where it has no pad, that is the id after its last piece.
+
+    Raises:
+        ValueError: It has no eos, without which no sentence ends.
+    """
+    pad, bos, eos = processor.pad_id(), processor.bos_id(), processor.eos_id()
+    if eos < 0:
+        raise ValueError(
+            "the SentencePiece model has no end-of-sentence piece: train it without --eos_id=-1."
+        )
+    return SpecialIds(
+        pad=processor.get_piece_size() if pad < 0 else pad,
+        unk=processor.unk_id(),
+        bos=None if bos < 0 else bos,
+        eos=eos,
+    )
+
+
+def shared_special_ids(source: Tokenizer, target: Tokenizer) -> SpecialIds:
+    """Returns the special ids of both sides' tokenizers.
+
+    Raises:
+        ValueError: They differ, and a model has one set of them.
+    """
+    if source.special_ids != target.special_ids:
+        raise ValueError(
+            f"the source tokenizer has the {source.special_ids}, the target tokenizer "
+            f"{target.special_ids}: train both with the same --pad_id, --unk_id, --bos_id and "
+            "--eos_id of spm_train."
+        )
+    return source.special_ids
 
 
 def train_tokenizer(
@@ -213,10 +252,10 @@ def train_tokenizer(
             # Sums of expected counts depend on how sentences are split among threads.
             num_threads=4,
             minloglevel=2,
-            pad_id=PAD_ID,
-            unk_id=UNK_ID,
-            bos_id=BOS_ID,
-            eos_id=EOS_ID,
+            pad_id=_OURS.pad,
+            unk_id=_OURS.unk,
+            bos_id=_OURS.bos,
+            eos_id=_OURS.eos,
         )
     except RuntimeError as error:
         if feed.error is not None:

@@ -10,9 +10,11 @@ from speed.ctranslate2_model import write_ctranslate2
 from speed.random_run import randomize, synthetic_tokenizer
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.transformer import build_transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID
 from keras_transformer.text.tokenizer import Tokenizer
+
+BOS_ID, EOS_ID = SpecialIds.bos, SpecialIds.eos
 
 VOCABULARY = 200
 LENGTH = 5

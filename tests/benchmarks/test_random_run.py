@@ -8,9 +8,11 @@ from speed.random_run import randomize, synthetic_tokenizer, write_random_run
 from speed.sizes import SIZES
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.transformer import build_transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.training.run.train import load_run
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 
 @pytest.mark.parametrize("vocab_size", [100, 300, 2000])

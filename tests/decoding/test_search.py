@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.decoding.hypotheses import Sentences
 from keras_transformer.decoding.search import FIRST_STAGE, search
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.random_numbers import uniforms
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 
 class TableSteps:
@@ -25,6 +27,8 @@ class TableSteps:
 
     Its state is each row's sentence and a history of what it was fed, which must be the row's own.
     """
+
+    special_ids = SpecialIds()
 
     def __init__(self, log_probs: np.ndarray, beams: int) -> None:
         self.log_probs = tf.constant(log_probs)

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import build_transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 TEXTS = ["a red house", "dog", "", "the small red dog sees a house", "  ", "a dog", "sees"]
 OPTIONS = {"max_length": 12}

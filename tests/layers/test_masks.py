@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.masks import attention_mask, causal_mask, padding_mask
-from keras_transformer.special_ids import PAD_ID
+
+PAD_ID = SpecialIds.pad
 
 X, _ = True, False
 

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.attention_maps import attention_maps
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 SOURCE = np.array([[5, 9, 6, EOS_ID], [23, EOS_ID, PAD_ID, PAD_ID]], np.int32)
 TARGET = np.array([[BOS_ID, 7, 4, 11, 8], [BOS_ID, 18, 6, PAD_ID, PAD_ID]], np.int32)

@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models import Transformer, build_transformer, probabilities
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 # No target id is above 18: one variant has 19 of them.
 VARIANTS: list[dict[str, Any]] = [

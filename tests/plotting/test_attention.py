@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.attention_maps import attention_maps
 from keras_transformer.plotting.alignment import alignment
 from keras_transformer.plotting.attention import attention_heads
 from keras_transformer.plotting.sentences import SeenPair, see_pair
-from keras_transformer.special_ids import BOS_ID, EOS_ID
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+
+BOS_ID, EOS_ID = SpecialIds.bos, SpecialIds.eos
 
 
 @pytest.fixture(scope="module")

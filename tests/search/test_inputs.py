@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.inputs import (
     SourceLimit,
     TooLongError,
@@ -13,7 +14,8 @@ from keras_transformer.search.inputs import (
     check_token_ids,
 )
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 
 def test_texts_come_back_as_a_list() -> None:
@@ -51,16 +53,17 @@ def test_anything_but_a_list_of_strings_is_refused(texts: Any, message: str) -> 
 )
 def test_ids_that_options_must_not_name(fields: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_token_ids(SearchOptions(**fields), 24)
+        check_token_ids(SearchOptions(**fields), 24, SpecialIds())
 
 
 def test_ids_that_options_may_name() -> None:
     banned = [[PAD_ID], [EOS_ID], [4, EOS_ID], [23]]
-    check_token_ids(SearchOptions(banned_sequences=banned, forced_tokens=[[3, EOS_ID]]), 24)
+    options = SearchOptions(banned_sequences=banned, forced_tokens=[[3, EOS_ID]])
+    check_token_ids(options, 24, SpecialIds())
 
 
 def test_prefixes_come_back_as_plain_integers() -> None:
-    rows = check_prefixes([np.array([4, 5]), []], [3, 1], 24)
+    rows = check_prefixes([np.array([4, 5]), []], [3, 1], 24, SpecialIds())
     assert rows == [[4, 5], []]
     assert type(rows[0][0]) is int
 
@@ -79,7 +82,7 @@ def test_prefixes_come_back_as_plain_integers() -> None:
 )
 def test_prefixes_that_cannot_be_are_refused(prefixes: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_prefixes(prefixes, [4, 2], 24)
+        check_prefixes(prefixes, [4, 2], 24, SpecialIds())
 
 
 def test_long_sources_are_refused_with_their_index_or_cut() -> None:

@@ -6,9 +6,11 @@ import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import train_tokenizer
+
+BOS_ID, EOS_ID, PAD_ID, UNK_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad, SpecialIds.unk
 
 # Surrogates have no UTF-8. The listed characters are those that readers tend to differ on.
 ODD = "\x00\n\r\t\x85\xa0\xad\u0300\u200b\u200d\u2028\u2029\u2047\u2581\u3000\ufeff\ufffd"

@@ -12,8 +12,10 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids, train_tokenizer
+
+BOS_ID, EOS_ID, PAD_ID, UNK_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad, SpecialIds.unk
 
 BYTE_TOKENIZER = train_tokenizer(["ab ba a b abba"], 270, "bpe", byte_fallback=True)
 
@@ -148,13 +150,56 @@ def test_a_path_in_place_of_model_bytes_is_refused():
         Tokenizer("tokenizer.model")  # type: ignore[arg-type]
 
 
-def test_a_model_with_other_special_ids_is_refused(sentences):
+def spm_model(sentences, *ids):
+    """A model as `spm_train` makes it with these pad, unk, bos and eos ids; -1 for none."""
     writer = io.BytesIO()
+    names = ("pad_id", "unk_id", "bos_id", "eos_id")
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences), model_writer=writer, vocab_size=60, minloglevel=2
+        sentence_iterator=iter(sentences),
+        model_writer=writer,
+        vocab_size=60,
+        minloglevel=2,
+        **dict(zip(names, ids, strict=True)),
     )
-    with pytest.raises(ValueError, match=r"must have the special ids .* got .*'pad_id': -1"):
-        Tokenizer(writer.getvalue())
+    return writer.getvalue()
+
+
+@pytest.mark.parametrize("ids", [(3, 0, 1, 2), (0, 3, 2, 1), (59, 0, 1, 2)], ids=str)
+def test_special_ids_may_stand_in_any_order(sentences, ids):
+    tokenizer = Tokenizer(spm_model(sentences, *ids))
+    pad, unk, bos, eos = ids
+    assert tokenizer.special_ids == SpecialIds(pad=pad, unk=unk, bos=bos, eos=eos)
+    assert tokenizer.vocab_size == 60
+    [row] = tokenizer.encode(sentences[:1])
+    assert not tokenizer.special_ids.added_to_text & set(row)
+    plain = tokenizer.decode([row])
+    assert tokenizer.decode([[bos, *row[:2], pad, *row[2:], eos, pad]]) == plain
+
+
+def test_a_model_without_a_pad_gets_one_after_its_last_piece(sentences):
+    tokenizer = Tokenizer(spm_model(sentences, -1, 0, 1, 2))
+    assert tokenizer.special_ids == SpecialIds(pad=60, unk=0, bos=1, eos=2)
+    assert tokenizer.vocab_size == 61
+    assert tokenizer.pieces([60, 1]) == ["<pad>", "<s>"]
+    [row] = tokenizer.encode(sentences[:1])
+    assert tokenizer.decode([[*row, 60]]) == tokenizer.decode([row])
+
+
+def test_decoding_starts_with_the_end_token_in_a_vocabulary_without_a_start(sentences):
+    tokenizer = Tokenizer(spm_model(sentences, 0, 2, -1, 1))
+    assert tokenizer.special_ids == SpecialIds(pad=0, unk=2, bos=None, eos=1, decoder_start=1)
+
+
+def test_a_model_without_an_end_token_is_refused(sentences):
+    with pytest.raises(ValueError, match="no end-of-sentence piece: train it without --eos_id=-1"):
+        Tokenizer(spm_model(sentences, 0, 1, 2, -1))
+
+
+def test_sides_of_different_special_ids_are_refused(sentences):
+    one, two = (Tokenizer(spm_model(sentences, *ids)) for ids in ((3, 0, 1, 2), (0, 1, 2, 3)))
+    with pytest.raises(ValueError, match="pad=3.*pad=0.*train both with the same --pad_id"):
+        shared_special_ids(one, two)
+    assert shared_special_ids(one, one) == one.special_ids
 
 
 @pytest.mark.parametrize("token", [-1, 60])

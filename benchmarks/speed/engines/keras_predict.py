@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.training.run.train import load_run
 
 from .. import artefacts
 from ..serving import Engine, serve
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 
 class KerasEngine(Engine):

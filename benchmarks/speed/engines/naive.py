@@ -9,10 +9,12 @@ import numpy as np
 from onnxruntime import InferenceSession
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
+from keras_transformer.config.special_ids import SpecialIds
 
 from .. import artefacts
 from ..serving import Engine, serve
+
+BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 Arrays = dict[str, np.ndarray]
 

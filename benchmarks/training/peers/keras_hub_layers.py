@@ -10,13 +10,15 @@ from keras import layers, ops
 from speed.serving import serve
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.special_ids import PAD_ID
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 
 from ..batches import Batch
 from ..keras_trainer import KerasTrainer, optimizer
 from ..trainer import OPTIONS
+
+PAD_ID = SpecialIds.pad
 
 
 class KerasHubTrainer(KerasTrainer):

@@ -10,7 +10,7 @@ from speed.serving import serve
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import build_transformer
-from keras_transformer.training.run.train import compile_transformer
+from keras_transformer.training.loop.compiling import compile_transformer
 
 from ..batches import Batch
 from ..keras_trainer import KerasTrainer

@@ -15,10 +15,12 @@ from speed.serving import serve
 from torch import nn
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.special_ids import PAD_ID
+from keras_transformer.config.special_ids import SpecialIds
 
 from ..batches import Batch
 from ..trainer import OPTIONS, Trainer
+
+PAD_ID = SpecialIds.pad
 
 _MOST_POSITIONS = 512
 

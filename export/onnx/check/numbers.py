@@ -10,11 +10,9 @@ import onnx
 
 from keras_transformer.artefact.manifest import GRAPHS, Manifest
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT, NATIVE
-from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
 _STEPS = 4
 _BEAMS = 3
@@ -78,7 +76,9 @@ def check_numbers(
     random = np.random.default_rng(0)
     source_ids = _random_sources(model.config, random)
     cross = [(np.asarray(key), np.asarray(value)) for key, value in model.encode(source_ids)]
-    given = {"source_mask": (source_ids != PAD_ID).astype(np.int32), **_by_name("cross", cross)}
+    special_ids = model.config.special_ids
+    keep = source_ids != special_ids.pad
+    given = {"source_mask": keep.astype(np.int32), **_by_name("cross", cross)}
     encoder, decoder, greedy, greedy_scores, scorer = (
         _Graph(manifest, directory, name) for name in GRAPHS
     )
@@ -89,14 +89,15 @@ def check_numbers(
         {**_by_name("cross", cross), "encoder_states": states},
     )
     steps = min(_STEPS, model.config.max_positions or _STEPS)
-    ids = random.integers(EOS_ID + 1, model.config.target_vocab_size, (steps, *_ROWS), np.int32)
-    ids[0] = BOS_ID
+    text_ids = np.array(special_ids.text_ids(model.config.target_vocab_size), np.int32)
+    ids = random.choice(text_ids, (steps, *_ROWS))
+    ids[0] = special_ids.decoder_start
     parents = random.integers(0, _BEAMS, (steps, *_ROWS), np.int32)
     _check_decoder(model, decoder, given, cross, ids, parents, compare)
     for graph in (greedy, greedy_scores):
         _check_decoder(model, graph, given, cross, ids[:, :, :1], 0 * parents[:, :, :1], compare)
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
-    expected = model.align(target_ids, labels, padding_mask(source_ids), cross)
+    expected = model.align(target_ids, labels, keep, cross)
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
     names = ("log_probabilities", "attention")
     compare(found, dict(zip(names, map(np.asarray, expected), strict=True)))
@@ -198,11 +199,13 @@ class _Graph:
 def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:
     """Sources of unequal length, ended by eos and padded: int32 `(batch, source_length)`."""
     longest = min(max(_SOURCE_LENGTHS), (config.max_positions or max(_SOURCE_LENGTHS)) - 1)
-    source_ids = np.full((len(_SOURCE_LENGTHS), longest + 1), PAD_ID, np.int32)
+    special_ids = config.special_ids
+    source_ids = np.full((len(_SOURCE_LENGTHS), longest + 1), special_ids.pad, np.int32)
+    known = np.array([special_ids.unk, *special_ids.text_ids(config.source_vocab_size)], np.int32)
     for row, length in zip(source_ids, _SOURCE_LENGTHS, strict=True):
         length = min(length, longest)
-        row[:length] = random.integers(UNK_ID, config.source_vocab_size, length, np.int32)
-        row[length] = EOS_ID
+        row[:length] = random.choice(known, length)
+        row[length] = special_ids.eos
     return source_ids
 
 

@@ -29,7 +29,6 @@ from keras_transformer.export.onnx.graphs.fused_layers import (
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.graphs.screening import screened_best_token
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.special_ids import PAD_ID
 
 __all__ = [
     "DOMAINS",
@@ -63,7 +62,7 @@ def why_not(config: Any) -> str | None:
 def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
     """Returns the encoder's states and every decoder block's cross-attention keys and values."""
     embeddings, stack = model.source_embeddings, model.encoder_stack
-    keep = tf.not_equal(source_ids, PAD_ID)
+    keep = tf.not_equal(source_ids, model.config.special_ids.pad)
     embedded = embed(embeddings.tokens, source_ids) + embeddings.positions(keep)
     width = model.config.model_dim
     shape, mask = tf.shape(source_ids), tf.cast(keep, tf.int32)

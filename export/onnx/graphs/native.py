@@ -34,7 +34,6 @@ from keras_transformer.export.onnx.graphs.native_heads import (
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT, NATIVE, onnx_operator, weight
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.special_ids import PAD_ID
 
 __all__ = [
     "DOMAINS",
@@ -55,7 +54,7 @@ def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[K
     stack, blocks = model.encoder_stack, model.decoder_stack.blocks
     places = [(tf.int32, (None, None)), (tf.int32, (None,))]
     mask, positions = onnx_operator(
-        "TokenPositions", [source_ids], places, domain=NATIVE, pad=PAD_ID
+        "TokenPositions", [source_ids], places, domain=NATIVE, pad=model.config.special_ids.pad
     )
     ids = tf.reshape(source_ids, (-1,))
     states = _embed(model.source_embeddings, ids, positions)

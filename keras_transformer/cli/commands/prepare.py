@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     if train is None:
         raise ValueError("there is no training text")
     with flags_in_errors(TextOptions, PrepareOptions):
-        manifest = prepare(
+        record = prepare(
             train,
             text.output,
             valid=open_stream(text, "valid"),
@@ -58,12 +58,10 @@ def main(arguments: Sequence[str]) -> int:
             workers=text.workers,
             say=lambda line: print(line, flush=True),
         )
-    print(f"training pairs: {manifest.train.report}")
-    if manifest.valid:
-        print(f"validation pairs: {manifest.valid.report}")
-    print(
-        f"{len(manifest.train.shards)} shards: train with --data prepared --prepared {text.output}"
-    )
+    print(f"training pairs: {record.train.report}")
+    if record.valid:
+        print(f"validation pairs: {record.valid.report}")
+    print(f"{len(record.train.shards)} shards: train with --data prepared --prepared {text.output}")
     return 0
 
 

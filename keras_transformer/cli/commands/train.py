@@ -10,10 +10,14 @@ from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_corpus
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
-from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE, model_config
+from keras_transformer.training.run.model_config import (
+    DEFAULT_VOCAB_SIZE,
+    model_config,
+    vocabulary_of,
+)
 from keras_transformer.training.run.options import RECIPES, TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -33,7 +37,7 @@ _DEMO_TRAINING = {
 _RECIPE_FIELDS = {name for recipe in (_DEMO_TRAINING, *RECIPES.values()) for name in recipe}
 _DEMO_MODEL = {"dropout": 0.1}
 # Fixed by the tokenizers, hence no flags of their own.
-_VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size")
+_VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size", "special_ids")
 _MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(_VOCAB_FIELDS)
 
 
@@ -108,11 +112,10 @@ def _check_first(
     if run.init is not None:
         check_finished_run(run.init)
     size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
-    sizes, joint = (size, size), run.joint_vocabulary
+    vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:
-        sizes = (tokenizers[0].vocab_size, tokenizers[1].vocab_size)
-        joint = tokenizers[0] is tokenizers[1]
-    model_config(run.preset, overrides, sizes, joint, max_length=options.max_length)
+        vocabulary = vocabulary_of(*tokenizers)
+    model_config(run.preset, overrides, *vocabulary, max_length=options.max_length)
 
 
 def _train(

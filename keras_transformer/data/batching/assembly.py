@@ -7,20 +7,13 @@ Comes in: the parts of a `Plan` and two ragged tables of ids. Leaves: elements
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.encoding.id_pairs import RaggedIds
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 # Calls at the same time of the functions that make elements, and elements made ahead of the reader.
 PARALLEL_CALLS, _MADE_AHEAD = 4, 8
 
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
-
-
-def check_worker(worker: tuple[int, int]) -> None:
-    """Raises `ValueError` unless `worker` is (index, count) with 0 <= index < count."""
-    index, count = worker
-    if not 0 <= index < count:
-        raise ValueError(f"worker must be (index, count) with 0 <= index < count, got {worker}")
 
 
 def shuffled_epoch(
@@ -61,22 +54,23 @@ def worker_share(rows: tf.Tensor, worker: tuple[int, int]) -> tuple[tf.Tensor, t
 
 
 def padded_batch(
-    source: tf.RaggedTensor, target: tf.RaggedTensor, rows: tf.Tensor, weight: tf.Tensor
+    source: tf.RaggedTensor, target: tf.RaggedTensor, rows: tf.Tensor, weight: tf.Tensor, pad: int
 ) -> Batch:
     """The tensors of one batch.
 
     Args:
         source: ragged int32, each row ending in eos.
-        target: ragged int32, each row from bos to eos.
+        target: ragged int32, each row from the decoder's start to eos.
         rows: row numbers of the batch, int64 (B,).
         weight: float32 (), what each token of the batch counts.
+        pad: the id that fills rows up.
     """
-    source_ids = tf.gather(source, rows).to_tensor(default_value=PAD_ID)  # [B, S]
-    both = tf.gather(target, rows).to_tensor(default_value=PAD_ID)  # [B, T + 1]
+    source_ids = tf.gather(source, rows).to_tensor(default_value=pad)  # [B, S]
+    both = tf.gather(target, rows).to_tensor(default_value=pad)  # [B, T + 1]
     labels = both[:, 1:]
-    is_label = labels != PAD_ID
+    is_label = labels != pad
     # Where no label follows, the eos of a shorter row stands: the decoder never reads it.
-    target_ids = tf.where(is_label, both[:, :-1], PAD_ID)
+    target_ids = tf.where(is_label, both[:, :-1], pad)
     inputs = {"source_ids": source_ids, "target_ids": target_ids}
     return inputs, labels, tf.cast(is_label, tf.float32) * weight
 
@@ -91,14 +85,14 @@ def in_order(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.prefetch(_MADE_AHEAD).with_options(options)
 
 
-def source_rows(ids: RaggedIds) -> RaggedIds:
+def source_rows(ids: RaggedIds, special_ids: SpecialIds) -> RaggedIds:
     """The rows as an encoder reads them: eos after each."""
-    return _surround(ids, ends=(EOS_ID,))
+    return _surround(ids, ends=(special_ids.eos,))
 
 
-def target_rows(ids: RaggedIds) -> RaggedIds:
-    """The rows that decoder input and labels are cut from: bos before each, eos after it."""
-    return _surround(ids, begins=(BOS_ID,), ends=(EOS_ID,))
+def target_rows(ids: RaggedIds, special_ids: SpecialIds) -> RaggedIds:
+    """The rows that decoder input and labels are cut from, from the decoder's start to eos."""
+    return _surround(ids, begins=(special_ids.decoder_start,), ends=(special_ids.eos,))
 
 
 def _shuffle_within_groups(order: tf.Tensor, groups: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:

@@ -35,7 +35,7 @@ class Plan:
         return len(self.starts) - 1
 
 
-def plan_batches(source_lengths: Lengths, target_lengths: Lengths, batch_tokens: int) -> Plan:
+def cut_batches(source_lengths: Lengths, target_lengths: Lengths, batch_tokens: int) -> Plan:
     """Orders and cuts pairs, none of them longer than `batch_tokens` on either side.
 
     Args:
@@ -80,7 +80,7 @@ def count_batches(lengths: Lengths, counts: Lengths, batch_tokens: int) -> int:
     Args:
         lengths: distinct longest sides, ascending, none above `batch_tokens`.
         counts: number of pairs of each.
-        batch_tokens: as in `plan_batches`.
+        batch_tokens: as in `cut_batches`.
     """
     batches = 0
     rows = 0  # of the batch that is still open

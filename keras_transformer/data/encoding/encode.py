@@ -56,7 +56,7 @@ def encode_pairs(
     )
     source = _tokenize(pairs.source, source_reader)
     target = _tokenize(pairs.target, target_reader)
-    return filter_pairs(source, target, max_length, pairs.origin)
+    return filter_pairs(source, target, max_length, pairs.origin, source_tokenizer.special_ids)
 
 
 def _tokenize(texts: Sequence[str], reader: GraphTokenizer) -> RaggedIds:

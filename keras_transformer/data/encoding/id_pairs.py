@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.batching.plan import order_pairs
-from keras_transformer.special_ids import BOS_ID, EOS_ID, PAD_ID
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,14 @@ class EncodedPairs:
     """Pairs ready for batching: ids without bos and eos, at least one on each side.
 
     `pair_numbers` (int64, one a kept pair) are their positions in the pairs they come from.
+    `special_ids` are those of the vocabularies, which batching puts around the rows.
     """
 
     source: RaggedIds
     target: RaggedIds
     report: FilterReport
     pair_numbers: npt.NDArray[np.int64]
+    special_ids: SpecialIds
 
     @classmethod
     def from_ids(
@@ -97,6 +99,7 @@ class EncodedPairs:
         source: Sequence[Sequence[int]],
         target: Sequence[Sequence[int]],
         max_length: int | None = None,
+        special_ids: SpecialIds | None = None,
     ) -> "EncodedPairs":
         """Filters pairs that are ids already, as synthetic tasks make them.
 
@@ -104,6 +107,7 @@ class EncodedPairs:
             source: rows of ids, without eos.
             target: as many rows of ids, without bos and eos.
             max_length: as in `encode_pairs`; None keeps every length.
+            special_ids: the ids that are no text; the defaults of `SpecialIds` if None.
 
         Raises:
             ValueError: the sides differ in rows, hold pad, bos or eos, or no pair is left.
@@ -112,9 +116,8 @@ class EncodedPairs:
             raise ValueError(
                 f"source and target must have as many rows, got {len(source)} and {len(target)}"
             )
-        return filter_pairs(
-            RaggedIds.from_rows(source), RaggedIds.from_rows(target), max_length, "the given ids"
-        )
+        rows = (RaggedIds.from_rows(source), RaggedIds.from_rows(target))
+        return filter_pairs(*rows, max_length, "the given ids", special_ids or SpecialIds())
 
     def __len__(self) -> int:
         return len(self.source)
@@ -137,7 +140,11 @@ class EncodedPairs:
 
 
 def filter_pairs(
-    source: RaggedIds, target: RaggedIds, max_length: int | None, origin: str
+    source: RaggedIds,
+    target: RaggedIds,
+    max_length: int | None,
+    origin: str,
+    special_ids: SpecialIds,
 ) -> EncodedPairs:
     """Drops the pairs with an empty or an over-long side.
 
@@ -146,23 +153,27 @@ def filter_pairs(
         target: as many rows of ids, without bos and eos.
         max_length: as in `encode_pairs`.
         origin: where the pairs come from, for the message.
+        special_ids: those of the vocabularies.
 
     Raises:
         ValueError: no pair is left, `max_length` is below 2, or an id is one that batching adds.
     """
-    kept = kept_pairs(source, target, max_length)
+    kept = kept_pairs(source, target, max_length, special_ids)
     require_pairs(kept.report, origin)
     return kept
 
 
-def kept_pairs(source: RaggedIds, target: RaggedIds, max_length: int | None) -> EncodedPairs:
+def kept_pairs(
+    source: RaggedIds, target: RaggedIds, max_length: int | None, special_ids: SpecialIds
+) -> EncodedPairs:
     """What `filter_pairs` keeps, which may be nothing: for one piece of a corpus."""
     if max_length is not None:
         check_max_length(max_length)
     for side, ids in (("source", source), ("target", target)):
-        if np.isin(ids.values, (PAD_ID, BOS_ID, EOS_ID)).any() or (ids.values < 0).any():
+        added = sorted(special_ids.added_to_text)
+        if np.isin(ids.values, added).any() or (ids.values < 0).any():
             raise ValueError(
-                f"{side} ids must not hold pad, bos, eos ({PAD_ID}, {BOS_ID}, {EOS_ID}) or "
+                f"{side} ids must not hold pad, bos, eos ({', '.join(map(str, added))}) or "
                 "negative ids: batching adds them"
             )
     empty = (source.lengths == 0) | (target.lengths == 0)
@@ -172,7 +183,7 @@ def kept_pairs(source: RaggedIds, target: RaggedIds, max_length: int | None) -> 
     report = FilterReport(len(source), len(rows), int(empty.sum()), int(too_long.sum()), max_length)
     if len(rows) < len(source):
         source, target = source.take(rows), target.take(rows)
-    return EncodedPairs(source, target, report, rows)
+    return EncodedPairs(source, target, report, rows, special_ids)
 
 
 def check_max_length(max_length: int) -> None:

@@ -1,11 +1,13 @@
 """Pairs in shards on disk become batches, a few shards at a time in memory.
 
-The functions are those of `batching.py`, registered here for `ShardedPairs`.
+`ShardReader` is registered for `ShardedPairs`, so that the functions of `batching/batches.py` take
+them.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +17,37 @@ import tensorflow as tf
 
 from keras_transformer.data.batching.assembly import (
     PARALLEL_CALLS,
-    check_worker,
     in_order,
     padded_batch,
     shuffled_epoch,
 )
-from keras_transformer.data.batching.batches import (
-    ONE_WORKER,
-    batch_pairs,
-    batches_per_epoch,
-    evaluation_batches,
-    training_batches,
-)
-from keras_transformer.data.batching.plan import plan_batches
-from keras_transformer.data.batching.rounds import rounds_from
+from keras_transformer.data.batching.open_shards import open_shards
+from keras_transformer.data.batching.plan import cut_batches
+from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
 from keras_transformer.data.encoding.id_pairs import FilterReport
 from keras_transformer.data.prepared.record import Shard, Split
 from keras_transformer.data.prepared.shards import ShardTable, read_shards
 
+# Takes shards in memory, row numbers (B,) and a weight to what a step reads.
+Element = Callable[[ShardTable, tf.Tensor, tf.Tensor], Any]
+
 
 @dataclass(frozen=True)
 class ShardedPairs:
-    """Pairs on disk; `batching.py`'s functions take them as they take `EncodedPairs`.
+    """Pairs on disk; batching takes them as it takes `EncodedPairs`.
 
     With several workers, each reads its own shards (every count-th from its index on), in batches
     of `batch_tokens // count`.
+
+    Attributes:
+        directory: where the shards are.
+        split: what is known of them.
+        pad: the id that fills rows up.
     """
 
     directory: Path
     split: Split
+    pad: int
 
     def __len__(self) -> int:
         return self.split.report.kept
@@ -54,64 +58,61 @@ class ShardedPairs:
         return self.split.report
 
 
-@batches_per_epoch.register
-def _(pairs: ShardedPairs, batch_tokens: int, workers: int = 1) -> int:
-    return max(
-        sum(_batch_counts(pairs, batch_tokens, (index, workers))) for index in range(workers)
-    )
+@reader_of.register(ShardedPairs)
+class ShardReader(BatchReader):
+    """Reads `ShardedPairs`.
 
+    Args:
+        pairs: The pairs.
+    """
 
-@training_batches.register
-def _(
-    pairs: ShardedPairs,
-    batch_tokens: int,
-    seed: int,
-    start_step: int = 0,
-    worker: tuple[int, int] = ONE_WORKER,
-) -> tf.data.Dataset:
-    check_worker(worker)
-    _check_shards(pairs, worker)
-    dataset = _training_elements(pairs, batch_tokens, seed, start_step, worker, _batch)
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
-    return in_order(dataset)
+    def __init__(self, pairs: ShardedPairs) -> None:
+        self.pairs = pairs
 
-
-@evaluation_batches.register
-def _(pairs: ShardedPairs, batch_tokens: int) -> tf.data.Dataset:
-    _check_shards(pairs, ONE_WORKER)
-    counts = _batch_counts(pairs, batch_tokens, ONE_WORKER)
-    filled = [shard for shard, own in zip(pairs.split.shards, counts, strict=True) if own]
-
-    def shard_batches(file: tf.Tensor, size: tf.Tensor) -> tf.data.Dataset:
-        table = read_shards(file[tf.newaxis])
-        order, _, starts = _plan(table, size[tf.newaxis], batch_tokens)
-        return tf.data.Dataset.range(tf.size(starts, tf.int64) - 1).map(
-            lambda batch: _batch(table, order[starts[batch] : starts[batch + 1]], tf.ones(())),
-            num_parallel_calls=PARALLEL_CALLS,
+    def per_epoch(self, batch_tokens: int, workers: int) -> int:
+        """As many as the worker with the most batches has."""
+        return max(
+            sum(_batch_counts(self.pairs, batch_tokens, (index, workers)))
+            for index in range(workers)
         )
 
-    files = tf.data.Dataset.from_tensor_slices(
-        ([str(pairs.directory / shard.file) for shard in filled], [s.pairs for s in filled])
-    )
-    dataset = files.flat_map(shard_batches)
-    return in_order(dataset.apply(tf.data.experimental.assert_cardinality(sum(counts))))
+    def training(self, place: Place) -> tf.data.Dataset:
+        """Keeps a few shards open at a time."""
+        _check_shards(self.pairs, place.worker)
+        batch = partial(_batch, pad=self.pairs.pad)
+        dataset = _training_elements(self.pairs, place, batch)
+        endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+        return in_order(dataset.apply(endless))
 
+    def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
+        """Goes through the shards in their order."""
+        _check_shards(self.pairs, ONE_WORKER)
+        counts = _batch_counts(self.pairs, batch_tokens, ONE_WORKER)
+        shards = self.pairs.split.shards
+        filled = [shard for shard, own in zip(shards, counts, strict=True) if own]
 
-@batch_pairs.register
-def _(
-    pairs: ShardedPairs,
-    batch_tokens: int,
-    seed: int,
-    step: int,
-    worker: tuple[int, int] = ONE_WORKER,
-) -> npt.NDArray[np.int64]:
-    check_worker(worker)
+        def shard_batches(file: tf.Tensor, size: tf.Tensor) -> tf.data.Dataset:
+            table = read_shards(file[tf.newaxis])
+            order, _, starts = _plan(table, size[tf.newaxis], batch_tokens)
+            return tf.data.Dataset.range(tf.size(starts, tf.int64) - 1).map(
+                lambda batch: _batch(
+                    table, order[starts[batch] : starts[batch + 1]], tf.ones(()), self.pairs.pad
+                ),
+                num_parallel_calls=PARALLEL_CALLS,
+            )
 
-    def numbers(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-        return tf.gather(table.pair_numbers, rows)
+        paths = [str(self.pairs.directory / shard.file) for shard in filled]
+        files = tf.data.Dataset.from_tensor_slices((paths, [shard.pairs for shard in filled]))
+        dataset = files.flat_map(shard_batches)
+        return in_order(dataset.apply(tf.data.experimental.assert_cardinality(sum(counts))))
 
-    dataset = _training_elements(pairs, batch_tokens, seed, step, worker, numbers)
-    return next(iter(dataset)).numpy()
+    def lines(self, place: Place) -> npt.NDArray[np.int64]:
+        """Reads the shards that are open at the batch."""
+
+        def numbers(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+            return tf.gather(table.pair_numbers, rows)
+
+        return next(iter(_training_elements(self.pairs, place, numbers))).numpy()
 
 
 def _own_shards(pairs: ShardedPairs, worker: tuple[int, int]) -> tuple[Shard, ...]:
@@ -140,40 +141,32 @@ def _batch_counts(
     return tuple(shard.num_batches(own_tokens) for shard in shards)
 
 
-def _training_elements(
-    pairs: ShardedPairs,
-    batch_tokens: int,
-    seed: int,
-    start_step: int,
-    worker: tuple[int, int],
-    element: Callable[[ShardTable, tf.Tensor, tf.Tensor], Any],
-) -> tf.data.Dataset:
-    """What `element` makes of (shards in memory, row numbers (B,), weight) at each step."""
-    if start_step < 0:
-        raise ValueError(f"start_step must be at least 0, got {start_step}")
+def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> tf.data.Dataset:
+    """What `element` makes of the batches of training."""
+    worker, batch_tokens = place.worker, place.batch_tokens
     shards = _own_shards(pairs, worker)
     counts = _batch_counts(pairs, batch_tokens, worker)
-    epoch_steps = batches_per_epoch(pairs, batch_tokens, worker[1])
+    epoch_steps = ShardReader(pairs).per_epoch(batch_tokens, worker[1])
 
-    def rounds() -> Iterator[tuple[Any, ...]]:
-        for part in rounds_from(counts, epoch_steps, seed, start_step):
+    def opened_shards() -> Iterator[tuple[Any, ...]]:
+        for part in open_shards(counts, epoch_steps, place.seed, place.step):
             opened = [shards[number] for number in part.shards]
             files = [str(pairs.directory / shard.file) for shard in opened]
             sizes = [shard.pairs for shard in opened]
-            yield files, sizes, (seed, part.seed), (part.first, part.steps)
+            yield files, sizes, (place.seed, part.seed), (part.first, part.steps)
 
-    def open_round(
-        files: tf.Tensor, sizes: tf.Tensor, round_seed: tf.Tensor, steps: tf.Tensor
+    def read_opened(
+        files: tf.Tensor, sizes: tf.Tensor, shuffle_seed: tf.Tensor, steps: tf.Tensor
     ) -> tuple[Any, ...]:
         table = read_shards(files)
-        return table, _plan(table, sizes, batch_tokens // worker[1]), round_seed, steps
+        return table, _plan(table, sizes, batch_tokens // worker[1]), shuffle_seed, steps
 
-    def round_elements(
-        table: ShardTable, plan: tuple[tf.Tensor, ...], round_seed: tf.Tensor, steps: tf.Tensor
+    def elements_of(
+        table: ShardTable, plan: tuple[tf.Tensor, ...], shuffle_seed: tf.Tensor, steps: tf.Tensor
     ) -> tf.data.Dataset:
         order, groups, starts = plan
-        shuffled, batches = shuffled_epoch(order, groups, starts, round_seed)
-        # Steps beyond the round's own batches repeat some at weight 0: see `Round`.
+        shuffled, batches = shuffled_epoch(order, groups, starts, shuffle_seed)
+        # Steps beyond the shards' own batches repeat some at weight 0: see `OpenShards`.
         own = tf.size(batches, tf.int64)
         numbers = tf.range(steps[0], steps[1])
         chosen = tf.gather(batches, numbers % own), tf.cast(numbers < own, tf.float32)
@@ -190,13 +183,13 @@ def _training_elements(
         tf.TensorSpec((2,), tf.int64),
         tf.TensorSpec((2,), tf.int64),
     )
-    opened = tf.data.Dataset.from_generator(rounds, output_signature=signature).map(open_round)
-    # One round is in use while the next waits: no step waits for a disk.
-    return opened.prefetch(1).flat_map(round_elements)
+    opened = tf.data.Dataset.from_generator(opened_shards, output_signature=signature)
+    # Some shards are in use while the next wait: no step waits for a disk.
+    return opened.map(read_opened).prefetch(1).flat_map(elements_of)
 
 
-def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> Any:
-    return padded_batch(table.source, table.target, rows, weight)
+def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor, pad: int) -> Any:
+    return padded_batch(table.source, table.target, rows, weight, pad)
 
 
 def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Tensor, ...]:
@@ -209,7 +202,7 @@ def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Te
         orders, groups, starts = [], [], [np.zeros(1, np.int64)]
         first = first_group = 0
         for size in sizes.tolist():
-            own = plan_batches(
+            own = cut_batches(
                 source[first : first + size], target[first : first + size], batch_tokens
             )
             orders.append(own.order + first)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_transformer.data.prepared.batches import ShardedPairs
-from keras_transformer.data.prepared.record import Manifest
+from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -18,14 +18,14 @@ class PreparedCorpus:
         target_tokenizer: reads the target side; the same object where both share a vocabulary.
         train: the training pairs.
         valid: the validation pairs, or None.
-        manifest: all that is known of the corpus.
+        record: all that is known of the corpus.
     """
 
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     train: ShardedPairs
     valid: ShardedPairs | None
-    manifest: Manifest
+    record: CorpusRecord
 
     @classmethod
     def load(cls, directory: str | Path) -> "PreparedCorpus":
@@ -33,16 +33,17 @@ class PreparedCorpus:
 
         Raises:
             FileNotFoundError: the directory holds no finished corpus.
-            ValueError: the manifest or a tokenizer is damaged.
+            ValueError: the record or a tokenizer is damaged.
         """
         directory = Path(directory)
-        manifest = Manifest.load(directory)
+        record = CorpusRecord.load(directory)
         tokenizers = []
-        for name, sha256 in manifest.tokenizers.items():
+        for name, sha256 in record.tokenizers.items():
             tokenizer = Tokenizer.load(directory / name)
             if hashlib.sha256(tokenizer.model).hexdigest() != sha256:
                 raise ValueError(f"{directory / name} is not the tokenizer of this corpus any more")
             tokenizers.append(tokenizer)
-        train = ShardedPairs(directory, manifest.train)
-        valid = ShardedPairs(directory, manifest.valid) if manifest.valid else None
-        return cls(tokenizers[0], tokenizers[-1], train, valid, manifest)
+        pad = tokenizers[0].special_ids.pad
+        train = ShardedPairs(directory, record.train, pad)
+        valid = ShardedPairs(directory, record.valid, pad) if record.valid else None
+        return cls(tokenizers[0], tokenizers[-1], train, valid, record)

@@ -75,10 +75,12 @@ def tokenize_piece(settings: PieceSettings, number: int, pairs: Sequence[tuple[s
 def keep_pairs(settings: PieceSettings, pairs: Sequence[tuple[str, str]]) -> EncodedPairs:
     """Tokenizes pairs and leaves out those that are empty or too long."""
     source, target = zip(*pairs, strict=True)
+    source_tokenizer = _tokenizer(settings.source_tokenizer)
     return kept_pairs(
-        RaggedIds.from_rows(_tokenizer(settings.source_tokenizer).encode(source)),
+        RaggedIds.from_rows(source_tokenizer.encode(source)),
         RaggedIds.from_rows(_tokenizer(settings.target_tokenizer).encode(target)),
         settings.max_length,
+        source_tokenizer.special_ids,
     )
 
 
@@ -112,6 +114,7 @@ def read_segments(settings: PieceSettings, num_pieces: int, shard: int) -> Encod
         RaggedIds.from_lengths(target, target_lengths),
         FilterReport(kept, kept, 0, 0),
         np.concatenate(lines),
+        _tokenizer(settings.source_tokenizer).special_ids,
     )
 
 

@@ -1,4 +1,4 @@
-"""Preparing a corpus: streams of text become shards of ids, a vocabulary and a manifest.
+"""Preparing a corpus: streams of text become shards of ids, a vocabulary and a record.
 
 Text is tokenized once, piece by piece, by parallel processes. What is complete stays: a killed
 preparation goes on where it was, and gives the same bytes as an unbroken one.
@@ -17,7 +17,7 @@ from typing import Any
 
 from keras_transformer.data.prepared.pieces import PieceSettings, keep_pairs
 from keras_transformer.data.prepared.processes import worker_processes
-from keras_transformer.data.prepared.record import MANIFEST, Manifest, Split
+from keras_transformer.data.prepared.record import RECORD, CorpusRecord, Split
 from keras_transformer.data.prepared.splitting import Workforce, make_split
 from keras_transformer.data.sources.streams import PairStream, describe_text
 from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType, Tokenizer, train_tokenizer
@@ -83,7 +83,7 @@ def prepare(
     options: PrepareOptions | None = None,
     workers: int | None = None,
     say: Callable[[str], None] = print,
-) -> Manifest:
+) -> CorpusRecord:
     """Tokenizes a corpus once, into shards that `train` streams.
 
     Called again after a kill, it goes on. The result depends on the text and on the options,
@@ -134,7 +134,7 @@ def prepare(
             }
             if _is_finished(directory, made_from):
                 say(f"{directory} is prepared already")
-                return Manifest.load(directory)
+                return CorpusRecord.load(directory)
             begun = True
             names = _make_tokenizers(directory, train, tokenizers, options, say)
             force = Workforce(pool, workers, say)
@@ -154,7 +154,7 @@ def prepare(
         if begun:
             _forget(directory)
         raise
-    manifest = Manifest(
+    record = CorpusRecord(
         made_from=made_from,
         tokenizers={name: _sha256(directory / name) for name in names},
         train=splits["train"],
@@ -166,16 +166,16 @@ def prepare(
             splits["train"],
         ),
     )
-    manifest.save(directory)
+    record.save(directory)
     remove_partials(directory)
     shutil.rmtree(directory / _UNFINISHED)
-    return manifest
+    return record
 
 
 def _check_directory(directory: Path) -> None:
     """Raises where a corpus cannot be prepared in the directory, before the text is read."""
     check_output(directory, is_directory=True)
-    known = {MANIFEST, _UNFINISHED}
+    known = {RECORD, _UNFINISHED}
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     if names and not names & known:
         raise FileExistsError(
@@ -196,9 +196,9 @@ def _is_finished(directory: Path, made_from: dict[str, Any]) -> bool:
     """Whether all is done; raises `FileExistsError` where something else was begun."""
     unfinished = directory / _UNFINISHED
     path = unfinished / "made_from.json"
-    finished = (directory / MANIFEST).exists()
+    finished = (directory / RECORD).exists()
     if finished:
-        begun = Manifest.load(directory).made_from
+        begun = CorpusRecord.load(directory).made_from
         shutil.rmtree(unfinished, ignore_errors=True)
     elif path.exists():
         begun = json.loads(path.read_text(encoding="utf-8"))

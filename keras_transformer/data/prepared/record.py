@@ -1,6 +1,6 @@
-"""The manifest of a prepared corpus: what its shards hold and what they were made from, as JSON.
+"""The record of a prepared corpus: what its shards hold and what they were made from, as JSON.
 
-It is written last, so a directory with a manifest is complete.
+It is written last, so a directory with a record is complete.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from keras_transformer.data.encoding.id_pairs import FilterReport
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.whole_files import write_text
 
-MANIFEST = "manifest.json"
+RECORD = "manifest.json"
 _FORMAT = 1
 
 
@@ -67,7 +67,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class CorpusRecord:
     """All of a prepared corpus but its ids.
 
     Attributes:
@@ -89,17 +89,17 @@ class Manifest:
     def save(self, directory: Path) -> None:
         """Writes the file that makes the directory complete."""
         text = json.dumps({"format": _FORMAT, **dataclasses.asdict(self)}, indent=1) + "\n"
-        write_text(directory / MANIFEST, text)
+        write_text(directory / RECORD, text)
 
     @classmethod
-    def load(cls, directory: Path) -> "Manifest":
+    def load(cls, directory: Path) -> "CorpusRecord":
         """Reads it.
 
         Raises:
             FileNotFoundError: there is none: nothing was prepared there, or not to the end.
-            ValueError: it is no manifest, or of a format that this version cannot read.
+            ValueError: it is no record, or of a format that this version cannot read.
         """
-        path = directory / MANIFEST
+        path = directory / RECORD
         if not path.is_file():
             raise FileNotFoundError(
                 f"{path} is missing: {directory} is no prepared corpus, or `keras-transformer "

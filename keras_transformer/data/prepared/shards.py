@@ -1,8 +1,8 @@
 """The shards of a prepared corpus: TFRecord files of encoded pairs, written and read.
 
 A record is a `tf.train.Example` of up to 1,000 pairs with five lists of integers: the ids of all
-rows end to end (`source_ids`, each row ending in eos; `target_ids`, each from bos to eos), the
-rows' lengths, and the pairs' line numbers in the text, from 0.
+rows end to end (`source_ids`, each row ending in eos; `target_ids`, each from the decoder's start
+token to eos), the rows' lengths, and the pairs' line numbers in the text, from 0.
 """
 
 from pathlib import Path
@@ -34,7 +34,8 @@ class ShardTable(NamedTuple):
 
 def write_shard(path: Path, pairs: EncodedPairs) -> None:
     """Writes a shard; the same pairs always give the same bytes."""
-    source, target = source_rows(pairs.source), target_rows(pairs.target)
+    source = source_rows(pairs.source, pairs.special_ids)
+    target = target_rows(pairs.target, pairs.special_ids)
     with tf.io.TFRecordWriter(str(path)) as writer:
         for start in range(0, len(pairs), _PAIRS_PER_RECORD):
             rows = slice(start, start + _PAIRS_PER_RECORD)

@@ -110,7 +110,7 @@ def put_together(
 
 
 def describe_shard(path: Path, pairs: EncodedPairs) -> Shard:
-    """What the manifest says of a shard that holds `pairs`."""
+    """What the record says of a shard that holds `pairs`."""
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     longest, counts = np.unique(

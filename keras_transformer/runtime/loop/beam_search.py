@@ -37,12 +37,13 @@ class BeamSearch:
         self._steps = steps
         self._options = request.options
         self._constraints = Constraints(request)
-        self._eos = request.special_ids["eos"]
+        self._eos = request.special_ids.eos
         self._limits = np.asarray(request.limits)
         count = len(self._limits)
         self._sentences = np.arange(count)  # [S]
         self._totals = np.zeros((count, 1), np.float32)  # [S, W]
-        self._ids = np.full((count, 1), request.special_ids["bos"], np.int32)  # [S, W]
+        start = request.special_ids.decoder_start
+        self._ids = np.full((count, 1), start, np.int32)  # [S, W]
         # Of each step so far, [S, W]: what the hypotheses said, and which ones they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []

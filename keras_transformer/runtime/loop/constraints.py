@@ -27,8 +27,8 @@ class Constraints:
 
     def __init__(self, request: Request) -> None:
         self._options = request.options
-        self._eos = request.special_ids["eos"]
-        self._never = frozenset((request.special_ids["pad"], request.special_ids["bos"]))
+        self._eos = request.special_ids.eos
+        self._never = request.special_ids.never_generated
         self._too_early = self._never | {self._eos}
         self.last_special = max(self._too_early)
         self._forced = _forced_ids(request.options, request.prefixes, len(request.limits))

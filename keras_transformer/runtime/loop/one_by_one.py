@@ -43,7 +43,7 @@ class OneByOne:
         self._request = request
         self._options = request.options
         self._constraints = Constraints(request)
-        self._eos = request.special_ids["eos"]
+        self._eos = request.special_ids.eos
         self._samples = self._options.rows_per_sentence
         rows = len(request.limits) * self._samples
         self._found: list[Candidate | None] = [None] * rows
@@ -60,7 +60,8 @@ class OneByOne:
     def __iter__(self) -> Iterator[Ids]:
         if self._samples > 1:
             self._steps.follow(np.zeros((len(self._request.limits), self._samples), np.int32))
-        ids = np.full(len(self._rows), self._request.special_ids["bos"], np.int32)
+        start = self._request.special_ids.decoder_start
+        ids = np.full(len(self._rows), start, np.int32)
         for step in range(self._tokens.shape[1]):
             ids, values, special = self._next(ids, step)
             self._tokens[:, step] = ids

@@ -4,12 +4,13 @@ is seen through `Steps`, so that no search knows of models, graphs or caches.
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 Ids = npt.NDArray[np.int32]
@@ -158,7 +159,7 @@ class Request:
 
     Args:
         options: The search's options.
-        special_ids: Ids of "pad", "bos" and "eos".
+        special_ids: Ids that are no text.
         limits: Most tokens of each sentence's translation, eos included.
         prefixes: Ids that each translation begins with; none where empty.
         places: Place of each sentence among the caller's inputs, for its random numbers.
@@ -167,7 +168,7 @@ class Request:
     """
 
     options: SearchOptions
-    special_ids: Mapping[str, int]
+    special_ids: SpecialIds
     limits: Sequence[int]
     prefixes: Sequence[Sequence[int]] = ()
     places: Sequence[int] = ()

@@ -97,7 +97,7 @@ class Graphs:
         outputs = [spec.name for spec in self._manifest.graphs["encoder"].outputs]
         names = [name for name in outputs if name != _STATES]
         cross = encoder.run(names, {"source_ids": source_ids})
-        mask = (source_ids != self._manifest.special_ids["pad"]).astype(np.int32)
+        mask = (source_ids != self._manifest.special_ids.pad).astype(np.int32)
         return mask, dict(zip(names, cross, strict=True))
 
     def states(self, encoder: Session, sources: IdRows) -> npt.NDArray[np.float32]:
@@ -112,4 +112,4 @@ class Graphs:
 
     def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
         ids = self._manifest.special_ids
-        return pad_sources(sources, pad_id=ids["pad"], eos_id=ids["eos"])
+        return pad_sources(sources, pad_id=ids.pad, eos_id=ids.eos)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
@@ -103,7 +104,7 @@ class RowReader:
         target: That of the target side.
         split: Takes a text to translate apart.
         search: The server's search.
-        special_ids: Ids of "pad", "unk", "bos" and "eos".
+        special_ids: Ids that are no text.
         source_vocab_size: Number of source ids.
         max_source_length: Most tokens of a source text, and of a target text to score, without eos.
     """
@@ -115,7 +116,7 @@ class RowReader:
         target: Tokenize,
         split: Callable[[str], Passage],
         search: SearchOptions,
-        special_ids: Mapping[str, int],
+        special_ids: SpecialIds,
         source_vocab_size: int,
         max_source_length: int,
     ) -> None:
@@ -218,11 +219,10 @@ class RowReader:
 
     def _ids(self, inputs: Arrays) -> Request:
         special = self._special_ids
-        unknown = special["unk"]
-        never = {special["bos"], special["eos"]}
+        unknown, never = special.unk, special.without_text
         rows = []
         for row in inputs["source_ids"].tolist():
-            length = row.index(special["pad"]) if special["pad"] in row else len(row)
+            length = row.index(special.pad) if special.pad in row else len(row)
             rows.append(
                 [
                     unknown if token in never or not 0 <= token < self._vocabulary else token

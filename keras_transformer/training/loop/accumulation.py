@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from keras_transformer.data.batching.assembly import Batch
 from keras_transformer.models import Transformer
-from keras_transformer.training.loop.keras_internals import loss_tracker
 from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.loss.cross_entropy import count_tokens
 
 
 def accumulated_gradients(
@@ -52,9 +52,9 @@ def accumulated_gradients(
         lambda part, *_: part < parts, add, (0, *zeros), parallel_iterations=1
     )
     # `compute_loss` left the last part's.
-    own_tokens = tf.reduce_sum(data[2])
-    own_mean = loss * tokens / tf.maximum(own_tokens, 1.0)
-    model.batch_loss.update_state(own_mean, sample_weight=own_tokens)
+    weights = data[2]
+    own_mean = loss * tokens / count_tokens(weights)
+    model.batch_loss.update_state(own_mean, sample_weight=tf.reduce_sum(weights))
     return loss, gradients
 
 
@@ -89,9 +89,10 @@ class AccumulatingTrainingModel(TrainingModel):
     def train_step(self, data: Batch) -> dict[str, tf.Tensor]:
         """Makes an update with a batch."""
         weights = data[2]
-        tokens = tf.maximum(tf.reduce_sum(weights), 1.0)
-        loss, gradients = accumulated_gradients(self, data, tokens, self.micro_batches)
+        loss, gradients = accumulated_gradients(
+            self, data, count_tokens(weights), self.micro_batches
+        )
         self.optimizer.apply(gradients, self.trainable_variables)
         # As Keras does it: a batch counts in the mean as many times as it has rows.
-        loss_tracker(self).update_state(loss, sample_weight=tf.shape(weights)[0])
+        self.mean_loss.update_state(loss, sample_weight=tf.shape(weights)[0])
         return self.get_metrics_result()

@@ -1,41 +1,144 @@
 """Adam (paper, section 5.3) with the whole update of a variable in one operator."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.training.loop.keras_internals import moments_of
+Tensor = Any
+Variable = Any
 
 
-class FusedAdam(keras.optimizers.Adam):
-    """`keras.optimizers.Adam` for float32 variables, on TensorFlow; the arguments are the same.
+@dataclass(frozen=True)
+class Moments:
+    """Adam's state of some variables, hidden from Keras, which takes any list of variables in an
+    attribute of an optimizer for variables of the optimizer's own.
+
+    Attributes:
+        variables: What is updated.
+        first: First moment of each.
+        second: Second moment of each.
+    """
+
+    variables: Sequence[Variable]
+    first: Sequence[Variable]
+    second: Sequence[Variable]
+
+    def of(self, variable: Variable) -> tuple[Variable, Variable]:
+        """Returns both moments of a variable."""
+        places = {id(known): place for place, known in enumerate(self.variables)}
+        place = places[id(variable)]
+        return self.first[place], self.second[place]
+
+
+class FusedAdam(keras.optimizers.Optimizer):
+    """`keras.optimizers.Adam` for float32 variables, on TensorFlow.
 
     Keras takes a dozen operators, each of which goes through the variable's memory once more, and
     traces them for every variable. Both compute θ ← θ - αₜ·m / (√v + ε) with
-    αₜ = α·√(1 - β₂ᵗ) / (1 - β₁ᵗ).
+    αₜ = α·√(1 - β₂ᵗ) / (1 - β₁ᵗ), and their variables have the same names in the same order.
+
+    Args:
+        learning_rate: A rate or a schedule.
+        beta_1: Decay of the first moment.
+        beta_2: Decay of the second moment.
+        epsilon: ε.
+        global_clipnorm: Largest norm of all gradients together, or None for no clipping.
+        name: Name of the optimizer.
     """
 
-    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
-        """Makes an update with a gradient for each variable."""
-        step = ops.cast(self.iterations + 1, "float32")
-        self._decays = ops.power(self.beta_1, step), ops.power(self.beta_2, step)
-        super().apply(grads, trainable_variables)
+    def __init__(
+        self,
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        global_clipnorm: float | None = None,
+        name: str = "adam",
+    ) -> None:
+        super().__init__(learning_rate, global_clipnorm=global_clipnorm, name=name)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
 
-    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable and its moments."""
-        momentum, velocity = moments_of(self, variable)
-        beta_1_power, beta_2_power = self._decays
+    def build(self, variables: Sequence[Variable]) -> None:
+        """Makes the moments of the variables that are to be updated."""
+        if self.built:
+            return
+        super().build(variables)
+        pairs = [
+            [self.add_variable_from_reference(variable, name) for name in ("momentum", "velocity")]
+            for variable in variables
+        ]
+        self.moments = Moments(tuple(variables), *zip(*pairs, strict=True))
+
+    def apply(self, grads: Sequence[Tensor], trainable_variables: Any = None) -> None:
+        """Makes an update.
+
+        Args:
+            grads: A gradient for each variable; one with None stays as it is.
+            trainable_variables: The variables, those the optimizer was built for or some of them;
+                all if None.
+        """
+        if trainable_variables is None:
+            variables = self.moments.variables
+        else:
+            variables = list(trainable_variables)
+            self.build(variables)
+        given = zip(variables, grads, strict=True)
+        found = [(variable, gradient) for variable, gradient in given if gradient is not None]
+        gradients = [tf.convert_to_tensor(gradient) for _, gradient in found]
+        if self.global_clipnorm:
+            gradients = clip_together(gradients, self.global_clipnorm)
+        # Not `self.iterations`, which subclasses may read as a tensor.
+        count = super().iterations
+        step = ops.cast(count + 1, "float32")
+        decays = ops.power(self.beta_1, step), ops.power(self.beta_2, step)
+        learning_rate = ops.cast(self.learning_rate, "float32")
+        for (variable, _), gradient in zip(found, gradients, strict=True):
+            self._update(variable, gradient, learning_rate, decays)
+        count.assign_add(1)
+
+    def _update(
+        self,
+        variable: Variable,
+        gradient: Tensor,
+        learning_rate: Tensor,
+        decays: tuple[Tensor, Tensor],
+    ) -> None:
+        first, second = self.moments.of(variable)
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=momentum.value.handle,
-            v=velocity.value.handle,
-            beta1_power=beta_1_power,
-            beta2_power=beta_2_power,
-            lr=ops.cast(learning_rate, "float32"),
+            var=variable.value.handle,
+            m=first.value.handle,
+            v=second.value.handle,
+            beta1_power=decays[0],
+            beta2_power=decays[1],
+            lr=learning_rate,
             beta1=self.beta_1,
             beta2=self.beta_2,
             epsilon=self.epsilon,
-            grad=tf.convert_to_tensor(gradient),
+            grad=gradient,
         )
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        own = ("learning_rate", "global_clipnorm", "name")
+        return {
+            **{name: config[name] for name in own},
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }
+
+
+def clip_together(gradients: Sequence[Tensor], largest_norm: float) -> list[Tensor]:
+    """Scales gradients, as one vector, to at most a norm; NaN if their norm is not finite."""
+    squares = [ops.sum(ops.square(gradient)) for gradient in gradients]
+    norm = ops.sqrt(ops.sum(ops.stack(squares)))
+    # A norm that is infinite or NaN leaves NaN, which is looked for, instead of zeros.
+    scale = largest_norm * ops.minimum(1.0 / norm, 1.0 / largest_norm) + (norm - norm)
+    return [gradient * scale for gradient in gradients]

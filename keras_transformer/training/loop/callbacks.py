@@ -1,37 +1,27 @@
 """What happens between updates: progress, the end, the learning rate, the record, checkpoints."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
 
-from keras_transformer.training.run.checkpoints import (
-    checkpoint_path,
-    prune_checkpoints,
-    save_checkpoint,
-)
 from keras_transformer.training.run.history import History
-from keras_transformer.training.run.run_directory import RunDirectory
-
-# A checkpoint that turns out damaged needs one before it.
-_FEWEST_CHECKPOINTS = 2
+from keras_transformer.training.run.pace import Pace
 
 
 class RoundProgress(keras.callbacks.ProgbarLogger):
     """Keras's progress, with rounds called rounds: to `fit` they are epochs.
 
     Args:
-        round_steps: Updates in a round.
-        epoch_steps: Updates in an epoch, in which every pair is seen once.
-        total: Updates of the whole run.
+        pace: Updates of a round, of an epoch and of the run.
     """
 
-    def __init__(self, round_steps: int, epoch_steps: int, total: int) -> None:
+    def __init__(self, pace: Pace) -> None:
         super().__init__()
-        self._round_steps = round_steps
-        self._epoch_steps = epoch_steps
+        self._pace = pace
         self._rounds, self._epochs = (
-            math.ceil(total / steps) for steps in (round_steps, epoch_steps)
+            math.ceil(pace.total / steps) for steps in (pace.round, pace.epoch)
         )
 
     def set_params(self, params: dict[str, Any]) -> None:
@@ -42,42 +32,26 @@ class RoundProgress(keras.callbacks.ProgbarLogger):
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Prints the round and the epoch that it begins in."""
         if self.verbose:
-            seen = 1 + epoch * self._round_steps // self._epoch_steps
+            seen = 1 + epoch * self._pace.round // self._pace.epoch
             print(f"Round {epoch + 1}/{self._rounds} (epoch {seen}/{self._epochs})", flush=True)
         super().on_epoch_begin(epoch, logs)
 
 
 class RoundEnd(keras.callbacks.Callback):
-    """Ends a round of `fit`: its figures go into the record, then the state into a checkpoint.
-
-    A kill between the two leaves a round too many in the record, which resuming drops.
+    """Ends a round of `fit`.
 
     Args:
-        run: Where both go.
-        history: The rounds so far; the new ones are added.
-        record: What `training.json` holds beside the history.
-        keep: How many of the newest checkpoints to keep; the best one stays besides.
+        end_round: Takes the updates made and the round's figures.
     """
 
-    def __init__(
-        self, run: RunDirectory, history: History, record: dict[str, Any], keep: int
-    ) -> None:
+    def __init__(self, end_round: Callable[[int, dict[str, float]], None]) -> None:
         super().__init__()
-        self.run = run
-        self.history = history
-        self.record = record
-        self.keep = max(keep, _FEWEST_CHECKPOINTS)
+        self.end_round = end_round
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Writes the record and a checkpoint named for the updates made."""
-        step = int(self.model.optimizer.iterations)
-        self.history.append(step, {name: float(value) for name, value in (logs or {}).items()})
-        if not self.run.is_chief:
-            return
-        self.run.save_training(self.record, self.history, finished=False)
-        save_checkpoint(self.model, checkpoint_path(self.run.checkpoints, step))
-        best = self.history.best_step
-        prune_checkpoints(self.run.checkpoints, self.keep, also=() if best is None else (best,))
+        """Hands the round over."""
+        figures = {name: float(value) for name, value in (logs or {}).items()}
+        self.end_round(int(self.model.optimizer.iterations), figures)
 
 
 class StopAtStep(keras.callbacks.Callback):

@@ -8,38 +8,29 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.data.batching.batches import evaluation_batches
-from keras_transformer.models import Transformer
-from keras_transformer.training.run.encoded_corpus import TrainingData
-from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.validation_translations import ValidationTranslations
-
 _FIGURES = ("loss", "token_accuracy", "perplexity", "learning_rate", "bleu")
 _VALIDATION = "val_"
-_SAMPLES = 5
+
+
+class SampledValidation(keras.callbacks.Callback):
+    """Judges the model after each round by what it makes of some samples."""
+
+    def table(self) -> str:
+        """Returns samples of the newest round in Markdown, for TensorBoard."""
+        raise NotImplementedError
 
 
 def progress(
-    transformer: Transformer, data: TrainingData, options: TrainOptions, directory: Path
+    validation: SampledValidation | None, directory: Path
 ) -> list[keras.callbacks.Callback]:
     """Returns what follows the progress of a run.
 
     Args:
-        transformer: The model whose weights are being trained.
-        data: What it is trained on.
-        options: How.
+        validation: What judges the model beside its loss, or None.
         directory: Where TensorBoard reads.
     """
-    if data.valid is None or not options.bleu_sentences:
-        return [TensorBoardLog(directory)]
-    translations = ValidationTranslations(
-        transformer,
-        data.source_tokenizer,
-        data.target_tokenizer,
-        evaluation_batches(data.valid, options.batch_tokens),
-        options.bleu_sentences,
-    )
-    return [translations, TensorBoardLog(directory, translations)]
+    log = TensorBoardLog(directory, validation)
+    return [log] if validation is None else [validation, log]
 
 
 class TensorBoardLog(keras.callbacks.Callback):
@@ -50,13 +41,13 @@ class TensorBoardLog(keras.callbacks.Callback):
 
     Args:
         directory: Where TensorBoard reads.
-        translations: Gives sample translations, or None.
+        validation: Gives samples, or None.
     """
 
-    def __init__(self, directory: Path, translations: ValidationTranslations | None = None) -> None:
+    def __init__(self, directory: Path, validation: SampledValidation | None = None) -> None:
         super().__init__()
         self._directory = directory
-        self._translations = translations
+        self._validation = validation
         self._writers: dict[str, tf.summary.SummaryWriter] = {}
         self._started = 0.0
         self._tokens_per_second: float | None = None
@@ -80,10 +71,9 @@ class TensorBoardLog(keras.callbacks.Callback):
         self._write("train", {**training, "tokens_per_second": self._tokens_per_second}, step)
         if validation:
             self._write("validation", validation, step)
-        if self._translations is not None:
-            table = _sample_table(self._translations)
+        if self._validation is not None:
             with self._writer("validation").as_default():
-                tf.summary.text("translations", table, step)
+                tf.summary.text("translations", self._validation.table(), step)
         for writer in self._writers.values():
             writer.flush()
 
@@ -115,13 +105,3 @@ def _by_side(logs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float
 def _count_tokens(model: Any) -> float:
     """Real target tokens since the round began: the weights that token accuracy was given."""
     return float(keras.ops.convert_to_numpy(model.token_accuracy.count))
-
-
-def _sample_table(translations: ValidationTranslations) -> str:
-    """The first sentences as a table in Markdown, which TensorBoard shows."""
-    lines = ["| source | reference | translation |", "|---|---|---|"]
-    texts = (translations.sources, translations.references, translations.translations)
-    step = max(1, len(translations.sources) // _SAMPLES)
-    for row in list(zip(*texts, strict=True))[::step][:_SAMPLES]:
-        lines.append("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |")
-    return "\n".join(lines)

@@ -9,9 +9,15 @@ from keras import ops
 
 from keras_transformer.models import Transformer
 from keras_transformer.models.traced_once import TracedOnce
-from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
+from keras_transformer.training.loss.cross_entropy import count_tokens
+from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop
-from keras_transformer.training.loss.metrics import BATCH_LOSS, ExpMean, LastMean
+from keras_transformer.training.loss.metrics import (
+    BATCH_LOSS,
+    LastMean,
+    Perplexity,
+    TokenAccuracy,
+)
 
 Tensor = Any
 
@@ -20,8 +26,9 @@ class TrainingModel(TracedOnce, keras.Model):
     """A Transformer to be fitted on `({"source_ids", "target_ids"}, labels, sample_weight)`.
 
     Loss, token accuracy and perplexity are those of `SmoothedCrossEntropy`, `TokenAccuracy` and
-    `Perplexity` on the Transformer's logits; `compile` needs an optimizer and nothing else. The
-    newest batch's loss is in the logs beside the mean of the round.
+    `Perplexity` on the Transformer's logits, computed in one with the final layer; `compile` needs
+    an optimizer and nothing else. The newest batch's loss is in the logs beside the mean of the
+    round.
 
     Args:
         transformer: The model whose weights are trained.
@@ -33,19 +40,24 @@ class TrainingModel(TracedOnce, keras.Model):
     def __init__(
         self, transformer: Transformer, label_smoothing: float = 0.1, r_drop: float = 0.0
     ) -> None:
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}.")
+        token_loss = SmoothedCrossEntropy(label_smoothing)
         if not r_drop >= 0:
             raise ValueError(f"r_drop must be at least 0, got {r_drop}.")
         super().__init__(name="training", dtype=transformer.dtype_policy)
         self.transformer = transformer
-        self.label_smoothing = label_smoothing
+        self.token_loss = token_loss
         self.r_drop = r_drop
         self.to_states = transformer.decoder_states
-        self.token_accuracy = keras.metrics.Mean("token_accuracy")
-        self.perplexity = ExpMean("perplexity")
+        self.token_accuracy = TokenAccuracy()
+        self.perplexity = Perplexity()
         self.batch_loss = LastMean(BATCH_LOSS)
         self.built = True
+
+    @property
+    def mean_loss(self) -> keras.metrics.Mean:
+        """The metric that Keras reports as `loss`; for a train step of one's own to update."""
+        [tracker] = [metric for metric in self.metrics if metric.name == "loss"]
+        return tracker
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         """Returns the decoder's states `(batch, target_length, model_dim)`.
@@ -79,18 +91,17 @@ class TrainingModel(TracedOnce, keras.Model):
             self.transformer.output_matrix,
             ops.reshape(y, (-1,)),
             weights,
-            self.label_smoothing,
         )
         if training and self.r_drop:
-            sums = linear_r_drop(*arguments, self.r_drop)
+            sums = linear_r_drop(*arguments, self.token_loss.label_smoothing, self.r_drop)
         else:
-            sums = linear_cross_entropy(*arguments)
+            sums = self.token_loss.with_head(*arguments)
         tokens = ops.sum(weights)
-        means = sums / ops.maximum(tokens, 1.0)
-        self.perplexity.update_state(means[1], sample_weight=tokens)
-        self.token_accuracy.update_state(means[2], sample_weight=tokens)
-        self.batch_loss.update_state(means[0], sample_weight=tokens)
-        return means[0]
+        loss, nats, hits = ops.unstack(sums / count_tokens(weights))
+        self.perplexity.add_mean(nats, tokens)
+        self.token_accuracy.add_mean(hits, tokens)
+        self.batch_loss.update_state(loss, sample_weight=tokens)
+        return loss
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None

@@ -1,9 +1,18 @@
-"""The training loss: cross-entropy with label smoothing (paper, section 5.4), one value a token."""
+"""The training loss (paper, section 5.4) as Keras takes it, on logits, one value a token; its form
+on the decoder's states, in one with the final layer, is what `train` computes.
+"""
 
 from typing import Any
 
 import keras
 from keras import ops
+
+from keras_transformer.training.loss.cross_entropy import (
+    check_label_smoothing,
+    cross_entropy,
+    over_targets,
+)
+from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
 
 Tensor = Any
 
@@ -11,8 +20,7 @@ Tensor = Any
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: float) -> Tensor:
     """Cross-entropy against (1 - ε)·one_hot(label) + ε/vocabulary, in nats.
 
-    Written as -(1 - ε)·z_label - ε·mean(z) + logsumexp(z), with z the logits: one-hot targets
-    are never made, and the gradient is formed in a single tensor of the logits' size.
+    One-hot targets are never made, and Keras's cross-entropy makes its gradient with its value.
 
     Args:
         labels: Token ids `(batch, length)`, integer.
@@ -23,12 +31,11 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: floa
         float32 `(batch, length)`.
     """
     logits = ops.cast(logits, "float32")
-    hard = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    at_label = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
     if not label_smoothing:
-        return hard
-    # hard = lse - z_label, so that (1 - ε)·hard + ε·(lse - mean(z)) is the sum above.
-    even = ops.logsumexp(logits, axis=-1) - ops.mean(logits, axis=-1)
-    return (1 - label_smoothing) * hard + label_smoothing * even
+        return at_label
+    mean = cross_entropy(ops.logsumexp(logits, axis=-1), ops.mean(logits, axis=-1))
+    return over_targets(at_label, mean, label_smoothing)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -49,14 +56,17 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         name: str = "smoothed_cross_entropy",
         **kwargs: Any,
     ) -> None:
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}.")
+        check_label_smoothing(label_smoothing)
         super().__init__(name=name, reduction=reduction, **kwargs)
         self.label_smoothing = label_smoothing
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Returns the loss of each token, `(batch, length)`."""
         return smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
+
+    def with_head(self, states: Tensor, matrix: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        """Returns the sums that `linear_cross_entropy` does, without a whole batch's logits."""
+        return linear_cross_entropy(states, matrix, labels, weights, self.label_smoothing)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

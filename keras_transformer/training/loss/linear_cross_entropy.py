@@ -16,9 +16,8 @@ def linear_cross_entropy(
 ) -> Tensor:
     """Sums loss, negative log-likelihood and hits over the tokens of a batch.
 
-    With logits z = states · matrixᵀ the loss of a token is
-    -(1 - ε)·z_label - ε·mean(z) + logsumexp(z), as in `smoothed_cross_entropy`. Its gradient by z
-    is softmax(z) minus what depends on the label alone, so that forward and backward need the
+    With logits z = states · matrixᵀ the loss of a token is that of `cross_entropy.py`. Its gradient
+    by z is softmax(z) minus what depends on the label alone, so that forward and backward need the
     three products of the layer and one exponential.
 
     Args:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.training.loss.cross_entropy import cross_entropy, is_best, over_targets
+
 Tensor = Any
 
 # Enough that logits take little memory, few enough that each product stays large.
@@ -19,7 +21,7 @@ class Tokens(NamedTuple):
     Attributes:
         states: `(passes, tokens, model_dim)`, the decoder's.
         rows: float32 `(tokens, model_dim)`, the labels' rows of the matrix.
-        centre: As `rows`, smoothed: what a softmax is compared with.
+        centre: As `rows`, their mean `over_targets`: what a softmax is compared with.
         weights: float32 `(tokens,)`, what each token counts.
     """
 
@@ -64,7 +66,7 @@ def linear_loss(
     def sums(states: Tensor, matrix: Tensor) -> tuple[Tensor, Any]:
         mean = ops.mean(ops.cast(matrix, "float32"), axis=0)
         rows = ops.cast(ops.take(matrix, labels, axis=0), "float32")
-        centre = (1 - label_smoothing) * rows + label_smoothing * mean
+        centre = over_targets(rows, mean, label_smoothing)
         size = ops.shape(states)[1] // _PARTS
         parts = [
             slice(part * size, (part + 1) * size if part < _PARTS - 1 else None)
@@ -82,7 +84,7 @@ def linear_loss(
             at_labels = ops.segment_sum(weighted, labels, num_segments=matrix.shape[0])
             evenly = ops.sum(weighted, axis=0) / matrix.shape[0]
             whole = sum(by_matrix[1:], by_matrix[0])
-            whole = whole - (1 - label_smoothing) * at_labels - label_smoothing * evenly
+            whole = whole - over_targets(at_labels, evenly, label_smoothing)
             return (
                 ops.cast(scale * ops.concatenate(by_states, axis=1), states.dtype),
                 ops.cast(scale * whole, matrix.dtype),
@@ -120,8 +122,11 @@ def distribution(states: Tensor, tokens: Tokens, matrix: Tensor) -> Distribution
     total = ops.sum(exponentials, axis=-1)
     log_total = highest + ops.log(total)
     at_label = ops.sum(wide_states * tokens.rows, axis=-1)
-    loss = log_total - ops.sum(wide_states * tokens.centre, axis=-1)
-    # The label's logit is computed in another order than the highest: equal up to rounding.
-    is_hit = at_label >= highest - 1e-5 * ops.maximum(1.0, ops.abs(highest))
-    figures = ops.stack([loss, log_total - at_label, ops.cast(is_hit, "float32")])
+    figures = ops.stack(
+        [
+            cross_entropy(log_total, ops.sum(wide_states * tokens.centre, axis=-1)),
+            cross_entropy(log_total, at_label),
+            ops.cast(is_best(at_label, highest), "float32"),
+        ]
+    )
     return Distribution(logits, exponentials, total, figures)

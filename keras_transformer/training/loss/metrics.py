@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.training.loss.cross_entropy import is_best, logit_of
 from keras_transformer.training.loss.label_smoothing import smoothed_cross_entropy
 
 Tensor = Any
@@ -21,14 +22,6 @@ class LastMean(keras.metrics.Mean):
         """Forgets the batches before."""
         self.reset_state()
         super().update_state(values, sample_weight)
-
-
-class ExpMean(keras.metrics.Mean):
-    """exp of the weighted mean of all values seen: of nats a token it makes perplexity."""
-
-    def result(self) -> Tensor:
-        """Returns exp of the mean since the last reset."""
-        return ops.exp(super().result())
 
 
 class TokenMean(keras.metrics.MeanMetricWrapper):
@@ -50,6 +43,15 @@ class TokenMean(keras.metrics.MeanMetricWrapper):
         values = ops.reshape(self.figure(y_true, y_pred), (-1,))
         weights = None if sample_weight is None else ops.reshape(sample_weight, (-1,))
         keras.metrics.Mean.update_state(self, values, weights)
+
+    def add_mean(self, mean: Tensor, tokens: Tensor) -> None:
+        """Takes a batch whose figure is known already, such as from the loss.
+
+        Args:
+            mean: Mean of the figure over the batch's tokens.
+            tokens: Sum of the tokens' weights.
+        """
+        keras.metrics.Mean.update_state(self, mean, tokens)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -81,8 +83,9 @@ class Perplexity(TokenMean):
 
 
 def _is_best(labels: Tensor, logits: Tensor) -> Tensor:
-    best = ops.argmax(logits, axis=-1)
-    return ops.cast(ops.equal(best, ops.cast(labels, best.dtype)), "float32")
+    logits = ops.cast(logits, "float32")
+    best = is_best(logit_of(labels, logits), ops.max(logits, axis=-1))
+    return ops.cast(best, "float32")
 
 
 def _cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:

@@ -4,9 +4,20 @@ config leaves. Needs neither Keras nor a corpus: what does not fit is told befor
 
 from typing import Any
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids
 
 DEFAULT_VOCAB_SIZE = 8_000
+
+
+def vocabulary_of(source: Tokenizer, target: Tokenizer) -> tuple[tuple[int, int], bool, SpecialIds]:
+    """Returns how many ids source and target have, whether they share them, and the special ones.
+
+    Raises:
+        ValueError: The special ids of both differ.
+    """
+    sizes = (source.vocab_size, target.vocab_size)
+    return sizes, source is target, shared_special_ids(source, target)
 
 
 def model_config(
@@ -14,6 +25,7 @@ def model_config(
     overrides: dict[str, Any] | None,
     vocab_sizes: tuple[int, int],
     joint_vocabulary: bool,
+    special_ids: SpecialIds,
     *,
     max_length: int,
 ) -> TransformerConfig:
@@ -24,6 +36,7 @@ def model_config(
         overrides: Fields that replace the preset's.
         vocab_sizes: Pieces of the source's and of the target's vocabulary.
         joint_vocabulary: Whether both are the same vocabulary.
+        special_ids: Those of the vocabularies.
         max_length: Longest training sentence in tokens.
 
     Raises:
@@ -31,7 +44,11 @@ def model_config(
         TypeError: A field has the wrong type.
     """
     source_size, target_size = vocab_sizes
-    fields = {"target_vocab_size": target_size, **(overrides or {})}
+    fields = {
+        "target_vocab_size": target_size,
+        "special_ids": special_ids,
+        **(overrides or {}),
+    }
     if not joint_vocabulary:
         fields.setdefault("share_embeddings", "target")
     config = TransformerConfig.preset(preset, vocab_size=source_size, **fields)

@@ -5,7 +5,7 @@ the same run.
 import dataclasses
 from typing import Any
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -25,9 +25,14 @@ _MAY_CHANGE = {
 }
 
 
+def _plain(default: Any) -> Any:
+    """Returns a field's default as `training.json` holds it."""
+    return default.to_dict() if isinstance(default, SpecialIds) else default
+
+
 # A run of an earlier version, which had not all of the settings, was as their defaults have it.
 _DEFAULTS = {
-    part: {field.name: field.default for field in dataclasses.fields(settings)}
+    part: {field.name: _plain(field.default) for field in dataclasses.fields(settings)}
     for part, settings in (("config", TransformerConfig), ("options", TrainOptions))
 } | {"data": {}, "start": {}}
 

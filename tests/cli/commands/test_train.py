@@ -260,11 +260,11 @@ def test_an_interrupted_run_names_resume(
     assert (result.code, result.err) == (130, f"keras-transformer train: interrupted: {advice}\n")
 
 
-def test_every_config_field_has_a_flag_but_the_vocabulary_sizes(run_cli) -> None:
+def test_every_config_field_has_a_flag_but_what_tokenizers_decide(run_cli) -> None:
     text = run_cli("train", "--help").out
     fields = {field.name for field in dataclasses.fields(TransformerConfig)}
     shown = {name for name in fields if f"--model.{name.replace('_', '-')} " in text}
-    assert fields - shown == {"source_vocab_size", "target_vocab_size"}
+    assert fields - shown == {"source_vocab_size", "target_vocab_size", "special_ids"}
 
 
 def spm_model(path: Path, **special_ids: int) -> Path:
@@ -296,14 +296,21 @@ def test_own_tokenizers_reach_the_run(run_cli, calls, tmp_path) -> None:
     assert calls[0]["vocab_size"] is None
 
 
-def test_a_tokenizer_with_other_special_ids_is_refused_with_the_way_to_train_one(
-    run_cli, calls, tmp_path
-) -> None:
-    model = spm_model(tmp_path / "own.model")
+def test_a_tokenizer_without_an_end_of_sentence_is_refused(run_cli, calls, tmp_path) -> None:
+    model = spm_model(tmp_path / "own.model", eos_id=-1)
     result = run_cli("train", "--output", "r", "--tokenizer", model)
     assert result.code == 1 and calls == []
-    assert f"{model}: model must have the special ids" in result.err
-    assert "spm_train --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3" in result.err
+    assert f"{model}: the SentencePiece model has no end-of-sentence piece" in result.err
+
+
+def test_tokenizers_of_different_special_ids_are_refused_before_the_corpus_is_read(
+    run_cli, calls, tmp_path
+) -> None:
+    one = spm_model(tmp_path / "one.model")
+    two = spm_model(tmp_path / "two.model", pad_id=0, unk_id=1, bos_id=2, eos_id=3)
+    result = run_cli("train", "--output", "r", "--tokenizer", one, two)
+    assert result.code == 1 and calls == []
+    assert "train both with the same --pad_id, --unk_id, --bos_id and --eos_id" in result.err
 
 
 def test_the_run_to_fine_tune_reaches_the_run(run_cli, calls, finished_run) -> None:

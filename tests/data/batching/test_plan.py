@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.data.batching.plan import batch_starts, count_batches, plan_batches
+from keras_transformer.data.batching.plan import batch_starts, count_batches, cut_batches
 
 LENGTHS = st.lists(st.integers(1, 15), max_size=60)
 BUDGETS = st.integers(15, 90)
@@ -23,7 +23,7 @@ def test_batches_are_counted_as_they_are_cut(longest, batch_tokens):
 @given(longest=LENGTHS.filter(len), batch_tokens=BUDGETS)
 def test_a_plan_orders_every_pair_once_and_keeps_the_budget(longest, batch_tokens):
     lengths = np.asarray(longest, np.int64)
-    plan = plan_batches(lengths, lengths[::-1].copy(), batch_tokens)
+    plan = cut_batches(lengths, lengths[::-1].copy(), batch_tokens)
     assert sorted(plan.order.tolist()) == list(range(len(lengths)))
     sides = np.maximum(lengths, lengths[::-1])[plan.order]
     for start, end in zip(plan.starts[:-1], plan.starts[1:], strict=True):

@@ -35,11 +35,12 @@ def make_shards(directory, encoded, num_shards):
             encoded.target.take(rows),
             FilterReport(len(rows), len(rows), 0, 0),
             encoded.pair_numbers[rows],
+            encoded.special_ids,
         )
         path = directory / f"{number}.tfrecord"
         write_shard(path, part)
         shards.append(describe_shard(path, part))
-    return ShardedPairs(directory, Split(encoded.report, tuple(shards)))
+    return ShardedPairs(directory, Split(encoded.report, tuple(shards)), encoded.special_ids.pad)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from keras_transformer.data.encoding.encode import encode_pairs
 from keras_transformer.data.prepared import prepare as preparing
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
-from keras_transformer.data.prepared.record import Manifest
+from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.prepared.shards import read_shards
 from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.data.sources.streams import ParallelFiles, TsvFiles
@@ -274,7 +274,7 @@ def test_the_record_of_training_text_is_that_of_a_corpus_in_memory(train, prepar
     encoded = encode_pairs(pairs, tokenizer, tokenizer, OPTIONS.max_length)
     kept = [pairs.source[number] for number in encoded.pair_numbers]
     expected = TrainingText.from_lines(kept, longest_source=int(encoded.source.lengths.max()))
-    assert Manifest.load(prepared).training_text == expected
+    assert CorpusRecord.load(prepared).training_text == expected
 
 
 def test_a_manifest_without_a_record_of_training_text_is_read(prepared, tmp_path) -> None:
@@ -283,4 +283,4 @@ def test_a_manifest_without_a_record_of_training_text_is_read(prepared, tmp_path
     for shard in content["train"]["shards"]:
         del shard["longest_source"]
     (tmp_path / "manifest.json").write_text(json.dumps(content))
-    assert Manifest.load(tmp_path).training_text is None
+    assert CorpusRecord.load(tmp_path).training_text is None

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.runtime.loop.constraints import Constraints
 from keras_transformer.runtime.loop.requests import Best, Request
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.search.options import SearchOptions
 
-SPECIAL_IDS = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+SPECIAL_IDS = SpecialIds()
 VOCABULARY = 9
 
 

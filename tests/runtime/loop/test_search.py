@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.runtime.loop.requests import Best, First, Request
 from keras_transformer.runtime.loop.search import search
 from keras_transformer.runtime.loop.top_k import log_softmax, top_candidates
 from keras_transformer.search.options import SearchOptions, length_penalty
 
-SPECIAL_IDS = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
+SPECIAL_IDS = SpecialIds()
 
 Found = list[list[tuple[list[int], float, float]]]
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.positions import SinusoidalPositions, token_positions
-from keras_transformer.special_ids import PAD_ID
+
+PAD_ID = SpecialIds.pad
 
 Run = Callable[..., list[np.ndarray]]
 WIDTHS = st.integers(1, 80)

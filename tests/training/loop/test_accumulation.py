@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import compile_transformer
 
 
 @pytest.fixture(scope="module")

@@ -43,3 +43,30 @@ def test_its_variables_are_named_as_keras_names_them() -> None:
     for optimizer in (ours, theirs):
         optimizer.build(variables)
     assert [one.name for one in ours.variables] == [one.name for one in theirs.variables]
+
+
+def test_some_of_the_variables_may_be_updated_alone() -> None:
+    variables = [keras.Variable(np.ones(shape, "float32")) for shape in SHAPES]
+    optimizer = FusedAdam(0.1)
+    optimizer.build(variables)
+    optimizer.apply([tf.ones(SHAPES[1])], variables[1:2])
+    optimizer.apply([None, tf.ones(SHAPES[1]), None], variables)
+    optimizer.apply([tf.zeros(shape) for shape in SHAPES])
+    changed = [bool(np.any(np.asarray(variable) != 1)) for variable in variables]
+    assert changed == [False, True, False]
+    assert int(optimizer.iterations) == 3
+
+
+def test_a_norm_that_is_not_finite_spoils_the_weights_for_all_to_see() -> None:
+    variables = [keras.Variable(np.ones(2, "float32")) for _ in range(2)]
+    optimizer = FusedAdam(0.1, global_clipnorm=1.0)
+    optimizer.build(variables)
+    optimizer.apply([tf.constant([np.inf, 0.0]), tf.ones(2)], variables)
+    assert np.isnan(np.concatenate([np.asarray(variable) for variable in variables])).all()
+
+
+def test_config_round_trip() -> None:
+    optimizer = FusedAdam(WarmupSchedule(0.1, 3), 0.8, 0.95, 1e-3, global_clipnorm=1.0)
+    twin = FusedAdam.from_config(optimizer.get_config())
+    assert twin.get_config() == optimizer.get_config()
+    assert (twin.beta_1, twin.beta_2, twin.epsilon, twin.global_clipnorm) == (0.8, 0.95, 1e-3, 1.0)

@@ -17,7 +17,7 @@ from keras_transformer.evaluation import corpus_scores
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import train
-from keras_transformer.training.run.validation_translations import spread
+from keras_transformer.training.tasks.validation_translations import spread
 
 SETTINGS: dict[str, Any] = {
     "overrides": {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.models import build_transformer
+from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.checkpoints import (
     average_checkpoints,
     checkpoint_path,
@@ -17,7 +18,6 @@ from keras_transformer.training.run.checkpoints import (
     save_checkpoint,
 )
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import compile_transformer
 
 
 @pytest.fixture

@@ -3,21 +3,26 @@
 from collections.abc import Iterable
 from typing import Any
 
-import keras
 import numpy as np
 
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.evaluation import corpus_scores
 from keras_transformer.models import Transformer
-from keras_transformer.special_ids import EOS_ID, PAD_ID
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.loop.progress import SampledValidation
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.tasks.training_data import TrainingData
 
 IdPairs = list[tuple[list[int], list[int]]]
 # A model that has learnt little may never end a sentence: here it has to.
 _MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN = 128, 2
+# Rows of the table of samples.
+_SHOWN = 5
 
 
-class ValidationTranslations(keras.callbacks.Callback):
+class ValidationTranslations(SampledValidation):
     """Translates the same sentences after each round, by greedy search, and logs `val_bleu`.
 
     References are the validation targets as the tokenizer restores them, so the figure may differ a
@@ -45,7 +50,7 @@ class ValidationTranslations(keras.callbacks.Callback):
         sentences: int,
     ) -> None:
         super().__init__()
-        pairs = spread(id_pairs(batches), sentences)
+        pairs = spread(id_pairs(batches, transformer.config.special_ids), sentences)
         self._source_ids = [source for source, _ in pairs]
         self._limits = search_limits(self._source_ids)
         self._target_tokenizer = target_tokenizer
@@ -63,6 +68,30 @@ class ValidationTranslations(keras.callbacks.Callback):
         if logs is not None:
             logs["val_bleu"] = corpus_scores(self.translations, self.references).bleu
 
+    def table(self) -> str:
+        """Returns some of the sentences with their reference and their newest translation."""
+        lines = ["| source | reference | translation |", "|---|---|---|"]
+        texts = (self.sources, self.references, self.translations)
+        step = max(1, len(self.sources) // _SHOWN)
+        for row in list(zip(*texts, strict=True))[::step][:_SHOWN]:
+            lines.append("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |")
+        return "\n".join(lines)
+
+
+def validation_translations(
+    transformer: Transformer, data: TrainingData, options: TrainOptions
+) -> ValidationTranslations | None:
+    """Returns what translates a run's validation sentences; None where none are to be."""
+    if data.valid is None or not options.bleu_sentences:
+        return None
+    return ValidationTranslations(
+        transformer,
+        data.source_tokenizer,
+        data.target_tokenizer,
+        evaluation_batches(data.valid, options.batch_tokens),
+        options.bleu_sentences,
+    )
+
 
 def search_limits(sources: list[list[int]]) -> dict[str, Any]:
     """Returns the search options that end every translation of these ids, however bad the model."""
@@ -74,10 +103,10 @@ def search_limits(sources: list[list[int]]) -> dict[str, Any]:
     }
 
 
-def id_pairs(batches: Iterable[Any]) -> IdPairs:
+def id_pairs(batches: Iterable[Any], special_ids: SpecialIds) -> IdPairs:
     """Returns the pairs of some batches as ids, without begin, end and padding."""
     return [
-        (_plain(source), _plain(target))
+        (_plain(source, special_ids), _plain(target, special_ids))
         for inputs, labels, _ in batches
         for source, target in zip(np.asarray(inputs["source_ids"]), np.asarray(labels), strict=True)
     ]
@@ -90,5 +119,5 @@ def spread(pairs: IdPairs, count: int) -> IdPairs:
     return [pairs[number * len(pairs) // count] for number in range(count)]
 
 
-def _plain(ids: np.ndarray) -> list[int]:
-    return ids[(ids != PAD_ID) & (ids != EOS_ID)].tolist()
+def _plain(ids: np.ndarray, special_ids: SpecialIds) -> list[int]:
+    return ids[(ids != special_ids.pad) & (ids != special_ids.eos)].tolist()

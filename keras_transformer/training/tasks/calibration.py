@@ -6,9 +6,9 @@ from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import Transformer
 from keras_transformer.search.confidence import calibrated, token_score
-from keras_transformer.training.run.encoded_corpus import TrainingData
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.validation_translations import id_pairs, search_limits, spread
+from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.training.tasks.validation_translations import id_pairs, search_limits, spread
 
 
 def calibrate(model: Transformer, data: TrainingData, options: TrainOptions) -> float | None:
@@ -24,7 +24,8 @@ def calibrate(model: Transformer, data: TrainingData, options: TrainOptions) -> 
     """
     if data.valid is None or not options.bleu_sentences:
         return None
-    pairs = id_pairs(evaluation_batches(data.valid, options.batch_tokens))
+    batches = evaluation_batches(data.valid, options.batch_tokens)
+    pairs = id_pairs(batches, model.config.special_ids)
     sources = [source for source, _ in spread(pairs, options.bleu_sentences)]
     tokenizers = data.source_tokenizer, data.target_tokenizer
     translator = Translator(model, *tokenizers, max_source_length=None)

@@ -11,20 +11,15 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.data.batching.assembly import (
-    check_worker,
     in_order,
     padded_batch,
     source_rows,
     target_rows,
     worker_share,
 )
-from keras_transformer.data.batching.batches import (
-    ONE_WORKER,
-    plan_pairs,
-    training_batches,
-    training_rows,
-)
+from keras_transformer.data.batching.in_memory import MemoryReader, plan_pairs, training_rows
 from keras_transformer.data.batching.plan import order_pairs
+from keras_transformer.data.batching.reading import Place, reader_of
 from keras_transformer.data.encoding.id_pairs import EncodedPairs, RaggedIds
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
@@ -33,7 +28,7 @@ from keras_transformer.text.tokenizer import ModelType, Tokenizer
 _ALPHA: dict[ModelType, float] = {"unigram": 0.3, "bpe": 0.1}
 
 
-def sampling_type(tokenizer: Tokenizer) -> ModelType:
+def segmentation_type(tokenizer: Tokenizer) -> ModelType:
     """Returns the kind of a SentencePiece model, "unigram" or "bpe".
 
     Raises:
@@ -55,7 +50,7 @@ def sampling_type(tokenizer: Tokenizer) -> ModelType:
 
 
 @dataclass(frozen=True)
-class SampledPairs(EncodedPairs):
+class ResegmentedPairs(EncodedPairs):
     """Pairs with their texts, to be segmented again.
 
     The ids of `EncodedPairs` are the best segmentations: they decide how many pairs each batch
@@ -88,13 +83,14 @@ class SampledPairs(EncodedPairs):
         target_tokenizer: Tokenizer,
         tokenizer_type: ModelType,
         max_length: int,
-    ) -> "SampledPairs":
+    ) -> "ResegmentedPairs":
         """Joins `encode_pairs`'s result to the texts and tokenizers that it came from."""
         return cls(
             encoded.source,
             encoded.target,
             encoded.report,
             encoded.pair_numbers,
+            encoded.special_ids,
             tuple(pairs.source[number] for number in encoded.pair_numbers),
             tuple(pairs.target[number] for number in encoded.pair_numbers),
             source_tokenizer,
@@ -136,42 +132,48 @@ class SampledPairs(EncodedPairs):
         return RaggedIds.from_rows(rows)
 
 
-@training_batches.register
-def _(
-    pairs: SampledPairs,
-    batch_tokens: int,
-    seed: int,
-    start_step: int = 0,
-    worker: tuple[int, int] = ONE_WORKER,
-) -> tf.data.Dataset:
-    check_worker(worker)
+@reader_of.register(ResegmentedPairs)
+class ResegmentingReader(MemoryReader):
+    """Reads `ResegmentedPairs`; for evaluation in their best segmentation.
 
-    def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:
-        source, target = pairs.draw(seed, int(epoch))
-        order = _order(source, target)
-        source, target = source_rows(source), target_rows(target)
-        return source.values, target.values, source.offsets, target.offsets, *order
+    Args:
+        pairs: The pairs.
+    """
 
-    def drawn_epoch(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        parts = tf.numpy_function(draw, [epoch], [tf.int32] * 2 + [tf.int64] * 4)
-        for part in parts:
-            part.set_shape((None,))
-        return epoch, *parts
+    pairs: ResegmentedPairs
 
-    def batches(epoch: tf.Tensor, *parts: tf.Tensor) -> tf.data.Dataset:
-        source_ids, target_ids, source_offsets, target_offsets, *order = parts
-        source = tf.RaggedTensor.from_row_splits(source_ids, source_offsets, validate=False)
-        target = tf.RaggedTensor.from_row_splits(target_ids, target_offsets, validate=False)
-        return rows_of_epoch(epoch, *order).map(
-            lambda rows: padded_batch(source, target, *worker_share(rows, worker))
-        )
+    def training(self, place: Place) -> tf.data.Dataset:
+        """Draws an epoch while the one before it is trained on."""
+        special_ids = self.pairs.special_ids
 
-    starts = plan_pairs(pairs, batch_tokens).starts
-    epochs, rows_of_epoch = training_rows(starts, seed, start_step)
-    # The next epoch is drawn while this one is trained on.
-    dataset = epochs.map(drawn_epoch).prefetch(1).flat_map(batches)
-    endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-    return in_order(dataset.apply(endless))
+        def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:
+            source, target = self.pairs.draw(place.seed, int(epoch))
+            order = _order(source, target)
+            source = source_rows(source, special_ids)
+            target = target_rows(target, special_ids)
+            return source.values, target.values, source.offsets, target.offsets, *order
+
+        def drawn_epoch(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            parts = tf.numpy_function(draw, [epoch], [tf.int32] * 2 + [tf.int64] * 4)
+            for part in parts:
+                part.set_shape((None,))
+            return epoch, *parts
+
+        def batches(epoch: tf.Tensor, *parts: tf.Tensor) -> tf.data.Dataset:
+            source_ids, target_ids, source_offsets, target_offsets, *order = parts
+            source = tf.RaggedTensor.from_row_splits(source_ids, source_offsets, validate=False)
+            target = tf.RaggedTensor.from_row_splits(target_ids, target_offsets, validate=False)
+            return rows_of_epoch(epoch, *order).map(
+                lambda rows: padded_batch(
+                    source, target, *worker_share(rows, place.worker), special_ids.pad
+                )
+            )
+
+        starts = plan_pairs(self.pairs, place.batch_tokens).starts
+        epochs, rows_of_epoch = training_rows(starts, place)
+        dataset = epochs.map(drawn_epoch).prefetch(1).flat_map(batches)
+        endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+        return in_order(dataset.apply(endless))
 
 
 def _order(

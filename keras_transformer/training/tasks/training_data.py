@@ -6,13 +6,18 @@ import dataclasses
 from typing import Any
 
 from keras_transformer.data.encoding.encode import EncodedPairs, encode_pairs
-from keras_transformer.data.encoding.subword_sampling import SampledPairs, sampling_type
+from keras_transformer.data.encoding.subword_regularization import (
+    ResegmentedPairs,
+    segmentation_type,
+)
 from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.starting_point import Tokenizers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,29 +42,48 @@ class TrainingData:
     training_text: TrainingText | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """A vocabulary to be trained.
+
+    Attributes:
+        size: Pieces of the vocabulary (of each, with two).
+        tokenizer_type: "unigram" or "bpe".
+        is_joint: Whether source and target share it.
+    """
+
+    size: int
+    tokenizer_type: ModelType = "unigram"
+    is_joint: bool = True
+
+    def train(self, corpus: Corpus) -> Tokenizers:
+        """Trains the tokenizers of source and target on the training pairs."""
+        source, target = corpus.train.source, corpus.train.target
+        if self.is_joint:
+            joint = train_tokenizer([*source, *target], self.size, self.tokenizer_type)
+            return joint, joint
+        return (
+            train_tokenizer(source, self.size, self.tokenizer_type),
+            train_tokenizer(target, self.size, self.tokenizer_type),
+        )
+
+
 def encode_corpus(
     corpus: Corpus,
     run: RunDirectory,
-    *,
-    tokenizers: tuple[Tokenizer, Tokenizer] | None = None,
-    vocab_size: int,
-    tokenizer_type: ModelType,
-    joint_vocabulary: bool,
-    max_length: int,
-    subword_sampling: bool = False,
+    options: TrainOptions,
+    vocabulary: Vocabulary,
+    tokenizers: Tokenizers | None = None,
 ) -> TrainingData:
     """Trains the tokenizers, unless there are some, and encodes the corpus.
 
     Args:
         corpus: Training pairs and, optionally, validation pairs.
         run: Holds the tokenizers, or gets them.
+        options: Longest sentence, and whether training pairs are segmented anew in every epoch.
+        vocabulary: The vocabulary to train where there are no tokenizers.
         tokenizers: Those of source and target, if they are not to be trained. Those of the run to
             resume stand in its directory.
-        vocab_size: Pieces of the vocabulary (of each, with two).
-        tokenizer_type: "unigram" or "bpe".
-        joint_vocabulary: Whether source and target share a vocabulary.
-        max_length: Longest sentence in tokens.
-        subword_sampling: Whether training pairs are segmented anew in every epoch.
 
     Raises:
         ValueError: No pair is short enough.
@@ -67,62 +91,59 @@ def encode_corpus(
     if run.has_checkpoints or not run.is_chief:
         source, target = run.load_tokenizers()
     else:
-        source, target = tokenizers or _train_tokenizers(
-            corpus, vocab_size, tokenizer_type, joint_vocabulary
-        )
+        source, target = tokenizers or vocabulary.train(corpus)
         run.save_tokenizers(source, target)
     if tokenizers is not None:
-        vocab_size, joint_vocabulary = target.vocab_size, source is target
-        tokenizer_type = sampling_type(source) if subword_sampling else tokenizer_type
-    train = encode_pairs(corpus.train, source, target, max_length)
+        kind = vocabulary.tokenizer_type
+        kind = segmentation_type(source) if options.subword_sampling else kind
+        vocabulary = Vocabulary(target.vocab_size, kind, source is target)
+    train = encode_pairs(corpus.train, source, target, options.max_length)
     print(f"training pairs: {train.report}")
     training_text = TrainingText.from_lines(
         [corpus.train.source[number] for number in train.pair_numbers],
         longest_source=int(train.source.lengths.max()),
     )
-    if subword_sampling:
-        train = SampledPairs.from_encoded(
-            train, corpus.train, source, target, tokenizer_type, max_length
+    if options.subword_sampling:
+        train = ResegmentedPairs.from_encoded(
+            train, corpus.train, source, target, vocabulary.tokenizer_type, options.max_length
         )
     valid = None
     if corpus.valid is not None:
-        valid = encode_pairs(corpus.valid, source, target, max_length)
+        valid = encode_pairs(corpus.valid, source, target, options.max_length)
         print(f"validation pairs: {valid.report}")
     record = {
         "origin": corpus.train.origin,
-        "vocab_size": vocab_size,
-        "tokenizer_type": tokenizer_type,
-        "joint_vocabulary": joint_vocabulary,
+        "vocab_size": vocabulary.size,
+        "tokenizer_type": vocabulary.tokenizer_type,
+        "joint_vocabulary": vocabulary.is_joint,
         "train": dataclasses.asdict(train.report),
         "valid": dataclasses.asdict(valid.report) if valid else None,
     }
     return TrainingData(source, target, train, valid, record, training_text)
 
 
-def open_prepared(
-    corpus: PreparedCorpus, run: RunDirectory, max_length: int, subword_sampling: bool = False
-) -> TrainingData:
+def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptions) -> TrainingData:
     """Takes tokenizers and pairs from a prepared corpus, without reading its shards.
 
     Args:
         corpus: Training pairs and, optionally, validation pairs.
         run: Gets the tokenizers.
-        max_length: Longest sentence in tokens.
-        subword_sampling: Must be False: there is no text to be segmented anew.
+        options: Longest sentence; there is no text to be segmented anew.
 
     Raises:
-        ValueError: The corpus holds longer sentences, or `subword_sampling` is True.
+        ValueError: The corpus holds longer sentences, or `options.subword_sampling` is True.
     """
-    if subword_sampling:
+    if options.subword_sampling:
         raise ValueError(
             "subword_sampling needs the text, and a prepared corpus holds ids: leave it out, or "
             "train on the text files."
         )
-    prepared = corpus.manifest.made_from["options"]
-    if prepared["max_length"] > max_length:
+    prepared = corpus.record.made_from["options"]
+    if prepared["max_length"] > options.max_length:
         raise ValueError(
             f"the corpus was prepared with max_length={prepared['max_length']}, more than the "
-            f"{max_length} of this run: raise max_length, or prepare the corpus with the lower one."
+            f"{options.max_length} of this run: raise max_length, or prepare the corpus with the "
+            "lower one."
         )
     if not run.has_checkpoints:
         run.save_tokenizers(corpus.source_tokenizer, corpus.target_tokenizer)
@@ -132,7 +153,7 @@ def open_prepared(
     record = {
         "origin": "prepared",
         "vocab_size": corpus.target_tokenizer.vocab_size,
-        "made_from": corpus.manifest.made_from,
+        "made_from": corpus.record.made_from,
         "train": dataclasses.asdict(corpus.train.report),
         "valid": dataclasses.asdict(corpus.valid.report) if corpus.valid else None,
     }
@@ -142,18 +163,5 @@ def open_prepared(
         corpus.train,
         corpus.valid,
         record,
-        corpus.manifest.training_text,
-    )
-
-
-def _train_tokenizers(
-    corpus: Corpus, vocab_size: int, tokenizer_type: ModelType, joint_vocabulary: bool
-) -> tuple[Tokenizer, Tokenizer]:
-    if joint_vocabulary:
-        sentences = [*corpus.train.source, *corpus.train.target]
-        joint = train_tokenizer(sentences, vocab_size, tokenizer_type)
-        return joint, joint
-    return (
-        train_tokenizer(corpus.train.source, vocab_size, tokenizer_type),
-        train_tokenizer(corpus.train.target, vocab_size, tokenizer_type),
+        corpus.record.training_text,
     )

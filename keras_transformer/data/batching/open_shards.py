@@ -14,14 +14,14 @@ OPEN_SHARDS = 4
 
 
 @dataclass(frozen=True)
-class Round:
-    """Some shards whose batches come mixed.
+class OpenShards:
+    """Shards that are open together, so that their batches come mixed.
 
     Attributes:
         shards: numbers of the shards.
-        seed: with the run's seed, decides the order of the batches; different in every round.
-        first: number of the round's first step that is wanted; those before it were done.
-        steps: number of steps of the round. Those beyond the shards' own batches only keep this
+        seed: with the run's seed, decides the order of the batches; different every time.
+        first: number of the first step with them that is wanted; those before it were done.
+        steps: number of steps with them. Those beyond the shards' own batches only keep this
             worker in step with others that have more, and count nothing.
     """
 
@@ -31,10 +31,10 @@ class Round:
     steps: int
 
 
-def rounds_from(
+def open_shards(
     batches: Sequence[int], epoch_steps: int, seed: int, start_step: int
-) -> Iterator[Round]:
-    """Yields rounds endlessly; each epoch opens every shard once, in an order drawn anew.
+) -> Iterator[OpenShards]:
+    """Yields endlessly what to open; an epoch opens every shard once, in an order drawn anew.
 
     Args:
         batches: number of batches of each shard, at least one of them above 0.
@@ -55,5 +55,5 @@ def rounds_from(
             steps = sum(batches[shard] for shard in shards)
             steps += idle if number == per_epoch - 1 else 0
             if done < steps:
-                yield Round(shards, epoch * per_epoch + number, done, steps)
+                yield OpenShards(shards, epoch * per_epoch + number, done, steps)
             done = max(done - steps, 0)

@@ -1,0 +1,76 @@
+"""Which token ids are no text: one value of a model's config, read from its tokenizer."""
+
+import dataclasses
+from typing import Any
+
+from keras_transformer.config.checks import check_size
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SpecialIds:
+    """The ids with a meaning of their own; the defaults are those of vocabularies trained here.
+
+    Args:
+        pad: Fills rows of a batch up to its length.
+        unk: Stands for what the vocabulary cannot spell.
+        bos: Begins a sentence; None in a vocabulary that has no such piece.
+        eos: Ends a sentence.
+        decoder_start: What the decoder reads first; bos if None, or eos where there is no bos.
+
+    Raises:
+        ValueError: An id is negative, or two of pad, unk, bos and eos are equal.
+        TypeError: An id is no integer.
+
+    Example:
+        >>> SpecialIds(pad=3, unk=0, bos=1, eos=2).decoder_start
+        1
+    """
+
+    pad: int = 0
+    unk: int = 1
+    bos: int | None = 2
+    eos: int = 3
+    # None comes in only: `__post_init__` always leaves an integer.
+    decoder_start: int = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.decoder_start is None:
+            start = self.eos if self.bos is None else self.bos
+            object.__setattr__(self, "decoder_start", start)
+        for name, token in self.to_dict().items():
+            if token is not None or name != "bos":
+                check_size(f"special id {name}", token, least=0)
+        pieces = [token for token in (self.pad, self.unk, self.bos, self.eos) if token is not None]
+        if len(set(pieces)) < len(pieces):
+            raise ValueError(
+                f"pad, unk, bos and eos must be different ids, got {self.pad}, {self.unk}, "
+                f"{self.bos} and {self.eos}."
+            )
+
+    @property
+    def without_text(self) -> frozenset[int]:
+        """The ids that a text does not show."""
+        return frozenset(token for token in self.to_dict().values() if token is not None)
+
+    @property
+    def never_generated(self) -> frozenset[int]:
+        """The ids that no search produces: all that is no text, but for eos and unk."""
+        return self.without_text - {self.eos, self.unk}
+
+    @property
+    def added_to_text(self) -> frozenset[int]:
+        """The ids that batching puts around a text's own; a text must not hold them."""
+        return self.without_text - {self.unk}
+
+    def text_ids(self, vocab_size: int) -> list[int]:
+        """Returns the ids of a vocabulary that are text."""
+        return [token for token in range(vocab_size) if token not in self.without_text]
+
+    @property
+    def highest(self) -> int:
+        """The largest id."""
+        return max(self.without_text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the ids as plain JSON values."""
+        return dataclasses.asdict(self)

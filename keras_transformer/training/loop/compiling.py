@@ -1,0 +1,61 @@
+"""What `fit` trains is put together: a model, its loss, and the paper's optimizer and schedule
+(sections 5.3, 5.4), for one device or for several replicas.
+"""
+
+import tensorflow as tf
+
+from keras_transformer.models import Transformer
+from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
+from keras_transformer.training.loop.adam import FusedAdam
+from keras_transformer.training.loop.schedule import WarmupSchedule
+from keras_transformer.training.loop.synchronous import SynchronousAdam, SynchronousTrainingModel
+from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.run.options import TrainOptions
+
+
+def compile_transformer(
+    transformer: Transformer, options: TrainOptions, updates: int
+) -> TrainingModel:
+    """Compiles what `fit` trains.
+
+    Args:
+        transformer: The model whose weights are trained.
+        options: How.
+        updates: Number of all updates, for the schedule's cooldown.
+    """
+    return compile_training(training_model(transformer, options), options, updates)
+
+
+def training_model(transformer: Transformer, options: TrainOptions) -> TrainingModel:
+    """Joins a Transformer to its loss, for the replicas of the strategy whose scope this is in."""
+    transformer.recompute_activations(options.recompute)
+    arguments = transformer, options.label_smoothing, options.r_drop
+    if tf.distribute.has_strategy():
+        return SynchronousTrainingModel(*arguments, micro_batches=options.micro_batches)
+    if options.micro_batches > 1:
+        return AccumulatingTrainingModel(*arguments, micro_batches=options.micro_batches)
+    return TrainingModel(*arguments)
+
+
+def compile_training(model: TrainingModel, options: TrainOptions, updates: int) -> TrainingModel:
+    """Gives a training model its optimizer, whose variables are made at once; returns the model.
+
+    Args:
+        model: As `training_model` gives it.
+        options: How to train.
+        updates: Number of all updates, for the schedule's cooldown.
+    """
+    optimizer = SynchronousAdam if tf.distribute.has_strategy() else FusedAdam
+    cooldown = round(options.cooldown * updates)
+    model.compile(
+        optimizer=optimizer(
+            WarmupSchedule(options.learning_rate, options.warmup_steps, updates, cooldown),
+            beta_1=0.9,
+            beta_2=options.beta_2,
+            epsilon=options.epsilon,
+            global_clipnorm=options.clip_norm,
+        ),
+        jit_compile=options.jit_compile,
+    )
+    model.optimizer.build(model.trainable_variables)
+    return model

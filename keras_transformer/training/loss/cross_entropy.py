@@ -1,0 +1,77 @@
+"""Cross-entropy with label smoothing (paper, section 5.4): what a token costs and what is right.
+
+Defined once for logits that exist (`label_smoothing.py`, `metrics.py`) and for those that the fused
+form makes a part at a time (`linear_loss.py`). With logits z and the target distribution
+t = (1 - ε)·one_hot(label) + ε/vocabulary, the loss in nats is
+
+    Σ t·(logsumexp(z) - z) = logsumexp(z) - Σ t·z
+
+Neither t nor log-probabilities are ever made: a mean over t needs the label's value and the mean of
+all.
+"""
+
+from typing import Any
+
+from keras import ops
+
+Tensor = Any
+
+# A label's logit may be computed in another order than the highest one: equal up to rounding.
+_ROUNDING = 1e-5
+
+
+def check_label_smoothing(label_smoothing: float) -> None:
+    """Raises `ValueError` unless the share lies in [0, 1)."""
+    if not 0 <= label_smoothing < 1:
+        raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}.")
+
+
+def over_targets(at_label: Tensor, mean: Tensor, label_smoothing: float) -> Tensor:
+    """Averages values over a token's target distribution.
+
+    This is linear: it holds for negative log-likelihoods, for logits, and for the rows of the
+    matrix that logits come from.
+
+    Args:
+        at_label: The label's value.
+        mean: Mean of the values of the whole vocabulary.
+        label_smoothing: Share ε of the probability spread evenly over the vocabulary, in [0, 1).
+    """
+    if not label_smoothing:
+        return at_label
+    return (1 - label_smoothing) * at_label + label_smoothing * mean
+
+
+def cross_entropy(log_total: Tensor, expected: Tensor) -> Tensor:
+    """Returns the cross-entropy in nats.
+
+    Args:
+        log_total: logsumexp of the logits.
+        expected: Mean of the logits over the targets, such as the label's logit.
+    """
+    return log_total - expected
+
+
+def is_best(at_label: Tensor, highest: Tensor) -> Tensor:
+    """Returns whether the label has the highest logit, or one of several that are as high.
+
+    Args:
+        at_label: float32, the label's logit.
+        highest: float32, the highest logit.
+    """
+    return at_label >= highest - _ROUNDING * ops.maximum(1.0, ops.abs(highest))
+
+
+def count_tokens(weights: Tensor) -> Tensor:
+    """Returns what a sum over tokens is divided by: the sum of their weights, at least 1."""
+    return ops.maximum(ops.sum(weights), 1.0)
+
+
+def logit_of(labels: Tensor, logits: Tensor) -> Tensor:
+    """Returns each label's logit: `(..., vocabulary)` → `(...)`."""
+    labels = ops.cast(ops.convert_to_tensor(labels), "int32")
+    vocabulary = logits.shape[-1]
+    rows = ops.arange(ops.size(labels), dtype="int32")
+    # From the flat logits: `take_along_axis` would copy them.
+    places = rows * vocabulary + ops.reshape(labels, (-1,))
+    return ops.reshape(ops.take(ops.reshape(logits, (-1,)), places), ops.shape(labels))

@@ -1,0 +1,273 @@
+"""A training run as one object: its directory, its settings, what it trains, and how far it is. Its
+methods are the stages that `train` goes through.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.distribution import imported_versions
+from keras_transformer.models import Transformer
+from keras_transformer.training.loop.callbacks import (
+    LearningRateLog,
+    RoundEnd,
+    RoundProgress,
+    StopAtStep,
+    StopWithoutGain,
+)
+from keras_transformer.training.loop.compiling import compile_training
+from keras_transformer.training.loop.guards import FiniteGuard
+from keras_transformer.training.loop.interrupts import Interrupts
+from keras_transformer.training.loop.memory import keep_freed_memory
+from keras_transformer.training.loop.progress import progress
+from keras_transformer.training.loop.replica_fit import fit_replicas
+from keras_transformer.training.loop.strategy import Replicas, open_replicas
+from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.run.checkpoints import (
+    checkpoint_path,
+    load_checkpoint,
+    prune_checkpoints,
+    save_checkpoint,
+)
+from keras_transformer.training.run.feed import Feed
+from keras_transformer.training.run.history import History
+from keras_transformer.training.run.loss_record import LossRecord
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.pace import Pace
+from keras_transformer.training.run.recovery import average_newest, restore_best, restore_newest
+from keras_transformer.training.run.resuming import history_to_resume
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.tasks.task import Task
+from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.whole_files import no_room_error, whole_file
+
+# What a round adds to TensorBoard's files, for the message where the disk is full.
+_LOG_BYTES = 10_000
+# A checkpoint that turns out damaged needs one before it.
+_FEWEST_CHECKPOINTS = 2
+
+
+@dataclasses.dataclass
+class TrainingRun:
+    """A run that is open: ready to be fitted, then to be finished.
+
+    Attributes:
+        task: What is particular to what it trains.
+        directory: Where everything goes.
+        options: How to train.
+        data: What it learns from.
+        model: What `fit` trains, compiled, its optimizer built.
+        record: What `training.json` holds beside the history.
+        history: Figures of the rounds so far.
+    """
+
+    task: Task
+    directory: RunDirectory
+    options: TrainOptions
+    data: TrainingData
+    model: TrainingModel
+    record: dict[str, Any]
+    history: History
+
+    @classmethod
+    def open(
+        cls, task: Task, directory: RunDirectory, options: TrainOptions, *, resume: bool
+    ) -> "TrainingRun":
+        """Reads the data and builds the model.
+
+        Args:
+            task: What to train, checked.
+            directory: Where to; its folder is made where missing.
+            options: How.
+            resume: Whether to go on with what the directory holds, if it holds something.
+
+        Raises:
+            ValueError: The run to resume was started with other settings or on other data.
+        """
+        replicas = open_replicas(options.strategy)
+        directory.path.mkdir(parents=True, exist_ok=True)
+        if options.deterministic:
+            tf.config.experimental.enable_op_determinism()
+        keras.utils.set_random_seed(options.seed)
+        with replicas.chief_first():
+            data = task.read(directory)
+        config = task.config(data)
+        record = {
+            "config": config.to_dict(),
+            "options": options.to_dict(),
+            "data": data.record,
+            "start": task.start(),
+            "training_text": data.training_text and dataclasses.asdict(data.training_text),
+            "versions": _versions(),
+        }
+        history = history_to_resume(directory, record) if resume else History()
+        directory.save_config(config)
+        with replicas.scope():
+            updates = Pace.of(data.train, options, replicas.workers).total
+            model = compile_training(task.to_train(task.build(config)), options, updates)
+        keep_freed_memory()
+        return cls(task, directory, options, data, model, record, history)
+
+    @property
+    def replicas(self) -> Replicas:
+        """The devices, which are the same throughout a process."""
+        return open_replicas(self.options.strategy)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """Numbers of updates."""
+        return Pace.of(self.data.train, self.options, self.replicas.workers)
+
+    @property
+    def transformer(self) -> Transformer:
+        """The model whose weights are trained."""
+        return self.model.transformer
+
+    def fit(self, callbacks: list[keras.callbacks.Callback]) -> None:
+        """Trains from the newest checkpoint until the last update, or until the patience is over.
+
+        Args:
+            callbacks: More Keras callbacks.
+
+        Raises:
+            DamagedCheckpointError: There are checkpoints, but none is whole.
+            FloatingPointError: A loss or the weights became NaN or Inf.
+            OSError: Something cannot be written, such as on a full disk.
+            ConnectionError: Another worker is gone.
+            KeyboardInterrupt: Ctrl-C, also where library code dropped it.
+        """
+        done = self.restore()
+        self.history = self.history.until(done)
+        patience = self.options.patience or math.inf
+        if done >= self.pace.total or self.history.rounds_since_best >= patience:
+            return
+        self.directory.save_training(self.record, self.history, finished=False)
+        feed = Feed(self.data, self.options, self.replicas)
+        losses = LossRecord(self.directory.losses)
+        with (
+            Interrupts() as interrupts,
+            self.replicas.clear_worker_errors(),
+            _clear_log_errors(self.directory.logs),
+            contextlib.closing(losses),
+        ):
+            self._fit(
+                feed,
+                done,
+                [
+                    FiniteGuard(feed.lines, self.directory.bad_batch),
+                    losses,
+                    StopAtStep(self.pace.total),
+                    LearningRateLog(),
+                    *progress(
+                        self.task.validation(self.transformer, self.data), self.directory.logs
+                    ),
+                    # Between what may lose an interrupt and what would keep the round.
+                    interrupts,
+                    RoundEnd(self.end_round),
+                    StopWithoutGain(self.history, patience),
+                    *callbacks,
+                    # Last, so that it shows what the others add.
+                    RoundProgress(self.pace),
+                ],
+            )
+
+    def restore(self) -> int:
+        """Loads the checkpoint that the chief finds; returns the number of updates behind it."""
+        checkpoints, is_chief = self.directory.checkpoints, self.directory.is_chief
+        found = restore_newest(self.model, checkpoints) if is_chief else 0
+        done = self.replicas.from_chief(found)
+        if done and not is_chief:
+            load_checkpoint(self.model, checkpoint_path(checkpoints, done))
+        return done
+
+    def end_round(self, step: int, figures: Mapping[str, float]) -> None:
+        """Writes a round's figures, then a checkpoint.
+
+        A kill between the two leaves a round too many in the record, which resuming drops.
+
+        Args:
+            step: Updates made.
+            figures: The round's.
+        """
+        self.history.append(step, figures)
+        if not self.directory.is_chief:
+            return
+        self.directory.save_training(self.record, self.history, finished=False)
+        checkpoints = self.directory.checkpoints
+        save_checkpoint(self.model, checkpoint_path(checkpoints, step))
+        best = self.history.best_step
+        keep = max(self.options.average_checkpoints, _FEWEST_CHECKPOINTS)
+        prune_checkpoints(checkpoints, keep, also=() if best is None else (best,))
+
+    def finish(self) -> Transformer:
+        """Makes the final weights of the checkpoints, saves the model and calibrates its scores.
+
+        Returns:
+            The finished model.
+        """
+        with self.replicas.chief_first():
+            if self.directory.is_chief:
+                self._choose_weights()
+                _save_model(self.transformer, self.directory.model)
+                min_score = self.task.calibrate(self.transformer, self.data)
+                record = {**self.record, "min_score": min_score}
+                self.directory.save_training(record, self.history, finished=True)
+        if self.replicas.strategy is None:
+            return self.transformer
+        # What was trained in a strategy has its weights once a replica.
+        return keras.saving.load_model(self.directory.model)
+
+    def _fit(self, feed: Feed, done: int, callbacks: list[keras.callbacks.Callback]) -> None:
+        if self.replicas.strategy is None:
+            fit = partial(self.model.fit, shuffle=False)
+        else:
+            fit = partial(fit_replicas, self.model)
+        fit(
+            feed.training(done),
+            steps_per_epoch=self.pace.round,
+            initial_epoch=done // self.pace.round,
+            epochs=math.ceil(self.pace.total / self.pace.round),
+            **feed.validation(),
+            callbacks=callbacks,
+            verbose=1 if sys.stdout.isatty() else 2,
+        )
+
+    def _choose_weights(self) -> None:
+        checkpoints = self.directory.checkpoints
+        if self.options.final_model == "best":
+            restore_best(self.model, checkpoints, self.history)
+        else:
+            average_newest(self.model, checkpoints, self.options.average_checkpoints)
+
+
+@contextlib.contextmanager
+def _clear_log_errors(logs: Path) -> Iterator[None]:
+    """Says what to do where TensorBoard's writer, which has errors of its own, finds no room."""
+    full = os.strerror(errno.ENOSPC)
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError as error:
+        if full not in error.message:  # it may be the memory, too
+            raise
+        raise no_room_error(logs, full, _LOG_BYTES) from error
+
+
+def _save_model(model: Transformer, path: Path) -> None:
+    needed_bytes = sum(weight.nbytes for weight in model.get_weights())
+    with whole_file(path, needed_bytes) as partial:
+        model.save(partial)
+
+
+def _versions() -> dict[str, str]:
+    names = ("keras", "tensorflow", "tensorflow-text", "sentencepiece", "numpy")
+    return {**imported_versions(*names), "backend": keras.backend.backend()}

@@ -1,0 +1,38 @@
+"""What a run needs to know of its task. `TrainingRun` does the rest alike for all of them."""
+
+from typing import Any, Protocol
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.models import Transformer
+from keras_transformer.training.loop.progress import SampledValidation
+from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.tasks.training_data import TrainingData
+
+
+class Task(Protocol):
+    """A task: every method is called once a run, in this order."""
+
+    def check(self) -> None:
+        """Raises before any work where what exists does not fit what is to be trained."""
+
+    def read(self, directory: RunDirectory) -> TrainingData:
+        """Returns the data; tokenizers go into the run directory, or come from there."""
+
+    def config(self, data: TrainingData) -> TransformerConfig:
+        """Returns the config of the model that the data is for."""
+
+    def start(self) -> dict[str, Any]:
+        """Returns what `training.json` says of the start; a resumed run must have the same."""
+
+    def build(self, config: TransformerConfig) -> Transformer:
+        """Builds the model with the weights that training starts from."""
+
+    def to_train(self, model: Transformer) -> TrainingModel:
+        """Joins the model to its loss and its metrics, not yet compiled."""
+
+    def validation(self, model: Transformer, data: TrainingData) -> SampledValidation | None:
+        """Returns what judges the model after each round beside its loss, or None."""
+
+    def calibrate(self, model: Transformer, data: TrainingData) -> float | None:
+        """Returns the finished model's threshold of low confidence, or None if it has none."""

@@ -1,0 +1,113 @@
+"""Translation as a task: parallel text, an encoder-decoder, validation by translating."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.data.encoding.subword_regularization import segmentation_type
+from keras_transformer.data.prepared.corpus import PreparedCorpus
+from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.models import Transformer, build_transformer
+from keras_transformer.training.loop.compiling import training_model
+from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.run.model_config import vocabulary_of
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.starting_point import StartingPoint, Tokenizers
+from keras_transformer.training.tasks.calibration import calibrate
+from keras_transformer.training.tasks.training_data import (
+    TrainingData,
+    Vocabulary,
+    encode_corpus,
+    open_prepared,
+)
+from keras_transformer.training.tasks.validation_translations import (
+    ValidationTranslations,
+    validation_translations,
+)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The task of `train`; what its methods do stands in `Task`.
+
+    Attributes:
+        corpus: The pairs to learn from and, optionally, to validate on.
+        starting_point: Tokenizers and weights that exist.
+        vocabulary: The vocabulary to train where there are no tokenizers.
+        model_config: From the numbers of ids of source and target, whether they share a
+            vocabulary, and its special ids, to the model's config.
+        options: How to train.
+    """
+
+    corpus: Corpus | PreparedCorpus
+    starting_point: StartingPoint
+    vocabulary: Vocabulary
+    model_config: Callable[[tuple[int, int], bool, SpecialIds], TransformerConfig]
+    options: TrainOptions
+
+    def check(self) -> None:
+        """Checks data, starting point and model against each other."""
+        self.options.check_validation(has_valid=self.corpus.valid is not None)
+        start = self.starting_point
+        start.check_corpus(self.corpus)
+        config = self._planned_config()
+        start.check_config(config)
+        keras.activations.get(config.activation)
+        if start.tokenizers is not None and self.options.subword_sampling:
+            segmentation_type(start.tokenizers[0])
+
+    def read(self, directory: RunDirectory) -> TrainingData:
+        """Encodes the corpus, or opens the prepared one."""
+        if isinstance(self.corpus, PreparedCorpus):
+            return open_prepared(self.corpus, directory, self.options)
+        return encode_corpus(
+            self.corpus,
+            directory,
+            self.options,
+            self.vocabulary,
+            self.starting_point.tokenizers,
+        )
+
+    def config(self, data: TrainingData) -> TransformerConfig:
+        """Returns the config for the vocabularies that there are now."""
+        return self._config_for((data.source_tokenizer, data.target_tokenizer))
+
+    def start(self) -> dict[str, Any]:
+        """Returns hashes of the tokenizers and of the model to start from."""
+        return self.starting_point.record()
+
+    def build(self, config: TransformerConfig) -> Transformer:
+        """Builds a Transformer; a run to fine-tune gives its weights."""
+        model = build_transformer(config, self.options.dtype_policy)
+        self.starting_point.load_weights(model)
+        return model
+
+    def to_train(self, model: Transformer) -> TrainingModel:
+        """Adds label-smoothed cross-entropy, or R-Drop."""
+        return training_model(model, self.options)
+
+    def validation(self, model: Transformer, data: TrainingData) -> ValidationTranslations | None:
+        """Translates validation sentences for BLEU."""
+        return validation_translations(model, data, self.options)
+
+    def calibrate(self, model: Transformer, data: TrainingData) -> float | None:
+        """Scores translations of validation sentences."""
+        return calibrate(model, data, self.options)
+
+    def _planned_config(self) -> TransformerConfig:
+        """The config before the data is read; raises `ValueError` where its fields do not fit."""
+        known = self.starting_point.tokenizers
+        if known is None and isinstance(self.corpus, PreparedCorpus):
+            known = self.corpus.source_tokenizer, self.corpus.target_tokenizer
+        if known is not None:
+            return self._config_for(known)
+        # A vocabulary that is still to be trained gets exactly the size that is asked for.
+        size = self.vocabulary.size
+        return self.model_config((size, size), self.vocabulary.is_joint, SpecialIds())
+
+    def _config_for(self, tokenizers: Tokenizers) -> TransformerConfig:
+        return self.model_config(*vocabulary_of(*tokenizers))
