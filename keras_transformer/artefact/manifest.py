@@ -205,7 +205,7 @@ class Manifest:
     def to_json(self) -> str:
         """Returns the manifest as JSON text."""
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2)
-        # A shape stands on one line; names hold no brackets.
+        # A shape is on one line; names have no brackets.
         return _INNERMOST_LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
     @classmethod
