@@ -1,4 +1,4 @@
-"""Measures how fast an exported model translates, beside CTranslate2 with the same weights.
+"""Measures how fast an exported model translates, compared with CTranslate2 on the same weights.
 
     python benchmarks/decode.py --json decode.json
     python benchmarks/decode.py --size tiny --batch 1,8 --search greedy --precision int8
@@ -6,9 +6,9 @@
 
 Prints a table of ratios (our tokens a second over CTranslate2's, medians) and, with `--json FILE`,
 writes all figures to FILE and the tables to FILE with the ending .md. Lengths are forced to be
-equal; engines run in processes of their own and take turns. Fails where float32 ids differ by more
+equal; engines run in processes of their own and take turns. Fails if float32 ids differ by more
 than rounding explains. `--real-text` adds rows on a test set, text to text, with a trained run, and
-fails, once all is measured, where a float32 translation differs.
+fails, once all is measured, if a float32 translation differs.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the benchmark; ends with status 1 and a message where it cannot."""
+    """Runs the benchmark; ends with status 1 and a message if it cannot."""
     options = parse(arguments)
     result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "cells": [], "real_text": []}
     try:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
-    """Measures all that is asked for and adds it to the result as it comes."""
+    """Measures all that is requested and adds it to the result as it comes."""
     cores = len(os.sched_getaffinity(0))
     ours = Worker("speed.engines.ours", options.target, name="ours")
     workers = {OURS: stack.enter_context(ours)}
@@ -101,7 +101,7 @@ def column(name: str, options: argparse.Namespace) -> Worker:
 
 
 def tell(place: str, row: dict[str, Any]) -> None:
-    """Says on the error stream how far the benchmark is."""
+    """Prints the benchmark's progress on the error stream."""
     print(
         f"{place} {row['search']} {row['precision']}: {row['ratio']:.2f} "
         f"({row['ours']:,.0f} against {row['peer']:,.0f})",
@@ -127,7 +127,7 @@ def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(
-        description="Measures decoding beside CTranslate2 with the same weights.",
+        description="Measures decoding, compared with CTranslate2 on the same weights.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

@@ -1,4 +1,4 @@
-"""Measures time and memory of a corpus that is larger than memory: written, prepared, trained on.
+"""Measures time and memory of writing, preparing and training on a corpus larger than memory.
 
     python benchmarks/large_corpus.py --work DIRECTORY --pairs 20000000 --steps 300 --json FILE
 
@@ -146,7 +146,7 @@ def family(pid: int) -> list[int]:
 
 
 def resident_bytes(pid: int) -> tuple[int, int]:
-    """Resident memory of a process, shared pages divided and in full; 0 where it has ended."""
+    """Resident memory of a process, shared pages divided and in full; 0 if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

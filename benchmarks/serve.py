@@ -1,4 +1,4 @@
-"""Measures how many requests `keras-transformer serve` answers, beside a server of the same
+"""Measures how many requests `keras-transformer serve` answers, compared with a server of the same
 translator that takes one request at a time.
 
     python benchmarks/serve.py --artefact exported/mine --sentences test.en --json serve.json
@@ -6,7 +6,7 @@ translator that takes one request at a time.
 Each number of clients drives both servers in turn; every client checks that each answer is the bare
 translator's for the very sentence it sent. Prints requests a second, latencies and batch sizes, and
 with `--json FILE` writes all figures to FILE and the table to FILE with the ending .md. Ends with
-status 1 where a request was lost or answered wrongly.
+status 1 if a request was lost or answered wrongly.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _PACKAGES = ("onnxruntime", "sentencepiece", "starlette", "uvicorn")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the benchmark; ends with status 1 and a message where it cannot, or finds a fault."""
+    """Runs the benchmark; ends with status 1 and a message if it cannot, or finds a fault."""
     options = parse(arguments)
     result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "loads": []}
     try:
@@ -108,7 +108,7 @@ def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(
-        description="Measures serving beside a server that takes one request at a time.",
+        description="Measures serving, compared with a server that takes one request at a time.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

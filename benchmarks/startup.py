@@ -1,4 +1,4 @@
-"""Measures the time from a process's start to its first translated sentence, beside CTranslate2.
+"""Measures the time from a process's start to its first translation, compared with CTranslate2.
 
     python benchmarks/startup.py
 
@@ -74,7 +74,7 @@ def first_sentence(command: list[str]) -> float:
         line = process.stdout.readline()
         taken = time.perf_counter() - start
     if not line:
-        raise RuntimeError("a program translated nothing; its messages stand above.")
+        raise RuntimeError("a program translated nothing; see its messages above.")
     return taken
 
 
@@ -92,7 +92,7 @@ def report(seconds: dict[str, list[float]]) -> None:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(
-        description="Measures start-up beside CTranslate2.",
+        description="Measures start-up, compared with CTranslate2.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--repeats", type=int, default=7, help="starts of each engine")

@@ -1,4 +1,4 @@
-"""Measures how fast models train: ours beside PyTorch, keras-hub and the text-book Keras model.
+"""Measures how fast models train: ours, PyTorch, keras-hub and the text-book Keras model.
 
     python benchmarks/train.py --data data/multi30k --json train.json
     python benchmarks/train.py --size tiny --precision float32 --peers textbook --repeats 3
@@ -6,7 +6,7 @@
 Prints target tokens a second, padding not counted, and our ratio to each peer (medians), and with
 `--json FILE` writes all figures to FILE and the tables to FILE with the ending .md. All train the
 same model with the same optimizer on the same batches, in processes of their own that take turns;
-each runs with and without its compiler and the better counts. Fails where they do not do the same
+each runs with and without its compiler and the better counts. Fails if they do not do the same
 work. PyTorch and keras-hub come with `pip install torch keras-hub`; `--peers` leaves one out.
 """
 
@@ -34,7 +34,7 @@ from training.suite import (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the benchmark; ends with status 1 and a message where it cannot."""
+    """Runs the benchmark; ends with status 1 and a message if it cannot."""
     options = parse(arguments)
     result: dict[str, Any] = {"rows": [], "groups": [], "pipelines": [], "memory": []}
     try:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
-    """Measures all that is asked for and adds it to the result as it comes."""
+    """Measures all that is requested and adds it to the result as it comes."""
     for size in options.size:
         batches, streams = batches_file(size, options.work, options.data)
         fastest = 0.0
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
 
 
 def tell(row: dict[str, Any]) -> None:
-    """Says on the error stream how far the benchmark is."""
+    """Prints the benchmark's progress on the error stream."""
     print(
         f"{row['size']} {row['precision']} {row['peer']}: {row['ratio']:.2f} "
         f"({row['ours']:,.0f} against {row['theirs']:,.0f})",
@@ -104,7 +104,7 @@ def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(
-        description="Measures training beside PyTorch, keras-hub and the text-book Keras model.",
+        description="Measures training, compared with PyTorch, keras-hub and text-book Keras.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

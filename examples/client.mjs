@@ -5,7 +5,7 @@
 //     echo "Good morning." | node examples/client.mjs exported/portable
 //
 // writes a line for each line: {"text": …, "ids": […]}. In a browser greedy.mjs runs on
-// onnxruntime-web: docs/onnx_artefact.md has how.
+// onnxruntime-web: see docs/onnx_artefact.md.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";

@@ -17,7 +17,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 
 def main() -> None:
-    """Prints each text beside its translation and score."""
+    """Prints each text with its translation and score."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("texts", nargs="+", help="what to translate")
     parser.add_argument("--server", default="localhost:8500", help="default: localhost:8500")

@@ -27,7 +27,7 @@ from keras_transformer.export import OnnxTranslator
 
 
 def main() -> None:
-    """Prints translations beside their references, then the scores."""
+    """Prints translations with their references, then the scores."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("exported", help="directory that `keras-transformer export` wrote")
     parser.add_argument("--show", type=int, default=12, help="sentences to print (default: 12)")

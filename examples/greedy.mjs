@@ -1,5 +1,5 @@
-// Greedy search with a portable artefact, as OnnxTranslator's: the ids of a sentence's pieces come in, those of its
-// translation leave. client.mjs runs it on onnxruntime-node, docs/onnx_artefact.md on onnxruntime-web.
+// Greedy search with a portable artefact, as OnnxTranslator's: takes the ids of a sentence's pieces and returns
+// those of its translation. client.mjs runs it on onnxruntime-node, docs/onnx_artefact.md on onnxruntime-web.
 
 const MAX_LENGTH = 256; // tokens of a translation, eos included
 

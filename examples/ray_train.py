@@ -3,7 +3,7 @@ them all again from the last checkpoint when one of them is lost.
 
     python examples/ray_train.py --workers 2 -- --data demo --output runs/ray
 
-What stands after `--` goes to `keras-transformer train`, with `--strategy multi-worker --resume`
+Arguments after `--` go to `keras-transformer train`, with `--strategy multi-worker --resume`
 added. Without `--address` the cluster is this machine. All workers must see the files and the run
 directory under the same names. Ends with the figures of the last round:
 

@@ -3,8 +3,8 @@
     python examples/ray_translate.py exported/demo input.txt output.txt --actors 2 --beam-size 4
 
 The file, one sentence a line, is cut into blocks of lines; each block's translation is a file in
-`output.txt.blocks`, which become `output.txt` in the end. A job that was killed goes on with the
-blocks that are missing when it is called again. All nodes must see the files under the same names.
+`output.txt.blocks`, which become `output.txt` in the end. Called again after a kill, the job
+translates only the missing blocks. All nodes must see the files under the same names.
 Prints its progress, block by block:
 
     50 of 200 blocks were there already
@@ -52,7 +52,7 @@ class BlockTranslator:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a file that has its name only once it is complete: a kill leaves no half of it."""
+    """Writes a file under its name only once it is complete, so a kill leaves no partial file."""
     partial = path.with_name(path.name + ".partial")
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
@@ -115,7 +115,7 @@ def translate(job: dict[str, Any], directory: Path, actors: int) -> list[Path]:
 
 
 def main() -> None:
-    """Translates the file, or goes on with it."""
+    """Translates the file, or continues it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("model", type=Path, help="artefact of `keras-transformer export`")
     parser.add_argument("input", type=Path, help="UTF-8 text, one sentence a line")

@@ -1,5 +1,5 @@
 """Serves a SavedModel over the gRPC interface of TensorFlow Serving, without TensorFlow Serving:
-Predict only, one model, its newest version, every request as it comes.
+Predict only, for the newest version of one model, without batching.
 
     keras-transformer export runs/demo --format saved_model --output exported/demo_tf
     python examples/saved_model_grpc.py exported/demo_tf --model demo

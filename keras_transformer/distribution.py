@@ -21,7 +21,7 @@ def install_command(extra: str) -> str:
 
 
 def imported_versions(*packages: str) -> dict[str, str]:
-    """Returns the versions of packages, as they say themselves once they are imported.
+    """Imports packages and returns their versions, as the packages report them.
 
     What provides `tensorflow` may be installed under another name, such as tensorflow-cpu.
 

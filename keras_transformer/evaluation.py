@@ -1,7 +1,7 @@
 """Scores of translations against references: BLEU and chrF by sacreBLEU, and exact match.
 
-Comes in: detokenized texts, cased as they are. Leaves: numbers from 0 to 100 with the signatures
-that make them comparable (Post 2018), and a fraction for exact match.
+Takes detokenized texts, cased as they are. Returns numbers from 0 to 100 with the signatures that
+make them comparable (Post 2018), and a fraction for exact match.
 """
 
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def _check(hypotheses: Sequence[str], references: Sequence[str]) -> None:
             raise TypeError(f"{name} must be a sequence of strings, got one string")
     if len(hypotheses) != len(references):
         raise ValueError(
-            "hypotheses and references must be as many, got "
+            "hypotheses and references must be equally many, got "
             f"{len(hypotheses)} and {len(references)}"
         )
     if not hypotheses:

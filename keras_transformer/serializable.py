@@ -49,7 +49,7 @@ def _register(keras: ModuleType) -> None:
 
 
 def _stand_in(name: str, home: str) -> type:
-    """Makes what Keras finds until the class is imported, whose decorator then takes its place."""
+    """Returns what Keras finds until the class is imported, whose decorator then replaces it."""
 
     def from_config(config: dict[str, Any]) -> Any:
         return getattr(import_module(f"{PACKAGE}.{home}"), name).from_config(config)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and the error where the disk has no room for one."""
+"""Writes files whole or not at all, and raises a clear error if the disk has no room for one."""
 
 import errno
 import os
@@ -15,15 +15,15 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @contextmanager
 def whole_file(path: Path, needed_bytes: int | None = None) -> Iterator[Path]:
-    """Gives a temporary name to write to; the file gets its own once it is complete and on disk.
+    """Yields a temporary name to write to; the file is renamed once it is complete and on disk.
 
     Args:
-        path: The file; what stands there stays until the new one is complete.
-        needed_bytes: About how much will be written, where known: for the message where there is
+        path: The file; an existing one stays until the new one is complete.
+        needed_bytes: About how much will be written, if known; used in the message if there is
             no room.
 
     Raises:
-        OSError: It cannot be written; nothing of it is left.
+        OSError: It cannot be written; no part of it is left.
     """
     partial = path.with_name(f"{_PARTIAL}{os.getpid()}.{path.name}")
     with clear_disk_errors(path, needed_bytes):
@@ -38,31 +38,31 @@ def whole_file(path: Path, needed_bytes: int | None = None) -> Iterator[Path]:
 
 
 def remove_partials(directory: Path) -> None:
-    """Deletes what killed writers left in a directory."""
+    """Deletes the partial files of killed writers in a directory."""
     for path in directory.glob(_PARTIAL + "*"):
         path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file that is there whole or not at all, in UTF-8."""
+    """Writes a text file in UTF-8, whole or not at all."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Writes a file that is there whole or not at all."""
+    """Writes a file whole or not at all."""
     with whole_file(path, len(data)) as partial:
         partial.write_bytes(data)
 
 
 def check_output(path: Path, *, is_directory: bool) -> None:
-    """Looks before any work whether something can be written under a name.
+    """Checks, before any work, that a path can be written.
 
     Args:
         path: What will be written; it may exist, and folders above it may be missing.
         is_directory: Whether that is a directory or a file.
 
     Raises:
-        OSError: Something of the other kind stands there or above it, or writing is not allowed.
+        OSError: Something of the other kind exists there or above it, or writing is not allowed.
     """
     if path.exists() and path.is_dir() != is_directory:
         kind = "a directory" if path.is_dir() else "a file"
@@ -77,7 +77,7 @@ def check_output(path: Path, *, is_directory: bool) -> None:
 
 @contextmanager
 def clear_disk_errors(path: Path, needed_bytes: int | None = None) -> Iterator[None]:
-    """Makes an error of the system say what was being written and, on a full disk, what to do."""
+    """Makes a system error say what was being written and, on a full disk, what to do."""
     try:
         yield
     except OSError as error:
@@ -88,7 +88,7 @@ def clear_disk_errors(path: Path, needed_bytes: int | None = None) -> Iterator[N
 
 
 def no_room_error(path: Path, cause: str, needed_bytes: int | None = None) -> OSError:
-    """Returns the error that says what did not fit, what is left and what to do."""
+    """Returns the error that says what did not fit, how much room is left and what to do."""
     free = f"Free are {_megabytes(shutil.disk_usage(path.parent).free)}"
     needed = "" if needed_bytes is None else f", it takes about {_megabytes(needed_bytes)}"
     return OSError(

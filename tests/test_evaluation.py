@@ -61,7 +61,7 @@ def test_exact_match_is_the_fraction_of_equal_texts(hypotheses, expected):
 
 @pytest.mark.parametrize("score", [corpus_scores, exact_match])
 def test_counts_must_match_and_not_be_zero(score):
-    with pytest.raises(ValueError, match="must be as many, got 1 and 2"):
+    with pytest.raises(ValueError, match="must be equally many, got 1 and 2"):
         score(["a"], ["a", "b"])
     with pytest.raises(ValueError, match="at least one sentence, got none"):
         score([], [])

@@ -174,7 +174,7 @@ def test_importing_says_when_another_package_lies_over_this_one(tmp_path: Path) 
     assert f"pip uninstall keras-transformer {DISTRIBUTION}" in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))])
 def test_no_page_tells_to_install_the_other_package(path: Path) -> None:
     text = path.read_text(encoding="utf-8").replace(
         "**`pip install keras-transformer` installs", ""

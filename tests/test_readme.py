@@ -15,7 +15,10 @@ from keras_transformer.cli import COMMANDS
 from keras_transformer.distribution import DISTRIBUTION, install_command
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+DOCUMENTS = (
+    "README.md",
+    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
+)
 
 
 def blocks(language: str, documents: tuple[str, ...] = DOCUMENTS) -> list[str]:

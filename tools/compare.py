@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
 def differing(
     searches: list[dict[str, Any]], old: list[Any], new: list[Any]
 ) -> list[dict[str, Any]]:
-    """Returns the searches whose ids are not the same."""
+    """Returns the searches whose ids differ."""
     triples = zip(searches, old, new, strict=True)
     return [search for search, before, now in triples if before != now]
 

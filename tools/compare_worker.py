@@ -17,7 +17,7 @@ VOCABULARY = 60
 
 
 def make(directory: Path, size: str, norm: str, share: str) -> dict[str, Any]:
-    """Writes a run whose weights are random."""
+    """Writes a run with random weights."""
     import keras
 
     import keras_transformer as kt

@@ -1,1 +1,1 @@
-"""The parts of `benchmarks/serve.py`: servers, clients, the bare translator, rounds, tables."""
+"""The parts of `benchmarks/serve.py`: servers, clients, the translator alone, rounds, tables."""

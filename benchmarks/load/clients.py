@@ -18,20 +18,20 @@ _PATIENCE_SECONDS = 30.0
 
 
 class Client(asyncio.Protocol):
-    """One client: the next request leaves as soon as the last one is answered.
+    """One client: sends the next request as soon as the last one is answered.
 
     A bare protocol on keep-alive HTTP/1.1, because clients share the cores with the server: what
     they take, it lacks.
 
     Args:
         requests: Endless pairs of a request's bytes and the translation that must come back.
-        end: When no further request leaves, by `time.perf_counter`.
+        end: When the last request may be sent, by `time.perf_counter`.
 
     Attributes:
         latencies: Seconds of each right answer.
         lost: Requests without an answer, or with an error.
         wrong: Requests answered with another translation.
-        complaint: What the first lost or wrong one was; "" where there is none.
+        complaint: What the first lost or wrong one was; "" if there is none.
         done: Completed when the client has its last answer.
     """
 
@@ -117,7 +117,7 @@ class LoadClients:
                 an answer that went to the wrong client is seen.
             expected: Their translations.
             clients: Number of clients.
-            seconds: How long requests leave.
+            seconds: How long requests are sent.
 
         Returns:
             "latencies" (seconds of each right answer), "seconds" (until the last answer), "lost",

@@ -76,7 +76,7 @@ class Server:
         settle(self._process.pid, self.name)
 
     def batches(self) -> tuple[float, float]:
-        """Returns the batches made so far and the sentences in them; zeros where it tells none."""
+        """Returns the batches made so far and the sentences in them; zeros if it reports none."""
         address = f"http://127.0.0.1:{self.port}/metrics"
         try:
             with urllib.request.urlopen(address, timeout=_PATIENCE_SECONDS) as answer:

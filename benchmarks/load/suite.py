@@ -1,5 +1,5 @@
 """The whole measurement: for each number of clients the servers take turns, and so does the bare
-translator where there is one client.
+translator if there is one client.
 """
 
 import dataclasses
@@ -79,17 +79,17 @@ def summary(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         turns: Results of `LoadClients.drive`, with "batches" and "batched_sentences".
 
     Returns:
-        "requests" answered rightly, "rate" (those a second), "p50" and "p99" in seconds, "batch"
-        (mean sentences; None where the server tells none), "lost", "wrong", "complaints" and
+        "requests" answered correctly, "rate" (those a second), "p50" and "p99" in seconds, "batch"
+        (mean sentences; None if the server reports none), "lost", "wrong", "complaints" and
         "client_cores".
 
     Raises:
-        RuntimeError: Nothing was answered rightly.
+        RuntimeError: No request was answered correctly.
     """
     latencies = sorted(latency for turn in turns for latency in turn["latencies"])
     complaints = [complaint for turn in turns for complaint in turn["complaints"]]
     if not latencies:
-        raise RuntimeError(f"no request was answered rightly: {complaints[:3]}")
+        raise RuntimeError(f"no request was answered correctly: {complaints[:3]}")
     batches = sum(turn["batches"] for turn in turns)
     return {
         "requests": len(latencies),
@@ -136,5 +136,5 @@ def _rate(turns: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _percentile(ordered: Sequence[float], percent: int) -> float:
-    """The smallest value that at least so many percent do not exceed."""
+    """Returns the smallest value that at least `percent` % of the values do not exceed."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

@@ -1,1 +1,1 @@
-"""The parts of the speed benchmarks; the scripts beside this folder put them together."""
+"""The parts of the speed benchmarks; the scripts in the parent folder use them."""

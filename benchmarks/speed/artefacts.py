@@ -81,7 +81,7 @@ def make(
         run: The trained run that is exported instead.
 
     Raises:
-        RuntimeError: The process failed; its messages stand on the error stream.
+        RuntimeError: The process failed; its messages are on the error stream.
     """
     missing = sorted(part for part in set(parts) if not (folder / part).exists())
     if not missing:

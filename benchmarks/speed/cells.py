@@ -79,7 +79,7 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
         rounds: Turns of each.
 
     Returns:
-        `compare`'s fields, and which cell it is; where there is something to split, "split" in
+        `compare`'s fields, and which cell it is; if there is something to split, "split" in
         tokens a second and "ratio_split", ours over it.
     """
 
@@ -132,7 +132,7 @@ def compare(seconds: Mapping[str, Sequence[float]], amount: float) -> dict[str, 
 
 
 def measure_column(cell: Cell, worker: Worker) -> tuple[float, list[list[int]]]:
-    """Returns the tokens a second of an engine that stands beside the comparison, and its ids."""
+    """Returns the tokens a second of an engine outside the comparison, and its ids."""
     ids = worker.ask("decode", **cell.request)
     seconds = worker.ask("measure", **cell.request, times=1)
     if seconds < _SLOW_SECONDS:

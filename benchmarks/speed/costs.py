@@ -1,5 +1,5 @@
-"""What a translation cannot do without: weights that must be read and multiply-adds that must be
-done for each token, counted from a model's sizes.
+"""The least that a translation costs: weights that must be read and multiply-adds that must be done
+for each token, counted from a model's sizes.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
-"""Writes a Keras Transformer as a CTranslate2 model with the very same weights, so that both can be
-compared: a model and its tokenizers come in, a directory leaves.
+"""Takes a Keras Transformer and its tokenizers and writes a CTranslate2 model with the same
+weights, so that both can be compared.
 """
 
 import shutil
@@ -35,7 +35,7 @@ def write_ctranslate2(
         source_tokenizer: Its source vocabulary.
         target_tokenizer: Its target vocabulary.
         directory: Where to write; what is there is replaced.
-        quantization: A type of CTranslate2's, such as "int8"; float32 where None.
+        quantization: A type of CTranslate2's, such as "int8"; float32 if None.
 
     Raises:
         ValueError: CTranslate2 has no such model.

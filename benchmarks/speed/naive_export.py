@@ -1,5 +1,5 @@
 """A first attempt at an ONNX export: encoder and decode step straight through tf2onnx, logits out,
-no operator replaced. A model comes in; `encoder.onnx`, `decoder.onnx` and `config.json` leave.
+no operator replaced. Takes a model and writes `encoder.onnx`, `decoder.onnx` and `config.json`.
 """
 
 import warnings

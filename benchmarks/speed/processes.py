@@ -1,4 +1,4 @@
-"""The parent's side: an engine in a process of its own, which must lie still while others are
+"""The parent's side: runs an engine in a process of its own, which must be idle while others are
 measured.
 """
 
@@ -24,8 +24,8 @@ class Worker:
     Args:
         module: The module that serves it.
         arguments: Its command line arguments.
-        python: The interpreter; this one where None.
-        name: What messages call it; the module's name where None.
+        python: The interpreter; this one if None.
+        name: What messages call it; the module's name if None.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Worker:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise RuntimeError(f"{self.name} has ended; its messages stand on the error stream.")
+            raise RuntimeError(f"{self.name} has ended; see its messages on the error stream.")
         answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(f"{self.name} failed:\n{answer['error']}")

@@ -1,5 +1,5 @@
-"""A run directory with random weights: a size comes in, a model leaves that decodes a varied and
-stable text, as a trained one would, without having been trained.
+"""Takes a size and writes a run directory with random weights, whose model decodes varied and
+stable text like a trained one.
 """
 
 import itertools
@@ -25,7 +25,7 @@ _UNWANTED_LOGIT = -6.0
 
 
 def write_random_run(size: Size, directory: Path) -> None:
-    """Writes what `keras-transformer train` would leave of a finished run: config, vocabulary and
+    """Writes what `keras-transformer train` writes of a finished run: config, vocabulary and
     model.
     """
     directory.mkdir(parents=True)

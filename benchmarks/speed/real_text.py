@@ -1,5 +1,5 @@
-"""The row on real text: a test set goes in as text and comes out as text, by both engines, with a
-trained model, and nothing is forced.
+"""The row on real text: both engines translate a test set, text to text, with a trained model and
+without forced lengths.
 """
 
 import dataclasses

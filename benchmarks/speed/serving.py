@@ -1,4 +1,4 @@
-"""The child's side of a measuring process: requests come in as lines of JSON, an engine answers.
+"""The child's side of a measuring process: reads requests as lines of JSON, has an engine answer.
 
 Standard library only: an engine may run in another environment's interpreter.
 """

@@ -1,5 +1,5 @@
-"""Engines taking turns: A B C, A B C, so that whatever slows the machine down for a while slows all
-of them down; seconds of every turn leave.
+"""Lets engines take turns, A B C, A B C, so that whatever slows the machine down for a while slows
+all of them down, and returns the seconds of every turn.
 """
 
 import math

@@ -1,1 +1,1 @@
-"""The parts of the training benchmark; `train.py` beside this folder puts them together."""
+"""The parts of the training benchmark; `train.py` in the parent folder uses them."""

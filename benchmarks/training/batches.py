@@ -1,5 +1,5 @@
-"""The batches that all engines train on: our own pipeline makes them once, a file of arrays leaves,
-and with it how fast the pipeline is and how full its batches are.
+"""Makes the batches that all engines train on, once, with our own pipeline, writes them to a file
+of arrays, and measures how fast the pipeline is and how full its batches are.
 
 Making them needs TensorFlow and happens in a process of its own (`python -m training.batches`).
 """
@@ -58,7 +58,7 @@ def make_batches(
         size: Name of the model size; its vocabulary holds all ids.
         tokens: The most padded tokens of one side in a batch.
         count: Number of batches.
-        data: Folder of train.{en,de}.gz; the demo corpus where None.
+        data: Folder of train.{en,de}.gz; the demo corpus if None.
         streams: Whether the pipeline is measured.
 
     Returns:
@@ -67,7 +67,7 @@ def make_batches(
         tokens a second of the pipeline without a model.
 
     Raises:
-        RuntimeError: The process failed; its messages stand on the error stream.
+        RuntimeError: The process failed; its messages are on the error stream.
     """
     order = {"path": str(path), "size": size, "tokens": tokens, "count": count}
     order |= {"data": data and str(data), "streams": streams}

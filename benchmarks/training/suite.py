@@ -72,7 +72,7 @@ LOADS = {"tiny": Load(4096, 4), "base": Load(2048, 1), "mini": Load(128, 2)}
 
 
 def check_installed(peers: Sequence[str]) -> None:
-    """Raises `ValueError` where a peer's package is missing."""
+    """Raises `ValueError` if a peer's package is missing."""
     for name in peers:
         package = ENGINES[name].package
         if importlib.util.find_spec(package) is None:
@@ -185,7 +185,7 @@ def row(
 
 
 def check_same_work(engines: Mapping[tuple[str, bool], Mapping[str, Any]], parameters: int) -> None:
-    """Raises `ValueError` where an engine's model is not ours.
+    """Raises `ValueError` if an engine's model is not ours.
 
     Args:
         engines: With "parameters", "first_loss" and "last_loss".

@@ -54,7 +54,7 @@ class Trainer(abc.ABC):
         start = time.perf_counter()
         self.train()
         seconds = time.perf_counter() - start
-        # Idle processes lie beside the one that runs: what they have freed must be free.
+        # Other processes are idle while one runs: memory that they freed must really be free.
         ctypes.CDLL(None).malloc_trim(0)
         return seconds
 

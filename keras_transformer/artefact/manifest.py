@@ -74,24 +74,24 @@ class Manifest:
     Args:
         config: The model's `TransformerConfig` as plain values.
         special_ids: The token ids that are no text, and the one that decoding starts with.
-        target: "onnxruntime" where the graphs hold its fused operators (domain com.microsoft),
-            "native" where they hold this package's own as well (domain keras_transformer),
-            "portable" where they hold standard operators only.
+        target: "onnxruntime" if the graphs have its fused operators (domain com.microsoft),
+            "native" if they have this package's own as well (domain keras_transformer),
+            "portable" if they have standard operators only.
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.
         graphs: "encoder", "decoder", "greedy", "greedy_scores" and "scorer".
-        weights: The file beside the graphs that holds their weights.
-        tokenizers: SentencePiece models for "source" and "target", the same file where the
+        weights: The file with the graphs' weights.
+        tokenizers: SentencePiece models for "source" and "target", the same file if the
             vocabulary is shared.
         max_difference: Largest absolute difference from Keras that the export's check measured.
         operators_version: Version of this package's own operators that the graphs were written for;
-            None where they hold none, and in artefacts of its first version.
-        fallback: Why the graphs are portable though onnxruntime's were asked for; None otherwise.
+            None if they have none, and in artefacts of its first version.
+        fallback: Why the graphs are portable although another target was requested; None otherwise.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
-            None where training calibrated none.
+            None if training calibrated none.
         producer: Versions of the packages that wrote the artefact.
-        training_text: Lengths and sentences of the lines that the model was trained on; None where
-            the exporter was not told.
+        training_text: Lengths and sentences of the lines that the model was trained on; None if
+            unknown.
         format_version: Version of this contract.
 
     Raises:
@@ -148,7 +148,7 @@ class Manifest:
 
     @property
     def files(self) -> list[StoredFile]:
-        """Every file that belongs to the artefact beside the manifest."""
+        """Every file that belongs to the artefact, except the manifest."""
         return [*self.graphs.values(), self.weights, *self.tokenizers.values()]
 
     @classmethod
@@ -169,7 +169,7 @@ class Manifest:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError as error:
             raise FileNotFoundError(
-                f"{path.parent} holds no {MANIFEST_FILE}: it is no exported artefact."
+                f"{path.parent} holds no {MANIFEST_FILE}: it is not an exported artefact."
             ) from error
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8 text; export the model again.") from error
@@ -205,7 +205,7 @@ class Manifest:
     def to_json(self) -> str:
         """Returns the manifest as JSON text."""
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2)
-        # A shape stands on one line; names hold no brackets.
+        # A shape is on one line; names have no brackets.
         return _INNERMOST_LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
     @classmethod

@@ -1,6 +1,6 @@
 """The command `keras-transformer`: picks and runs the subcommand.
 
-What goes wrong there becomes one line on stderr and an exit code.
+An error becomes one line on stderr and an exit code.
 """
 
 import os
@@ -34,11 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line.
 
     Args:
-        argv: The arguments after the program's name; those of the process where None.
+        argv: The arguments after the program's name; those of the process if None.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 the arguments are wrong, 130 interrupted, 141 the reader
-        of the output went away.
+        The exit code: 0 done, 1 failed, 2 wrong arguments, 130 interrupted, 141 the reader
+        of the output is gone.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")

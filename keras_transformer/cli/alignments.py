@@ -1,4 +1,4 @@
-"""Word alignments of translations: lines come in, hypotheses leave, each with the pairs of source
+"""Aligns words of translations: takes lines and returns hypotheses, each with the pairs of source
 and target word in Pharaoh's format, `0-0 1-2`.
 """
 
@@ -14,7 +14,7 @@ from keras_transformer.text.sentences import Passage
 
 
 class AligningTranslator:
-    """Translates lines and says which words of each the words of its translation come from.
+    """Translates lines and aligns the words of each translation with those of its source.
 
     Args:
         translator: What translates, by sentence or not.
@@ -81,5 +81,5 @@ class AligningTranslator:
 
 
 def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:
-    """Returns what `join_hypotheses` takes of a part: its last one where there are fewer."""
+    """Returns what `join_hypotheses` takes of a part: the last hypothesis if there are fewer."""
     return hypotheses[min(rank, len(hypotheses) - 1)]

@@ -1,4 +1,4 @@
-"""From a directory on disk to something that translates.
+"""Takes a directory on disk and returns a translator.
 
 An exported artefact runs on onnxruntime, without importing TensorFlow; a training run on Keras.
 """
@@ -22,7 +22,7 @@ class RuntimeOptions:
 
     Args:
         provider: onnxruntime's execution providers, best first, each NAME or
-            NAME:option=value,option=value; the CPU where none is given. Others need an artefact
+            NAME:option=value,option=value; the CPU if none is given. Others need an artefact
             exported with --target portable.
     """
 
@@ -58,14 +58,15 @@ def open_translator(
         directory: An exported artefact (holds `manifest.json`) or a training run (`config.json` and
             `model.keras`).
         runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
-        lines: What becomes of lines that are too long or hold several sentences; the defaults of
+        lines: What to do with lines that are too long or have several sentences; the defaults of
             `LineOptions` if None.
-        min_score: Log-probability a token below which confidence is low; the model's where None.
+        min_score: Log-probability a token below which confidence is low; the model's if None.
 
     Raises:
         FileNotFoundError: The directory is missing or is neither of the two.
         ImportError: A training run, and the extra [train] is not installed.
-        ValueError: A provider is not there or cannot run the artefact; or providers for a run.
+        ValueError: A provider is missing or cannot run the artefact, or providers are given for a
+            run.
     """
     runtime, lines = runtime or RuntimeOptions(), lines or LineOptions()
     if (directory / "manifest.json").is_file():
@@ -119,7 +120,7 @@ def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
 
 
 def refuse_for_runs(directory: Path, flag: str, how: str = "") -> None:
-    """Raises `ValueError` where a flag that only exported artefacts have stands before a run."""
+    """Raises `ValueError` if a run is given with a flag that only exported artefacts have."""
     if not (directory / "manifest.json").is_file():
         check_run(directory)
         raise ValueError(
@@ -135,7 +136,7 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
         directory: Where `train` wrote `config.json`, `model.keras` and the tokenizers.
 
     Returns:
-        The Keras model, the source tokenizer and the target tokenizer: the same object twice where
+        The Keras model, the source tokenizer and the target tokenizer: the same object twice if
         the vocabulary is shared.
 
     Raises:

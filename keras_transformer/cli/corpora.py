@@ -1,11 +1,12 @@
-"""From the data flags to a corpus: the demo grammar, parallel files, TSV, a TFDS data set, or
+"""Takes the data flags and returns a corpus: the demo's, parallel files, TSV, a TFDS data set, or
 shards that `prepare` wrote.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from keras_transformer.cli.text_files import TextFiles
 from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
@@ -18,36 +19,21 @@ _DEMO_VOCAB_SIZE = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
+class DataOptions(TextFiles):
     """Which sentence pairs to train on.
 
     Args:
         data: Kind of data: the built-in English-Spanish "demo", parallel text "files", "tsv" files,
             a "tfds" translation data set, or what `keras-transformer prepare` wrote ("prepared").
-        train_source: Source text, one sentence a line, plain or .gz, one or many files (files).
-        train_target: Target text, line by line with the source, as many files (files).
-        valid_source: Source text for validation (files).
-        valid_target: Target text for validation (files).
-        train_tsv: Training files with one sentence pair a line (tsv).
-        valid_tsv: Validation files with one sentence pair a line (tsv).
-        source_column: Column of the source text, counted from 0 (tsv).
-        target_column: Column of the target text, counted from 0 (tsv).
         tfds_name: Name of the data set, such as ted_hrlr_translate/pt_to_en (tfds).
-        tfds_dir: Where TensorFlow Datasets keeps its data; its own default where not given (tfds).
-        tfds_download: Download the data set where it is not on disk yet (tfds).
+        tfds_dir: Where TensorFlow Datasets keeps its data; its own default if not given (tfds).
+        tfds_download: Download the data set if it is not on disk yet (tfds).
         prepared: Directory that `keras-transformer prepare` wrote (prepared).
         demo_size: Number of sentence pairs, 100 to 40,000 (demo).
+        **file_fields: As for `TextFiles` (files, tsv).
     """
 
     data: Literal["demo", "files", "tsv", "tfds", "prepared"] = "demo"
-    train_source: list[Path] = field(default_factory=list)
-    train_target: list[Path] = field(default_factory=list)
-    valid_source: list[Path] = field(default_factory=list)
-    valid_target: list[Path] = field(default_factory=list)
-    train_tsv: list[Path] = field(default_factory=list)
-    valid_tsv: list[Path] = field(default_factory=list)
-    source_column: int = 0
-    target_column: int = 1
     tfds_name: str | None = None
     tfds_dir: Path | None = None
     tfds_download: bool = False
@@ -91,14 +77,14 @@ class DataOptions:
 
 
 def default_vocab_size(options: DataOptions) -> int:
-    """Returns how many pieces a vocabulary has that nobody gave a size."""
+    """Returns the default number of pieces of a vocabulary."""
     return _DEMO_VOCAB_SIZE if options.data == "demo" else DEFAULT_VOCAB_SIZE
 
 
 def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
-    """Opens a prepared corpus, or reads what `read_corpus` reads; raises what that raises."""
+    """Opens a prepared corpus, or reads another one with `read_corpus`, whose errors it raises."""
     if options.data == "prepared" and options.prepared:
-        # What is missing is told before the class below loads TensorFlow.
+        # Missing files are reported before the class below loads TensorFlow.
         CorpusRecord.load(options.prepared)
         from keras_transformer.data.prepared.corpus import PreparedCorpus
 
@@ -107,12 +93,12 @@ def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
 
 
 def read_corpus(options: DataOptions) -> Corpus:
-    """Reads or generates the pairs that the options name.
+    """Reads the pairs that the options name.
 
     Raises:
         FileNotFoundError: A file is missing.
         ValueError: A file's content is not usable (the message names file and line), or the corpus
-            is prepared and holds no text.
+            is prepared and has no text.
     """
     if options.data == "prepared":
         raise ValueError("a prepared corpus holds ids, no text: name the text it was made from.")

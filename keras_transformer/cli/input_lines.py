@@ -1,4 +1,4 @@
-"""Lines that a command reads: those of standard input in blocks, and what goes with each."""
+"""Lines that a command reads: those of standard input in blocks, and the prefix of each."""
 
 import itertools
 import sys
@@ -10,7 +10,7 @@ from keras_transformer.data.sources.files import iter_lines, require_files
 
 
 def standard_input(command: str) -> BinaryIO:
-    """Returns standard input; raises `ValueError` where the command was started without it."""
+    """Returns standard input; raises `ValueError` if the command was started without it."""
     if sys.stdin is None:
         raise ValueError(
             f"standard input is closed: {command} reads the text there, `< input.txt`."
@@ -22,7 +22,7 @@ def read_blocks(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
     """Yields the stream's lines in order, `block_lines` at a time, without their line ends.
 
     Raises:
-        ValueError: A line is no valid UTF-8; the message names it, counted from 1. The lines
+        ValueError: A line is not valid UTF-8; the message names it, counted from 1. The lines
             before it have been yielded.
     """
     block: list[str] = []
@@ -47,7 +47,7 @@ class Prefixes:
     """What the translations of the lines begin with.
 
     Args:
-        prefix: One for all lines; none where it is empty.
+        prefix: One for all lines; none if it is empty.
         file: A file with one for each line, or None.
 
     Raises:
@@ -64,7 +64,7 @@ class Prefixes:
             self._lines = itertools.repeat(prefix)
 
     def next(self, count: int, done: int) -> list[str] | None:
-        """Returns the prefixes of the next lines, or None where there are none at all.
+        """Returns the prefixes of the next lines, or None if there are none at all.
 
         Args:
             count: How many lines.
@@ -84,7 +84,7 @@ class Prefixes:
         return found
 
     def check_end(self, done: int) -> None:
-        """Raises `ValueError` where the file has more lines than the `done` of the input."""
+        """Raises `ValueError` if the file has more lines than the input, which has `done`."""
         if self._file is None or self._lines is None or next(self._lines, None) is None:
             return
         raise ValueError(

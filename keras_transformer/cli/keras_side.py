@@ -1,6 +1,6 @@
-"""The way from the command line to the training code, which needs TensorFlow: loaded late, quietly.
+"""Loads the training code, which needs TensorFlow, for the command line: late, and without noise.
 
-Where TensorFlow is missing, the error names the extra to install.
+If TensorFlow is missing, the error names the extra to install.
 """
 
 import os

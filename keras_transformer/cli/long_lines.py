@@ -1,4 +1,4 @@
-"""What the command line does with lines that are too long or hold several sentences."""
+"""What the command line does with lines that are too long or have several sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
 
 @dataclass(frozen=True, kw_only=True)
 class LineOptions:
-    """Lines that are too long or hold several sentences.
+    """Lines that are too long or have several sentences.
 
     Args:
         max_source_length: Most tokens translated as one text.

@@ -1,6 +1,6 @@
-"""From dataclasses to flags: their fields are the options of a subcommand.
+"""Makes the flags of a subcommand from the fields of dataclasses.
 
-A YAML file and the command line come in, a checked instance of the dataclass leaves.
+Takes the command line and a YAML file and returns a checked instance of each dataclass.
 """
 
 import dataclasses
@@ -52,12 +52,12 @@ class CommandParser:
     def add_positional(
         self, name: str, help_text: str, *, many: bool = False, required: bool = True
     ) -> None:
-        """Adds a path that stands without a flag, such as the model directory.
+        """Adds a path without a flag, such as the model directory.
 
         Args:
             name: Its key.
             help_text: Its line in the help.
-            many: Whether it may stand several times; its value is then a list.
+            many: Whether it may be repeated; its value is then a list.
             required: Whether it must be given; its value is otherwise None.
         """
         self._types[name] = list[Path] if many else Path
@@ -86,14 +86,14 @@ class CommandParser:
             prefix: Put before each flag, such as "model." for `--model.dropout`.
             skip: Fields that get no flag.
             defaults: Values that replace the fields' own defaults.
-            notes: Texts put behind the fields' help, in brackets.
+            notes: Texts put after the fields' help, in brackets.
         """
         hints = get_type_hints(options_class)
         texts = _field_texts(options_class)
         for name, note in (notes or {}).items():
             texts[name] = f"{texts[name]} ({note})"
         group = self._parser.add_argument_group(title)
-        for field in dataclasses.fields(options_class):
+        for field in _own_first(options_class):
             if field.name in skip:
                 continue
             default = (defaults or {}).get(field.name, _default(field))
@@ -173,11 +173,11 @@ def read_fields(
 
 @contextmanager
 def flags_in_errors(*options_classes: type, model_fields: Iterable[str] = ()) -> Iterator[None]:
-    """Writes the fields that an error names as flags, where Python code is called with them.
+    """Makes the errors of Python code name flags instead of fields.
 
     Args:
         *options_classes: Dataclasses whose fields are flags.
-        model_fields: Names of what stands behind `--model.`.
+        model_fields: Names that follow `--model.`.
 
     Raises:
         ValueError: The error with its flags.
@@ -220,7 +220,7 @@ def _config_file(arguments: Sequence[str]) -> str | None:
 
 
 class _HelpFormatter(DefaultHelpFormatter):
-    """Help lines that end in the default, where there is one to name."""
+    """Help lines that end in the default, if there is one to name."""
 
     def _get_help_string(self, action: Action) -> str:
         text = action.help or ""
@@ -245,6 +245,12 @@ def _declaration(annotation: Any, default: Any) -> dict[str, Any]:
     if default is dataclasses.MISSING:
         return {"type": annotation, "required": True, "metavar": _metavar(kind)}
     return {"type": annotation, "default": default, "metavar": _metavar(kind)}
+
+
+def _own_first(options_class: type) -> list[dataclasses.Field]:
+    """Returns a dataclass's fields, those that it inherits after its own."""
+    own = vars(options_class).get("__annotations__", {})
+    return sorted(dataclasses.fields(options_class), key=lambda field: field.name not in own)
 
 
 def _default(field: dataclasses.Field) -> Any:

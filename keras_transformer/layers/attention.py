@@ -52,7 +52,7 @@ class MultiHeadAttention(keras.layers.Layer):
     Args:
         num_heads: Heads h.
         key_dim: Width of queries and keys per head, d_k.
-        value_dim: Width of values per head, d_v; `key_dim` where None.
+        value_dim: Width of values per head, d_v; `key_dim` if None.
         dropout: Probability of dropping an attention weight in training.
 
     Example:
@@ -116,15 +116,15 @@ class MultiHeadAttention(keras.layers.Layer):
 
         Args:
             query: `(batch, target_length, model_dim)`.
-            key: `(batch, source_length, width)`; the query where None (self-attention).
-            value: `(batch, source_length, width)`; the key where None.
+            key: `(batch, source_length, width)`; the query if None (self-attention).
+            value: `(batch, source_length, width)`; the key if None.
             keep_mask: Boolean, broadcasts to `(batch, heads, target_length, source_length)`,
                 True where a query may attend; None allows all.
             return_weights: Whether to return the attention weights too.
             training: Whether to drop attention weights.
 
         Returns:
-            `(batch, target_length, model_dim)`, zeros where a query has no key at all, and with
+            `(batch, target_length, model_dim)`, zeros if a query has no key at all, and with
             `return_weights` the weights `(batch, heads, target_length, source_length)` before
             dropout.
         """

@@ -97,7 +97,7 @@ class DecoderBlock(Block):
     def align(
         self, states: Tensor, keep_mask: Tensor, source_keep_mask: Tensor, cross: KeysValues
     ) -> tuple[Tensor, Tensor]:
-        """Runs the block over whole sequences and tells where they look in the source.
+        """Runs the block over whole sequences and returns their attention to the source.
 
         Args:
             states: `(batch, target_length, model_dim)`.
@@ -125,7 +125,7 @@ class DecoderBlock(Block):
 
         Args:
             states: `(rows, 1, model_dim)`, rows a multiple of the batch: the hypotheses of one
-                sentence stand side by side.
+                sentence are adjacent.
             step: int32 scalar, tokens already in the cache.
             source_keep_mask: Boolean `(batch, 1, 1, source_length)`.
             cross: Projected encoder keys and values `(batch, heads, source_length, width)`.
@@ -246,7 +246,7 @@ class Decoder(Stack):
         source_keep_mask: Tensor,
         cross: list[KeysValues],
     ) -> tuple[Tensor, Tensor]:
-        """Runs the blocks over whole sequences and tells where they look in the source.
+        """Runs the blocks over whole sequences and returns their attention to the source.
 
         Args:
             states: `(batch, target_length, model_dim)`.

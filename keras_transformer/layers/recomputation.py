@@ -1,5 +1,5 @@
-"""Activations made twice instead of kept: a layer whose insides are thrown away after the forward
-pass and computed again for the gradients (Chen et al. 2016).
+"""Computes activations twice instead of keeping them: a layer whose inner values are discarded
+after the forward pass and computed again for the gradients (Chen et al. 2016).
 """
 
 from collections.abc import Sequence

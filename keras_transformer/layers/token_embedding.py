@@ -43,7 +43,7 @@ class TokenEmbedding(keras.layers.Layer):
         )
 
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
-        """Embeds ids, or projects states onto the vocabulary where `reverse`."""
+        """Embeds ids, or projects states onto the vocabulary if `reverse`."""
         matrix = ops.cast(self.matrix, self.compute_dtype)
         if reverse:
             return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(matrix))

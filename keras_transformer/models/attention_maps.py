@@ -1,6 +1,4 @@
-"""Where every head of every layer looks: a model and the ids of a batch come in, attention weights
-leave.
-"""
+"""Takes a model and the ids of a batch and returns the attention weights of all heads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +29,7 @@ class AttentionMaps:
 
 
 def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -> AttentionMaps:
-    """Runs a model, without dropout, and keeps what its heads look at.
+    """Runs a model, without dropout, and returns the attention of its heads.
 
     Args:
         model: Any Transformer.

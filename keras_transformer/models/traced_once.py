@@ -1,13 +1,13 @@
-"""How a model's first update starts: with the optimizer's variables made."""
+"""Creates the optimizer's variables before a model's first update."""
 
 from typing import Any
 
 
 class TracedOnce:
-    """Has TensorFlow trace a model's update once; to be inherited from before `keras.Model`.
+    """Makes TensorFlow trace a model's update once; inherit from it before `keras.Model`.
 
-    Keras lets the first update make the optimizer's variables, and a function that made variables
-    is traced a second time.
+    Keras lets the first update create the optimizer's variables, and TensorFlow traces a function
+    that creates variables a second time.
     """
 
     optimizer: Any

@@ -1,5 +1,5 @@
-"""The encoder-decoder Transformer as a functional Keras model (paper, figure 1): source and target
-ids come in, logits leave; beside it the two functions that decoding with a cache needs.
+"""The encoder-decoder Transformer as a functional Keras model (paper, figure 1), which takes source
+and target ids and returns logits, and the two functions that decoding with a cache needs.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def build_transformer(config: TransformerConfig, dtype_policy: str | None = None
 
     Args:
         config: Sizes and choices.
-        dtype_policy: Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
+        dtype_policy: Keras dtype policy, such as "mixed_bfloat16"; the global one if None.
 
     Returns:
         A functional `keras.Model` from `{"source_ids": (batch, source_length), "target_ids":
@@ -156,10 +156,10 @@ class Transformer(TracedOnce, keras.Model):
         return ops.cast(self.head.matrix, self.compute_dtype)
 
     def recompute_activations(self, recompute: bool = True) -> None:
-        """Has training from now on keep the inputs of blocks alone and compute the rest again.
+        """Makes training keep only the inputs of blocks from now on and compute the rest again.
 
-        It takes less memory and about a third more time. Functions compiled before stay as they
-        are; the model is saved without it.
+        It takes less memory and about a third more time. Functions that are already compiled do not
+        change; the setting is not saved with the model.
         """
         for stack in (self.encoder_stack, self.decoder_stack):
             stack.recompute = recompute
@@ -208,7 +208,7 @@ class Transformer(TracedOnce, keras.Model):
         source_keep_mask: Tensor,
         cross: list[KeysValues],
     ) -> tuple[Tensor, Tensor]:
-        """Scores given translations and tells where each of their tokens looks in the source.
+        """Scores given translations and returns each token's attention to the source.
 
         Args:
             target_ids: int32 `(batch, target_length)`, from the start token, padded on the right.

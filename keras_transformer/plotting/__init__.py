@@ -1,4 +1,4 @@
-"""Pictures of runs, models and corpora: a file draws one, `style.py` says how all of them look."""
+"""Pictures of runs, models and corpora: a file draws each kind, `style.py` sets how they look."""
 
 from importlib.util import find_spec
 

@@ -1,4 +1,4 @@
-"""Which source tokens a translation comes from: the mean attention of all layers and heads."""
+"""Draws which source tokens a translation comes from: mean attention of all layers and heads."""
 
 from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Attention by layer and head: the weights of a sentence pair become a picture for each head."""
+"""Attention by layer and head: draws the weights of a sentence pair, a picture for each head."""
 
 from typing import Literal, get_args
 

@@ -1,5 +1,5 @@
-"""Lengths and padding of a corpus: encoded pairs come in, histograms of its sentences and of its
-batches leave.
+"""Takes the encoded pairs of a corpus and draws histograms of sentence lengths and of padding in
+its batches.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Learning curves: the records of runs come in, their figures over the updates leave."""
+"""Takes the records of runs and draws their learning curves: figures over the updates."""
 
 import json
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Record:
         self.run = run
         self._history = json.loads(path.read_text(encoding="utf-8")).get("history", {})
         if not self._history.get("step"):
-            raise ValueError(f"{path} holds no round yet: wait for the run's first checkpoint.")
+            raise ValueError(f"{path} has no finished round yet: wait for its first checkpoint.")
 
     def points(self, name: str) -> Points:
         """Returns updates and values of the rounds that have this figure."""

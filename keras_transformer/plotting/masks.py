@@ -1,5 +1,5 @@
-"""The masks of attention, from the very functions that the model uses: a row with padding comes in,
-who may look where leaves.
+"""Draws which positions of a row with padding may attend to which, with the functions that the
+model itself uses.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def masks(tokens: int, padding: int) -> Figure:
 
     Args:
         tokens: Real tokens of the row, at least 1.
-        padding: Places of padding behind them, at least 0.
+        padding: Places of padding after them, at least 0.
 
     Raises:
         ValueError: A count is too small.

@@ -1,4 +1,4 @@
-"""A sentence pair under a trained model: texts come in, its tokens and where they look leave."""
+"""Takes a sentence pair and a trained model and returns the pair's tokens and their attention."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,7 @@ def see_pair(
         source_tokenizer: Tokenizer of the source language.
         target_tokenizer: Tokenizer of the target language.
         source: The sentence.
-        target: A translation of it; the model's own, by greedy search, where None.
+        target: A translation of it; the model's own, by greedy search, if None.
 
     Raises:
         ValueError: The sentence has no token.

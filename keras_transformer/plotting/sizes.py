@@ -2,13 +2,13 @@
 
 
 def check_positions(length: int, model_dim: int) -> None:
-    """Raises `ValueError` where there is no position vector, or none with a sine and a cosine."""
+    """Raises `ValueError` if there is no position vector, or none with a sine and a cosine."""
     _check_least("length", length, 1)
     _check_least("model_dim", model_dim, 2)
 
 
 def check_masks(tokens: int, padding: int) -> None:
-    """Raises `ValueError` where a row has no token, or less than no padding."""
+    """Raises `ValueError` if a row has no token, or negative padding."""
     _check_least("tokens", tokens, 1)
     _check_least("padding", padding, 0)
 

@@ -1,4 +1,4 @@
-"""How all pictures look, and how a figure becomes a file that is there whole or not at all."""
+"""How all pictures look, and how a figure is saved: as a whole file or not at all."""
 
 import io
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def check_format(path: Path) -> None:
-    """Raises `ValueError` where a picture's name does not end in a format that is written."""
+    """Raises `ValueError` if a picture's name does not end in a supported format."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(
             f"a picture's name must end in {' or '.join(FORMATS)}, got {str(path)!r}: rename it."
@@ -58,7 +58,7 @@ def save_picture(figure: Figure, path: Path) -> None:
 
     Raises:
         ValueError: The suffix is neither .png nor .svg.
-        OSError: The file cannot be written; one that stood there is untouched.
+        OSError: The file cannot be written; an existing one is unchanged.
     """
     check_format(path)
     kind = path.suffix.lower().removeprefix(".")

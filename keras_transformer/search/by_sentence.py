@@ -1,7 +1,7 @@
-"""Translates texts of any length with a model that knows single sentences: each text is taken
-apart, all parts are translated together, and each translation gets its source's layout.
+"""Translates texts of any length with a model trained on single sentences: splits each text,
+translates all parts together, and gives each translation its source's layout.
 
-It stands on either translator, Keras's or onnxruntime's, and needs no TensorFlow itself.
+It wraps either translator, Keras's or onnxruntime's, and needs no TensorFlow itself.
 """
 
 import dataclasses
@@ -96,7 +96,7 @@ class SentenceTranslator:
 
         Raises:
             TypeError: As for the translator's `translate_n_best`.
-            ValueError: As for the translator's `translate_n_best`, or attention is asked for.
+            ValueError: As for the translator's `translate_n_best`, or attention is requested.
         """
         if options.pop("return_attention", False):
             raise ValueError("attention belongs to one part: ask translate_parts for it.")
@@ -123,7 +123,7 @@ class SentenceTranslator:
     def translate_passages(
         self, texts: Sequence[str], **options: Any
     ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
-        """Returns each text taken apart, and its parts' hypotheses, for `join_hypotheses`.
+        """Returns each text's passage and its parts' hypotheses, for `join_hypotheses`.
 
         Args:
             texts: Texts of any length.
@@ -141,7 +141,7 @@ class SentenceTranslator:
     def _prepare(
         self, texts: Sequence[str], options: dict[str, Any]
     ) -> tuple[list[Passage], dict[str, Any]]:
-        """Returns the texts taken apart, and the options with a prefix for every part."""
+        """Returns the texts' passages, and the options with a prefix for every part."""
         passages = [self._splitter.split(text) for text in check_texts(texts)]
         prefixes = options.get("target_prefixes")
         if prefixes is None:
@@ -165,7 +165,7 @@ def _parts(passages: Sequence[Passage]) -> list[str]:
 
 @contextmanager
 def _texts_in_errors(passages: Sequence[Passage]) -> Iterator[None]:
-    """Lets the error of a part's prefix count texts."""
+    """Makes the error of a part's prefix name the text, not the part."""
     try:
         yield
     except PrefixError as error:

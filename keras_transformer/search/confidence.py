@@ -1,5 +1,5 @@
-"""Whether a model is sure of a translation: the mean log-probability of its tokens comes in, held
-against a threshold that validation sentences gave, and a flag leaves.
+"""Whether a model is sure of a translation: compares the mean log-probability of its tokens with a
+threshold calibrated on validation sentences, and returns a flag.
 """
 
 import math
@@ -15,7 +15,7 @@ def token_score(ids: Sequence[int], log_probability: float) -> float:
 
 
 def is_low(ids: Sequence[int], log_probability: float, min_score: float | None) -> bool | None:
-    """Tells whether a translation scores less than `min_score` a token; None where that is None."""
+    """Returns whether a translation scores less than `min_score` a token; None if that is None."""
     return None if min_score is None else token_score(ids, log_probability) < min_score
 
 
@@ -27,14 +27,14 @@ def calibrated(scores: Iterable[float]) -> float | None:
             ones, of sentences without a translation, are left out.
 
     Returns:
-        One of them, the lowest where they are few; None where there is none.
+        One of them, the lowest if there are few; None if there are none.
     """
     ordered = sorted(score for score in scores if math.isfinite(score))
     return ordered[int(FLAGGED_SHARE * len(ordered))] if ordered else None
 
 
 def check_min_score(min_score: float | None) -> None:
-    """Raises `ValueError` where a threshold can be no mean of log-probabilities."""
+    """Raises `ValueError` if a threshold cannot be a mean of log-probabilities."""
     if min_score is not None and not (math.isfinite(min_score) and min_score <= 0):
         raise ValueError(
             f"min_score is a log-probability a token, finite and at most 0, got {min_score}."

@@ -1,5 +1,5 @@
 """Checks token ids and prefixes against the vocabulary and the limits, before any search. Needs
-neither Keras nor TensorFlow, so that both translators refuse the same with the same words.
+neither Keras nor TensorFlow, so that both translators refuse the same input in the same words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
     """Returns the texts as a list.
 
     Raises:
-        TypeError: They are one string, or one of them is none; the message names `name`.
+        TypeError: They are one string, or one of them is not a string; the message names `name`.
         ValueError: One holds a lone surrogate, which no UTF-8 can carry.
     """
     if isinstance(texts, str | bytes):
@@ -70,16 +70,16 @@ def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
 
 
 class SourceLimit:
-    """What becomes of sources that are longer than a translator takes.
+    """What happens to sources that are longer than a translator accepts.
 
     Args:
-        max_source_length: Most tokens of a source, without eos; no limit where None.
-        long_texts: "refuse" raises, "cut" drops the tokens behind the limit.
-        max_positions: Positions that the model learned, which bound the tokens and eos; None for
+        max_source_length: Most tokens of a source, without eos; no limit if None.
+        long_texts: "refuse" raises, "cut" drops the tokens beyond the limit.
+        max_positions: Positions that the model learned, which limit the tokens plus eos; None for
             sinusoids.
 
     Attributes:
-        length: Most tokens of a source, whichever bound is lower; None where there is none.
+        length: Most tokens of a source, whichever bound is lower; None if there is none.
 
     Raises:
         TypeError: `max_source_length` is no integer.
@@ -106,7 +106,7 @@ class SourceLimit:
         self._cuts = long_texts == "cut"
 
     def fit(self, rows: Sequence[Any]) -> list[Any]:
-        """Returns the rows of ids, cut where that was asked for.
+        """Returns the rows of ids, cut if `long_texts` is "cut".
 
         Raises:
             TooLongError: A row is too long and must not be cut.
@@ -155,13 +155,13 @@ def check_prefixes(
         special_ids: Its ids that are no text.
 
     Raises:
-        PrefixError: A prefix holds an id that it must not, or leaves no room for another token.
+        PrefixError: A prefix has an id that is not allowed, or leaves no room for another token.
         ValueError: Their number is not that of the sentences.
     """
     if len(prefixes) != len(limits):
         raise ValueError(
             f"got {len(prefixes)} prefixes for {len(limits)} sentences: give one for each, empty "
-            "where a sentence has none."
+            "if a sentence has none."
         )
     rows = [[int(token) for token in prefix] for prefix in prefixes]
     for number, (row, limit) in enumerate(zip(rows, limits, strict=True)):

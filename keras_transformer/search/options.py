@@ -1,5 +1,5 @@
-"""What a caller may ask of a search and what it gets back, and the length penalty: the same for the
-Keras side and the onnxruntime loop, so nothing here needs Keras, TensorFlow or numpy.
+"""A search's options and results, and the length penalty: the same for the Keras side and the
+onnxruntime loop, so nothing here needs Keras, TensorFlow or numpy.
 """
 
 import dataclasses
@@ -29,9 +29,9 @@ class SearchOptions:
             of independent samples.
         max_length: Longest translation in tokens, the end token included.
         max_length_ratio: Longest translation in tokens for each source token (both counted with
-            their end token), rounded up; `max_length` holds beside it. No such limit where None.
+            their end token), rounded up; `max_length` applies as well. No such limit if None.
         min_length: Tokens generated before the end token is allowed; 0 allows empty translations.
-            A source without any token has an empty one all the same.
+            A source without any token still gets an empty one.
         early_stopping: When a sentence's beam search ends. "first": as soon as `beam_size`
             hypotheses have finished. "likely": when no open hypothesis, ended now, would beat the
             worst of them. "exact": when none can at any length up to the limit.
@@ -47,7 +47,7 @@ class SearchOptions:
         top_k: Draw among this many most probable tokens; 0 means all.
         top_p: Draw among the fewest most probable tokens that reach this probability together.
         seed: Start of the random numbers. A sentence's samples depend on this number, its place
-            among the inputs and the rank of the sample, on nothing else. Drawn anew where None.
+            among the inputs and the rank of the sample, on nothing else. A new random one if None.
 
     Raises:
         ValueError: A value is out of range, or two do not fit; the message names them.
@@ -120,7 +120,7 @@ class SearchOptions:
             raise ValueError(f"{name} must be finite and {limit}, got {value}.")
 
     def _normalize_tokens(self) -> None:
-        """Makes tuples of what may have come as lists, so that options can be hashed."""
+        """Makes tuples of lists, so that options can be hashed."""
         for name, width in (("banned_sequences", None), ("forced_tokens", 2)):
             try:
                 rows = tuple(tuple(int(token) for token in row) for row in getattr(self, name))
@@ -175,10 +175,10 @@ class Hypothesis:
         ids: Its token ids, without begin and end tokens.
         score: `log_probability` over the length penalty; higher is better.
         log_probability: Sum of the tokens' log-probabilities in nats, the end token's included.
-        attention: Where each token looks in the source, where it was asked for: float32
+        attention: Each token's attention to the source, if it was requested: float32
             `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
         low_confidence: Whether its log-probability a token is below the model's threshold, which
-            the end of training calibrated; None where no threshold is known.
+            the end of training calibrated; None if no threshold is known.
     """
 
     text: str
@@ -195,7 +195,7 @@ def length_penalty(length: Any, options: SearchOptions, exponent: Any = None) ->
     Args:
         length: Generated tokens, the end token included: a number or a floating array or tensor.
         options: Their `length_penalty` and `length_penalty_type`.
-        exponent: Stands in for `options.length_penalty` where it is not None: a number, or a
+        exponent: Replaces `options.length_penalty` if not None: a number, or a
             tensor that broadcasts to `length`.
     """
     exponent = options.length_penalty if exponent is None else exponent

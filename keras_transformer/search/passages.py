@@ -1,5 +1,6 @@
-"""Texts taken apart as far as a model needs it, and put together again: a text comes in, the parts
-to translate leave; hypotheses of the parts come in, those of the text leave. Needs no TensorFlow.
+"""Splits texts as far as a model needs it, and joins their translations: takes a text and returns
+the parts to translate; takes hypotheses of the parts and returns those of the text. Needs no
+TensorFlow.
 """
 
 import dataclasses
@@ -11,10 +12,10 @@ from keras_transformer.text.training_text import TrainingText
 
 
 class Splitter:
-    """Takes texts apart for one model.
+    """Splits texts for one model.
 
-    A line stays whole where it holds no more sentences than the model was trained on and no more
-    tokens than the longest line that it saw. A model without a record of its training text gets
+    A line stays whole if it has no more sentences than the model was trained on and no more tokens
+    than the longest line that it saw. A model without a record of its training text gets
     single sentences of at most `max_source_length` tokens. A line break always ends a sentence.
 
     Args:
@@ -60,8 +61,8 @@ def join_hypotheses(
     """Returns the hypotheses of a text: the best of all parts, the second best, and so on.
 
     A hypothesis of several parts has all their ids, and the sum of their log-probabilities; its
-    score is that sum over the penalty of the whole length. A part with fewer hypotheses lends its
-    last one to the others. Confidence is low where it is for one of the parts.
+    score is that sum over the penalty of the whole length. If a part has fewer hypotheses, its
+    last one is used again. Confidence is low if it is low for one of the parts.
 
     Args:
         passage: The text.

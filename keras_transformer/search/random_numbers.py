@@ -1,5 +1,5 @@
-"""Where the randomness of samples comes from: the same numbers for the Keras side and the
-onnxruntime loop, however sentences are put into batches. Needs numpy only.
+"""The random numbers of samples: the same for the Keras side and the onnxruntime loop, however
+sentences are batched. Needs numpy only.
 """
 
 import secrets
@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 
 def fresh_seed() -> int:
-    """Returns a seed nobody chose, for options that name none."""
+    """Returns a random seed, for options without one."""
     return secrets.randbits(63)
 
 
 def uniforms(seed: int, sentence: int, rank: int, length: int) -> npt.NDArray[np.float64]:
     """Returns the random numbers of one sample, one for each position.
 
-    A shorter row of them begins a longer one, so a sample does not depend on `length` either.
+    A shorter row is the beginning of a longer one, so a sample does not depend on `length` either.
 
     Args:
         seed: `SearchOptions.seed`.

@@ -1,5 +1,5 @@
-"""What the server answers where it has no result: a code that both protocols know, and a message
-for the client.
+"""What the server answers if it has no result: a code that both protocols know, and a message for
+the client.
 """
 
 import enum

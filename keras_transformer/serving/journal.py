@@ -1,5 +1,5 @@
-"""What the server tells about its requests: Prometheus metrics, and a line of JSON for each in the
-log, without the users' texts unless whoever started the server asked for them.
+"""What the server records about its requests: Prometheus metrics, and a line of JSON for each in
+the log, which has users' texts only with `log_text`.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ class Entry:
         number: Counts the server's requests.
         protocol: "rest" or "grpc".
         model: The model's name.
-        began: When it came, by `time.perf_counter`.
+        began: When it arrived, by `time.perf_counter`.
         signature: What is called; "unknown" until it is known to exist.
         sentences: Rows of the request.
         batch: Rows of the largest batch that it was part of.
         queue_seconds: Seconds before the model took its first row.
-        texts: Its texts, for the log where they are wanted.
+        texts: Its texts, for the log if it is to have them.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Journal:
     Args:
         log_requests: Whether each request gets a line.
         log_text: Whether the line holds its texts.
-        stream: Where lines are written; standard error where None.
+        stream: Where lines are written; standard error if None.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Journal:
         )
         self._version = Gauge(
             "keras_transformer_model_version",
-            "The version that is served by default; 0 where none is.",
+            "The version that is served by default; 0 if none is.",
             ("model",),
             registry=registry,
         )
@@ -111,16 +111,16 @@ class Journal:
     def follow(
         self, model: str, queue_length: Callable[[], int], version: Callable[[], int]
     ) -> None:
-        """Makes a model's gauges show what these return whenever they are read."""
+        """Makes a model's gauges show what these functions return whenever they are read."""
         self._queue.labels(model).set_function(queue_length)
         self._version.labels(model).set_function(version)
 
     def begin(self, protocol: str, model: str, began: float | None = None) -> Entry:
-        """Returns the entry of a request for a model that has come, at `began` or now."""
+        """Returns the entry of a request for a model that arrived at `began`, or now."""
         return Entry(next(self._numbers), protocol, model, began or time.perf_counter())
 
     def end(self, entry: Entry, code: str) -> None:
-        """Counts a request and writes its line, once its answer has gone.
+        """Counts a request and writes its line, once its answer has been sent.
 
         Args:
             entry: The request.
@@ -140,7 +140,7 @@ class Journal:
 
     @contextmanager
     def recorded(self, protocol: str, model: str) -> Iterator[Entry]:
-        """Writes a request down, and makes whatever goes wrong within a `ServingError`."""
+        """Records a request, and turns any error within into a `ServingError`."""
         entry, code = self.begin(protocol, model), "OK"
         try:
             yield entry

@@ -1,5 +1,5 @@
-"""Runs a server: REST and, where asked for, gRPC in one event loop, from the first look at the
-artefact to the last answer after a signal to stop.
+"""Runs a server: REST and optionally gRPC in one event loop, from opening the artefact to the last
+answer after a signal to stop.
 """
 
 import asyncio
@@ -42,12 +42,12 @@ def run_server(
     Args:
         options: What to serve, and where.
         search: The search of every translation.
-        tell: Given one line with the addresses once a version is loaded.
+        tell: Called with one line, the addresses, once a version is loaded.
 
     Raises:
         FileNotFoundError: There is no artefact.
-        ImportError: gRPC or a file of models is asked for, and its packages are not installed.
-        OSError: An address cannot be listened on.
+        ImportError: gRPC or a file of models is requested, and its packages are not installed.
+        OSError: It cannot listen on an address.
         ValueError: No version can be loaded, or an option does not fit.
     """
 
@@ -93,7 +93,7 @@ async def serve(
 
 
 class _RestServer:
-    """uvicorn on a socket of ours, within a loop of ours.
+    """uvicorn on a socket and in an event loop that we provide.
 
     Args:
         service: What answers.
@@ -103,7 +103,7 @@ class _RestServer:
         address: The URL that it answers at.
 
     Raises:
-        OSError: The address cannot be listened on.
+        OSError: It cannot listen on the address.
     """
 
     def __init__(self, service: Service, options: ServeOptions) -> None:
@@ -154,7 +154,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 async def _watch(service: Service, addresses: str, tell: Callable[[str], None]) -> None:
-    """Loads the first version, tells of it, and looks for newer ones."""
+    """Loads the first version, reports it, and looks for newer ones."""
     await service.look()
     # A server that waits for a version to come would never say why it does not answer.
     service.check_loaded()
@@ -191,7 +191,7 @@ async def _start_grpc(service: Service, options: ServeOptions) -> "GrpcServer | 
 
 
 def _listen(host: str, port: int, flag: str) -> socket.socket:
-    """Opens a listening socket, so that its port is known where a free one was asked for."""
+    """Opens a listening socket, so that its port is known even if it picked a free one."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)

@@ -1,5 +1,5 @@
-"""What whoever starts a server may choose, beside the search: addresses, limits, batching, reload
-and logs.
+"""The options of a server, except those of the search: addresses, limits, batching, reload and
+logs.
 """
 
 import dataclasses
@@ -21,35 +21,35 @@ class ServeOptions:
 
     Args:
         artefact: An exported artefact (served as version 1), or a base directory with a directory
-            for each version, named by its number; None where `model_config` is given.
-        model_config: File of models in TensorFlow Serving's format (ModelServerConfig as text), in
-            place of one artefact.
-        model_name: Name of the model in requests; the directory's name where None.
+            for each version, named by its number; None if `model_config` is given.
+        model_config: File of models in TensorFlow Serving's format (ModelServerConfig as text),
+            instead of one artefact.
+        model_name: Name of the model in requests; the directory's name if None.
         versions: Which versions are served at once: "latest", the N newest as "latest:N", "all", or
             numbers such as "1,2".
-        version_labels: Names for versions, each LABEL=VERSION, such as stable=1; what they name is
+        version_labels: Names for versions, each LABEL=VERSION, such as stable=1; these versions are
             served whatever `versions` says.
         host: Address to listen on; "0.0.0.0" opens the server to other machines.
         port: Port of the REST side; 0 picks a free one.
-        grpc_port: Port of the gRPC side; 0 picks a free one; no gRPC where None.
+        grpc_port: Port of the gRPC side; 0 picks a free one; no gRPC if None.
         max_batch: Most sentences translated together.
-        max_wait_ms: Milliseconds that a free model waits for a batch to fill. At 0 batches form of
-            what comes while the model works.
+        max_wait_ms: Milliseconds that an idle model waits for a batch to fill. At 0 batches form
+            from the requests that arrive while the model works.
         max_queue: Most sentences that wait for the model; more are refused.
-        request_timeout: Seconds after which a request is given up; a client may ask for less.
+        request_timeout: Seconds after which a request is given up; a client may set a shorter time.
         max_body_bytes: Largest body of a REST request, largest message of a gRPC one.
         max_sentences: Most sentences in one request, those of its texts included.
         max_source_length: Most tokens translated as one text.
         long_texts: "split" translates texts sentence by sentence (as many together as the model was
-            trained on) and halves longer sentences; "refuse" translates texts whole, of which a
-            model that knows single sentences may drop some, and refuses those that are too long.
+            trained on) and halves longer sentences; "refuse" translates texts whole, and
+            refuses those that are too long; a model trained on single sentences may drop some.
         language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
-            the artefact's where None.
+            the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.
-        threads: Threads for the model; as many as the process may use cores where None.
+        threads: Threads for the model; as many as the process may use cores if None.
         provider: onnxruntime's execution providers for the model, best first, each NAME or
-            NAME:option=value,option=value; the CPU where none is given.
+            NAME:option=value,option=value; the CPU if none is given.
         drain_seconds: Seconds that requests have to finish when the server is told to stop.
         log_requests: Write a line of JSON to standard error for each request.
         log_text: Put the requests' texts into that line.
@@ -120,14 +120,14 @@ class ServeOptions:
         if self.model_config is not None:
             for name in ("model_name", "versions", "version_labels"):
                 if getattr(self, name) != getattr(ServeOptions, name):
-                    raise ValueError(f"{name} stands in the file where model_config is given.")
+                    raise ValueError(f"{name} belongs in the file of model_config: leave it out.")
         self.models()
 
     def models(self) -> list[ModelOptions]:
-        """Returns the model that the options describe; none where `model_config` does.
+        """Returns the model that the options describe; none if `model_config` describes it.
 
         Raises:
-            ValueError: Its name, its versions or their labels cannot be.
+            ValueError: Its name, its versions or their labels are not valid.
         """
         if self.artefact is None:
             return []

@@ -1,7 +1,7 @@
-"""SentencePiece in TensorFlow graphs: string tensors become ragged ids and back.
+"""SentencePiece in TensorFlow graphs: converts string tensors to ragged ids and back.
 
-Takes the model bytes of a `Tokenizer` and gives the same ids, so it may stand in tf.data
-pipelines and in exported signatures.
+Takes the model bytes of a `Tokenizer` and returns the same ids, in tf.data pipelines and in
+exported signatures.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
-"""Where a text may be cut for a model that knows single sentences: a text comes in, the parts to
-translate and what stands between them leave. Needs no TensorFlow.
+"""Takes a text and returns the parts to translate, for a model trained on single sentences, and the
+space between them. Needs no TensorFlow.
 """
 
 import itertools
@@ -13,7 +13,7 @@ import sentencex
 LANGUAGE = "en"
 _LINE_BREAKS = re.compile("([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
 _LETTER = re.compile(r"[^\W\d_]")
-# Where a sentence is halved: behind a clause, or else behind a word.
+# Where a sentence is halved: after a clause, or else after a word.
 _CLAUSE_ENDS = re.compile(r"[,;:،]\s+|[、，；：]\s*|\s[–—-]\s+")
 _WORD_ENDS = re.compile(r"\s+")
 # How far from the middle, in characters: nearby first, and in a text of many pages not everywhere.
@@ -32,8 +32,8 @@ class Passage:
     """A text taken apart; gaps and parts, in turn, are the text.
 
     Attributes:
-        parts: What is translated, without space around it; one empty part where the text is blank.
-        gaps: The space before each part and behind the last one, line breaks included.
+        parts: What is translated, without surrounding space; one empty part if the text is blank.
+        gaps: The space before each part and after the last one, line breaks included.
     """
 
     parts: tuple[str, ...]
@@ -64,7 +64,7 @@ class Passage:
         return gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))
 
     def gaps_between(self, translations: Sequence[str]) -> list[str]:
-        """Returns what stands before each translation and behind the last one; see `gap_before`.
+        """Returns the space before each translation and after the last one; see `gap_before`.
 
         Raises:
             ValueError: There are not as many translations as parts.
@@ -96,8 +96,8 @@ def gap_before(translation: str, gap: str, said: str) -> str:
 def split_sentences(text: str, language: str = LANGUAGE) -> list[str]:
     """Returns the sentences of a text, which joined are the text.
 
-    A line break ends a sentence. What holds no letter, as the number of a list's entry, belongs to
-    what follows it; the space between sentences to what stands before it.
+    A line break ends a sentence. A piece without a letter, such as the number of a list's entry,
+    belongs to the sentence after it; the space between two sentences belongs to the first.
 
     Args:
         text: Any text; a blank one is one sentence.
@@ -126,14 +126,14 @@ def split_passage(
     Args:
         text: The text.
         lengths_of: Gives the number of tokens of each of several texts.
-        most_tokens: Longest part. A longer sentence is halved behind a clause, a word or, where
-            there is neither, a character, until its parts are short enough. No limit where None.
+        most_tokens: Longest part. A longer sentence is halved after a clause, after a word or, if
+            there is neither, after a character, until its parts are short enough. No limit if None.
         most_sentences: Most sentences of a line that stay together, if they are short enough.
-        most_parts: Most parts of the text; no limit where None.
+        most_parts: Most parts of the text; no limit if None.
         language: As for `split_sentences`.
 
     Raises:
-        TooManyPartsError: The text has more than `most_parts`; found out as soon as they are there.
+        TooManyPartsError: The text has more than `most_parts`; raised as soon as they are found.
     """
     pieces: list[str] = []
     parts = 0
@@ -151,7 +151,7 @@ def split_passage(
 
 
 def _lines(text: str) -> list[str]:
-    """Returns the lines with the breaks behind them."""
+    """Returns the lines, each with its line break."""
     parts = [*_LINE_BREAKS.split(text), ""]
     return [line + end for line, end in zip(parts[::2], parts[1::2], strict=True) if line or end]
 
@@ -173,7 +173,7 @@ def _with_letters(pieces: Sequence[str]) -> list[str]:
 def _groups(
     sentences: Sequence[str], lengths: Sequence[int], most_tokens: int, most_sentences: int
 ) -> Iterator[tuple[str, int | None]]:
-    """Yields as many sentences together as allowed, and the length of those that stay alone."""
+    """Yields as many sentences together as allowed, and the length of those that remain single."""
     group: list[str] = []
     tokens = 0
     for sentence, length in zip(sentences, lengths, strict=True):
@@ -191,7 +191,7 @@ def _halved(
     lengths_of: Callable[[Sequence[str]], Sequence[int]],
     most_tokens: int,
 ) -> Iterator[str]:
-    """Yields the text, of so many tokens, in equal parts until each is short enough."""
+    """Yields the text, which has `length` tokens, in equal parts until each is short enough."""
     if tokens is None:
         tokens = lengths_of([text])[0]
     if tokens <= most_tokens or len(text.strip()) < 2:
@@ -223,7 +223,7 @@ def _middle(text: str) -> int:
 
 
 def _passage(pieces: Sequence[str]) -> Passage:
-    """Moves the space around pieces into gaps; blank pieces are space altogether."""
+    """Moves the space around pieces into gaps; a blank piece is all space."""
     parts: list[str] = []
     gaps = [""]
     for piece in pieces:

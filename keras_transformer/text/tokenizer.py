@@ -1,6 +1,6 @@
-"""SentencePiece in plain Python: sentences become a trained model, texts become ids and back.
+"""SentencePiece in plain Python: trains models on sentences, and converts texts to ids and back.
 
-Needs only the `sentencepiece` package, so it also serves where TensorFlow is absent;
+Needs only the `sentencepiece` package, so it also works without TensorFlow;
 `graph_tokenizer.py` reads the same model bytes in a TensorFlow graph and yields the same ids.
 """
 
@@ -265,7 +265,7 @@ def train_tokenizer(
 
 
 def check_vocab_size(vocab_size: int) -> None:
-    """Raises `ValueError` where a vocabulary has no room for a piece of text."""
+    """Raises `ValueError` if a vocabulary has no room for a piece of text."""
     if vocab_size < FEWEST_PIECES:
         raise ValueError(f"vocab_size must be at least {FEWEST_PIECES}, got {vocab_size}.")
 
@@ -307,7 +307,7 @@ def _check_text(argument: str, number: int, text: object) -> None:
 
 
 def _training_error(message: str, vocab_size: int, feed: _Feed) -> Exception:
-    """SentencePiece's bare RuntimeError as a ValueError that tells the mend."""
+    """Returns SentencePiece's bare RuntimeError as a ValueError that says what to change."""
     if not feed.with_text:
         return ValueError("sentences must hold some text, got none: the corpus is empty")
     too_high = re.search(r"value <= (\d+)", message)

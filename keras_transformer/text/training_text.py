@@ -1,5 +1,5 @@
-"""What a model's training lines looked like: sentences come in, a small record leaves that tells
-later which texts the model knows. Needs no TensorFlow.
+"""Records what a model's training lines looked like: takes the sentences and returns a small record
+from which it follows later which texts the model knows. Needs no TensorFlow.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ class TrainingText:
 
     @classmethod
     def from_lines(cls, lines: Sequence[str], longest_source: int) -> "TrainingText":
-        """Counts the sentences of the lines, of an even sample where there are very many."""
+        """Counts the sentences of the lines, or of an even sample if there are very many."""
         step = -(-len(lines) // SAMPLED_LINES)
         found = Counter(len(split_sentences(line)) for line in lines[::step])
         counts = tuple(found[count] for count in range(1, max(found) + 1))

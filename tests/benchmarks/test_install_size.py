@@ -1,4 +1,4 @@
-"""`benchmarks/install_size.py`: all extras are weighed, and the README has the figures."""
+"""`benchmarks/install_size.py`: all extras are weighed, and docs/results has the figures."""
 
 import re
 import subprocess
@@ -10,10 +10,9 @@ import pytest
 
 from keras_transformer.distribution import DISTRIBUTION
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "install_size.py"
-
-
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "benchmarks" / "install_size.py"
+PAGE = ROOT / "docs" / "results" / "startup_and_install.md"
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +31,9 @@ def test_every_extra_is_weighed(measured: dict[str, tuple[int, int]]) -> None:
     assert packages == sorted(set(packages))
 
 
-def test_the_readme_says_what_they_weigh(measured: dict[str, tuple[int, int]]) -> None:
+def test_the_results_say_what_they_weigh(measured: dict[str, tuple[int, int]]) -> None:
     """Up to a tenth: versions differ from one lock file to the next."""
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     names, packages, megabytes = (
         [cell.strip(" `").replace(",", "") for cell in row.split("|")[2:-1]]
         for row in re.findall(r"^\| \| bare .*|^\| packages .*|^\| MB .*", text, re.MULTILINE)

@@ -36,7 +36,7 @@ def test_percentiles_are_values_that_were_measured() -> None:
 
 
 def test_a_server_that_answers_nothing_is_an_error() -> None:
-    with pytest.raises(RuntimeError, match=r"no request was answered rightly: \['gone'\]"):
+    with pytest.raises(RuntimeError, match=r"no request was answered correctly: \['gone'\]"):
         summary([{**TURN, "latencies": [], "complaints": ["gone"]}])
 
 

@@ -94,5 +94,5 @@ def test_a_directory_without_a_record_is_named(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_round_is_named(make_run) -> None:
-    with pytest.raises(ValueError, match="holds no round yet"):
+    with pytest.raises(ValueError, match="has no finished round yet"):
         learning_curves([make_run("a", {"step": []})])

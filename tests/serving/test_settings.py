@@ -53,5 +53,5 @@ def test_there_is_one_thing_to_serve(given) -> None:
     [("model_name", "demo"), ("versions", "all"), ("version_labels", ("stable=1",))],
 )
 def test_what_a_file_of_models_says_is_said_nowhere_else(field, value) -> None:
-    with pytest.raises(ValueError, match=f"{field} stands in the file"):
+    with pytest.raises(ValueError, match=f"{field} belongs in the file"):
         ServeOptions(model_config=Path("models.config"), **{field: value})

@@ -1,6 +1,7 @@
 """The grammar that makes the demo corpus: English sentences with their Spanish translations.
 
-A number of pairs and a seed come in; distinct pairs leave, in the four parts of the package's file.
+Takes a number of pairs and a seed and returns distinct pairs, in the four parts of the package's
+file.
 """
 
 from collections.abc import Iterator

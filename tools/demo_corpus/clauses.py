@@ -1,6 +1,6 @@
 """Clauses of the demo corpus: statements and questions, with each language's word order.
 
-A subject and a `Predicate` come in, a `Clause` without capital and full stop leaves.
+Takes a subject and a `Predicate` and returns a `Clause` without capital and full stop.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """English inflection for the demo corpus: verb forms, plurals, comparatives, "a"/"an", numbers.
 
-Citation forms come in ("look for", "church", 105), inflected forms leave.
+Takes citation forms ("look for", "church", 105) and returns inflected forms.
 """
 
 from dataclasses import dataclass

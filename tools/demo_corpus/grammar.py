@@ -1,6 +1,6 @@
 """The grammar of the demo corpus: every sentence pattern and how often it is used.
 
-A random generator comes in, one English sentence with its Spanish translation leaves.
+Takes a random generator and returns one English sentence with its Spanish translation.
 """
 
 from collections.abc import Callable

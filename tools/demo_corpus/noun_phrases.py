@@ -1,6 +1,6 @@
 """Noun phrases of the demo corpus: determiner, adjective and noun in agreement.
 
-A random generator and kinds of noun come in; a `NounPhrase` in both languages leaves.
+Takes a random generator and kinds of noun and returns a `NounPhrase` in both languages.
 """
 
 from dataclasses import dataclass

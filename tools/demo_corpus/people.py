@@ -1,6 +1,6 @@
 """The people of the demo corpus: subjects, objects, companions and owners.
 
-A random generator comes in; a `NounPhrase` about one person or several leaves.
+Takes a random generator and returns a `NounPhrase` about one person or several.
 """
 
 from random import Random

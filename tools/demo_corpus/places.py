@@ -1,6 +1,6 @@
 """The places of the demo corpus: where something is or happens, and how one gets there.
 
-A random generator comes in; an adverbial of place leaves, as (English, Spanish).
+Takes a random generator and returns an adverbial of place, as (English, Spanish).
 """
 
 from random import Random

@@ -1,6 +1,6 @@
 """What somebody does: predicates drawn from the actions of the demo corpus, with fitting tenses.
 
-A random generator and a subject come in, a `Predicate` and the tenses it allows leave.
+Takes a random generator and a subject and returns a `Predicate` and the tenses it allows.
 """
 
 from dataclasses import dataclass

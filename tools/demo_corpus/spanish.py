@@ -1,6 +1,6 @@
 """Spanish inflection for the demo corpus: verbs, plurals, adjectives, articles and numbers.
 
-Citation forms come in ("cerrar", "canción", 21), inflected forms leave.
+Takes citation forms ("cerrar", "canción", 21) and returns inflected forms.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Verb groups of the demo corpus: every tense in both languages, negation, pronouns in place.
 
-A verb, a tense and a person come in, the words of the verb leave.
+Takes a verb, a tense and a person and returns the words of the verb.
 """
 
 from random import Random

@@ -1,4 +1,4 @@
-"""`keras-transformer evaluate`: source and reference files become BLEU and chrF."""
+"""`keras-transformer evaluate`: translates a source file and scores it with BLEU and chrF."""
 
 import json
 import sys
@@ -25,8 +25,8 @@ class EvaluateOptions:
 
     Args:
         source: Text file to translate, one sentence a line, plain or .gz.
-        reference: Text file with the right translations, line by line.
-        output: Also write the translations to this file; folders are made where they are missing.
+        reference: Text file with the reference translations, line by line.
+        output: Also write the translations to this file; missing folders are created.
         json: Print the result as one JSON object.
     """
 

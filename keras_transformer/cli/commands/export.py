@@ -1,6 +1,4 @@
-"""`keras-transformer export`: a training run becomes a directory that serves, an ONNX artefact or a
-SavedModel.
-"""
+"""`keras-transformer export`: writes a training run as an ONNX artefact or a SavedModel."""
 
 import dataclasses
 import json
@@ -24,10 +22,10 @@ class ExportOptions:
     """What is written, and where.
 
     Args:
-        output: Directory to write; it gets this name only when what is in it has been checked. A
+        output: Directory to write; it gets this name only when its content has been checked. A
             saved_model is written to a directory in it, named by its version.
         format: Kind of artefact: "onnx" is for onnxruntime, "saved_model" for TensorFlow Serving.
-        overwrite: Replace the output, or the version in it, where it exists.
+        overwrite: Replace the output, or the version in it, if it exists.
     """
 
     output: Path
@@ -41,7 +39,7 @@ class OnnxOptions:
 
     Args:
         target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
-            beside them, the fastest, which run where this package was compiled; "portable" for
+            in addition, the fastest, which need this package compiled; "portable" for
             standard ONNX operators only.
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
             but results depend a little on the rest of the batch), "float16" for GPUs.
@@ -154,7 +152,7 @@ def _print_progress(line: str) -> None:
 
 
 def _print_needs(written: Path) -> None:
-    """Tells what a server must have, and whether it will be warmed up."""
+    """Prints what a server must have, and whether it will be warmed up."""
     described = json.loads((written / "assets.extra" / "export.json").read_text(encoding="utf-8"))
     operators = ", ".join(described["operators_outside_tensorflow"]) or "none"
     print(f"operators outside TensorFlow that a server must have: {operators}")

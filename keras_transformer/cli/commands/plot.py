@@ -1,4 +1,4 @@
-"""`keras-transformer plot`: runs, models and corpora become pictures, PNG or SVG."""
+"""`keras-transformer plot`: draws runs, models and corpora as PNG or SVG."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class MaskOptions:
 
     Args:
         tokens: Real tokens.
-        padding: Places of padding behind them.
+        padding: Places of padding after them.
     """
 
     tokens: int = 6
@@ -74,7 +74,7 @@ class PairOptions:
 
     Args:
         source: Sentence in the source language.
-        target: Its translation; the model's own, by greedy search, where not given.
+        target: Its translation; the model's own, by greedy search, if not given.
     """
 
     source: str
@@ -168,7 +168,7 @@ class Kind:
 
     Attributes:
         summary: What it shows.
-        draw: Makes the figure of the options given.
+        draw: Makes the figure from the options.
         options: What can be chosen.
         reads: Positional arguments: one "run", several "runs", or none.
     """

@@ -1,4 +1,4 @@
-"""`keras-transformer score`: given translations in, the log-probability of each out."""
+"""`keras-transformer score`: prints the log-probability of each given translation."""
 
 import sys
 from collections.abc import Iterator, Sequence

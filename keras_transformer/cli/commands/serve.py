@@ -1,4 +1,4 @@
-"""`keras-transformer serve`: an artefact answers over TensorFlow Serving's REST and gRPC."""
+"""`keras-transformer serve`: serves an artefact over TensorFlow Serving's REST and gRPC."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""`keras-transformer tokenize`: lines become the pieces or ids that a model reads, and back."""
+"""`keras-transformer tokenize`: converts lines to the pieces or ids a model reads, and back."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`keras-transformer train`: parallel text and settings become a training run directory."""
+"""`keras-transformer train`: takes parallel text and settings and writes a run directory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -52,11 +52,11 @@ class RunOptions:
             2000).
         tokenizer_type: Kind of SentencePiece model.
         joint_vocabulary: One vocabulary for both languages, or one for each.
-        tokenizer: SentencePiece model of one's own for both languages, or two: the source's and the
+        tokenizer: Existing SentencePiece model for both languages, or two: the source's and the
             target's.
         init: Directory of a finished run to fine-tune: training starts from its weights, with its
             vocabulary. Its --preset and --model.* must be given again; rates of dropout may differ.
-        resume: Continue the run in the output directory where it stopped; start it where there is
+        resume: Continue the run in the output directory where it stopped; start one if there is
             none.
     """
 
@@ -104,7 +104,7 @@ def _check_first(
     options: TrainOptions,
     overrides: dict[str, Any],
 ) -> None:
-    """Refuses before any work what cannot become a run: it takes seconds to read and load more."""
+    """Refuses wrong settings before the text is read and TensorFlow loaded, which takes seconds."""
     require_training()
     check_output(run.output, is_directory=True)
     if not run.resume:
@@ -148,7 +148,7 @@ def _train(
 
 @contextmanager
 def _advice_when_interrupted(output: Path) -> Iterator[None]:
-    """Adds to Ctrl-C how the run goes on, and from where."""
+    """Makes Ctrl-C print how the run is continued, and from where."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -161,7 +161,7 @@ def _advice_when_interrupted(output: Path) -> Iterator[None]:
 
 
 def _defaults_text(name: str) -> str:
-    """Says what an option is where it is not given: "64 for tiny, small; 30 for base, big"."""
+    """Returns an option's defaults as text: "64 for tiny, small; 30 for base, big"."""
     users: dict[Any, list[str]] = {}
     for preset in RECIPES:
         users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
@@ -171,7 +171,7 @@ def _defaults_text(name: str) -> str:
 
 
 def _refuse_vocabulary(data: DataOptions, run: RunOptions) -> None:
-    """Refuses flags of the vocabulary where something else decides it already."""
+    """Refuses flags of the vocabulary if something else already decides it."""
     given = [
         f"--{name.replace('_', '-')}"
         for name in ("vocab_size", "tokenizer_type", "joint_vocabulary")
@@ -197,7 +197,7 @@ def _refuse_vocabulary(data: DataOptions, run: RunOptions) -> None:
 
 
 def _open_tokenizers(paths: list[Path]) -> tuple[Tokenizer, Tokenizer] | None:
-    """Returns the tokenizers of source and target, one object twice where there is one file."""
+    """Returns the tokenizers of source and target, one object twice if there is one file."""
     if len(paths) > 2:
         raise ValueError(
             f"--tokenizer takes one model for both languages, or two, got {len(paths)}: "

@@ -1,4 +1,4 @@
-"""`keras-transformer translate`: lines in, translated lines out, block by block, in order."""
+"""`keras-transformer translate`: translates lines of standard input, block by block, in order."""
 
 import itertools
 import sys
@@ -32,19 +32,19 @@ class TranslateOptions:
 
     Args:
         block_lines: Lines read and translated at once: more is faster, fewer answer sooner. At a
-            terminal every line is answered at once.
+            terminal every line is translated immediately.
         scores: Put the score (sum of log-probabilities over the length penalty) and a tab before
             each translation.
         min_score: Name on standard error the lines whose best translation has less than this
-            log-probability a token. With --scores and where None, the threshold that training
-            calibrated holds.
+            log-probability a token. By default with --scores: the threshold that training
+            calibrated.
         target_prefix: What every translation begins with, whole words.
         target_prefixes: File with what each translation begins with, line by line with the input;
             an empty line for none.
-        alignments: Put a tab and the word alignment behind each translation: pairs of a source word
+        alignments: Put a tab and the word alignment after each translation: pairs of a source word
             and the target word that comes from it, words separated by spaces and counted from 0
             (Pharaoh's format, 0-0 1-2).
-        replace_unk: Put the source word that it looks at most in place of an unknown token
+        replace_unk: Replace an unknown token by the source word that it attends to most
             (exported models only; one translation a line, without scores and alignments).
     """
 
@@ -73,7 +73,7 @@ class TranslateOptions:
 
     @property
     def has_scores(self) -> bool:
-        """Whether scores are wanted beside the translations."""
+        """Whether scores are wanted with the translations."""
         return self.scores or self.min_score is not None
 
 
@@ -107,7 +107,7 @@ class _Job:
         translator: What translates.
         search: The search.
         options: How lines are written.
-        aligning: What translates where alignments are wanted.
+        aligning: What translates if alignments are wanted.
 
     Attributes:
         done: How many lines were translated and written.
@@ -128,7 +128,7 @@ class _Job:
         self._doubtful: list[int] = []
 
     def write(self, lines: Sequence[str], prefixes: Sequence[str] | None) -> None:
-        """Translates the next lines, each with its prefix, and writes what comes of them."""
+        """Translates the next lines, each with its prefix, and writes the translations."""
         for line in self._translate(lines, {"target_prefixes": prefixes} if prefixes else {}):
             sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
         sys.stdout.buffer.flush()

@@ -62,10 +62,10 @@ def build_app(service: Service, options: ServeOptions) -> ASGIApp:
 
 
 class _ClosingWhenDraining:
-    """Ends each connection with its answer once the server is to stop.
+    """Closes each connection after its answer once the server is to stop.
 
-    A client then knows that its next request needs another server; it does not lose one on a
-    connection that is closed under its hands.
+    A client then knows that its next request needs another server, and loses no request on a
+    connection that is closed while it is sent.
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -95,7 +95,7 @@ class _ClosingWhenDraining:
 
 
 def _operations(service: Service, options: ServeOptions) -> list[Route]:
-    """Returns the routes for whoever runs the server."""
+    """Returns the routes for operators: health and metrics."""
     description = describe(service.models, options, service.search)
 
     async def is_alive(_: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Bodies of REST requests: bounded in bytes, before and after decompression, and in time."""
+"""Reads bodies of REST requests, limited in time and in bytes, before and after decompression."""
 
 import asyncio
 import gzip
@@ -19,7 +19,7 @@ class BodyTooLargeError(ServingError):
 
 
 class BodyTooLateError(ServingError):
-    """A body that did not arrive in time; the rest of it may follow, so the connection ends."""
+    """A body that did not arrive in time; the rest may still come, so the connection is closed."""
 
     http_status = 408
 
@@ -122,7 +122,7 @@ def _decompress(body: bytes, limit: int) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
             content = file.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise ServingError(Code.INVALID_ARGUMENT, f"the body is no gzip: {error}") from error
+        raise ServingError(Code.INVALID_ARGUMENT, f"the body is not gzip: {error}") from error
     if len(content) > limit:
         raise BodyTooLargeError(
             Code.INVALID_ARGUMENT,

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP connections, whose answers leave in one piece.
+"""HTTP connections of uvicorn that send an answer's head and body in one packet.
 
-uvicorn writes an answer's head and its body one after the other; each would be a packet of its own,
-and the client would be woken for a head that it can do nothing with.
+uvicorn writes head and body one after the other. Each would be a packet of its own, and the client
+would be woken for a head that it cannot use yet.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ _HEAD = b"HTTP/1."
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that holds the head of an answer back for the body's first piece."""
+    """A connection that holds back the head of an answer until the body's first piece."""
 
     def connection_made(self, transport: Any) -> None:
         """Begins to serve a client."""
@@ -24,7 +24,7 @@ class _Joining:
     """A transport that writes a head together with what follows in the same turn of the loop.
 
     Args:
-        transport: What it writes to, and does everything else.
+        transport: The transport that it writes to and that does everything else.
         loop: The event loop.
     """
 
@@ -36,7 +36,7 @@ class _Joining:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Writes, a head at the end of this turn of the loop at the latest."""
+        """Writes; a head is written at the latest at the end of this turn of the loop."""
         if self._head:
             data, self._head = self._head + data, b""
         elif data.startswith(_HEAD):

@@ -22,7 +22,7 @@ _JSON_HEADER = (b"content-type", b"application/json")
 
 
 def read_timeout(scope: Scope) -> float | None:
-    """Returns the seconds that the client gives its request; None where it does not say.
+    """Returns the seconds that the client gives its request; None if it sets no limit.
 
     Raises:
         ServingError: The header is no number above 0.

@@ -1,5 +1,5 @@
-"""TensorFlow Serving's JSON: a predict request's body becomes arrays, arrays become the answer's
-body, in row format ("instances") and in column format ("inputs").
+"""TensorFlow Serving's JSON: reads a predict request's body into arrays and writes arrays as the
+answer's body, in row format ("instances") and in column format ("inputs").
 """
 
 import base64
@@ -39,7 +39,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     """Reads a body that must be a JSON object.
 
     Raises:
-        ServingError: It is none.
+        ServingError: It is not.
     """
     try:
         value = json.loads(body)
@@ -55,7 +55,7 @@ def read_predict(body: bytes) -> PredictRequest:
     """Reads a predict request's body, all but the values, which need the signature.
 
     Raises:
-        ServingError: It is no such request.
+        ServingError: It is not a predict request.
     """
     request = read_object(body)
     name = request.get("signature_name", "")
@@ -206,7 +206,7 @@ def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
         try:
             return base64.b64decode(value[_BASE64_KEY], validate=True)
         except (binascii.Error, ValueError) as error:
-            raise _refusal(f"{spec.name} has a b64 value that is no base64: {error}.") from error
+            raise _refusal(f"{spec.name} has a b64 value that is not base64: {error}.") from error
     raise _refusal(f"{spec.name} must hold strings, got {_shown(value)}.")
 
 

@@ -1,5 +1,5 @@
-"""Paths of our own, for people who look at translations: one that streams a translation as it
-comes, and one that explains it with the n best and their attention.
+"""Paths of our own, for people who look at translations: one streams a translation piece by piece,
+one explains it with the n best hypotheses and their attention.
 """
 
 import json

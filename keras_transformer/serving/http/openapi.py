@@ -74,7 +74,7 @@ def describe(models: Sequence[ModelOptions], options: ServeOptions, search: Sear
 
 
 def _of_models(labels: Sequence[str]) -> Json:
-    """The paths of models, each without and with a version and, where there are any, a label."""
+    """The paths of models, each without and with a version and, if there are any, a label."""
     bases = {_MODEL: [_ref("model")], _VERSION: [_ref("model"), _ref("version")]}
     if labels:
         bases[_LABEL] = [_ref("model"), _ref("label")]
@@ -118,7 +118,7 @@ def _parameters(names: Sequence[str], labels: Sequence[str]) -> Json:
         "timeout": {
             "name": TIMEOUT_HEADER,
             "in": "header",
-            "description": "Seconds that the request has; the server's own limit holds beside it.",
+            "description": "Seconds that the request has; the server's own limit applies as well.",
             "schema": {"type": "number", "exclusiveMinimum": 0},
         },
     }

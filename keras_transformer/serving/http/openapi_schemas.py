@@ -91,7 +91,7 @@ def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
             {
                 "sentences": {"type": "array", "items": _ref("Sentence")},
                 "gaps": {
-                    "description": "What stands before each best translation and behind the last.",
+                    "description": "The text before each best translation and after the last.",
                     "type": "array",
                     "items": _STRING,
                 },

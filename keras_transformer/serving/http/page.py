@@ -1,5 +1,5 @@
-"""The page at `/`: a sentence is typed; its translation, the n best and their attention appear.
-Only its files are served here: what they show comes from the server's other paths.
+"""The page at `/`, which shows the translation of a typed sentence, the n best and their attention.
+Serves only the page's files: what they show comes from the server's other paths.
 """
 
 import html
@@ -35,7 +35,7 @@ def page_routes(models: Sequence[str]) -> list[Route]:
     """Returns the routes of the page and of its files under `/page/`; all are read now, once.
 
     Args:
-        models: Names of the models that the page may ask, first the one that it begins with.
+        models: Names of the models that the page may ask, first the one that it starts with.
     """
     folder = resources.files(__package__) / "page_files"
     files = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
@@ -53,7 +53,7 @@ def page_routes(models: Sequence[str]) -> list[Route]:
 
 
 def _heading(models: Sequence[str]) -> str:
-    """Returns the model's name, or a choice where there are several."""
+    """Returns the model's name, or a choice if there are several."""
     names = [html.escape(name) for name in models]
     if len(names) == 1:
         return names[0]

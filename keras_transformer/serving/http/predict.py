@@ -1,4 +1,4 @@
-"""The predict call as a bare ASGI application: a request comes in, its answer is sent.
+"""The predict call as a bare ASGI application: takes a request and sends its answer.
 
 The framework's routes, requests and responses would take a good part of a short translation's time.
 """
@@ -61,7 +61,7 @@ class Predict:
 
 
 class PredictFirst:
-    """Takes the served models' predict calls out before the framework sees them.
+    """Answers the served models' predict calls before the framework sees them.
 
     Args:
         app: The framework's application, which gets everything else.

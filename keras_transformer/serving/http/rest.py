@@ -35,7 +35,7 @@ class _Rest:
         self._service = service
 
     async def status(self, request: Request) -> Response:
-        """Says how it stands with the versions."""
+        """Returns the state of the versions."""
         statuses = self._service.status(*asked_version(request.scope))
         return JSONResponse(
             {

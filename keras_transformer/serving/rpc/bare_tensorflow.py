@@ -1,5 +1,5 @@
-"""Messages of TensorFlow without TensorFlow: they are generated code that needs only protobuf, yet
-they lie within its package, which takes seconds and hundreds of megabytes to load.
+"""TensorFlow's protobuf messages without TensorFlow: they are generated code that needs only
+protobuf, but lie in a package that takes seconds and hundreds of megabytes to load.
 """
 
 import sys
@@ -11,9 +11,9 @@ from types import ModuleType
 
 @contextmanager
 def bare_tensorflow() -> Iterator[None]:
-    """Makes `tensorflow` a package of files alone within, unless it is loaded already.
+    """Makes `tensorflow` a package of mere files inside the context, unless it is loaded already.
 
-    Only its `*_pb2` may be imported within; they stay what they are when it is loaded later.
+    Only its `*_pb2` may be imported inside; they remain valid when TensorFlow is loaded later.
     """
     spec = None if "tensorflow" in sys.modules else find_spec("tensorflow")
     if spec is None:

@@ -1,5 +1,5 @@
-"""TensorFlow Serving's gRPC interface, PredictionService and ModelService: requests come in, the
-`Service` that answers REST answers them too. Its protos lie within TensorFlow: `bare_tensorflow`.
+"""TensorFlow Serving's gRPC interface, PredictionService and ModelService, answered by the
+`Service` that answers REST. Its protos lie in TensorFlow's package: see `bare_tensorflow`.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
 
 
 class _Arrived:
-    """The requests whose message has arrived and whose answer has not gone yet."""
+    """The requests whose message has arrived and whose answer has not been sent yet."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -38,7 +38,7 @@ class _Arrived:
         self._none_left.set()
 
     def add(self, context: grpc.aio.ServicerContext) -> None:
-        """Counts a request until it ends, however it does."""
+        """Counts a request until it ends, in whatever way."""
         self._count += 1
         self._none_left.clear()
         context.add_done_callback(self._remove)
@@ -58,7 +58,7 @@ class GrpcServer:
     """A gRPC server that listens.
 
     Attributes:
-        port: The port it listens on, also where a free one was asked for.
+        port: The port it listens on, also if it picked a free one.
     """
 
     port: int
@@ -120,7 +120,7 @@ async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
 
 
 def _answering(method: _Method) -> _Method:
-    """Counts a method's requests, and makes its `ServingError` the status of the answer."""
+    """Counts a method's requests, and turns its `ServingError` into the status of the answer."""
 
     @functools.wraps(method)
     async def answer(self: Any, request: Any, context: grpc.aio.ServicerContext) -> Any:
@@ -234,7 +234,7 @@ class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
 
 
 def _model(request: Any) -> tuple[str, Asked]:
-    """Returns the name of the request's model and, where one is asked for, its version or label."""
+    """Returns the name of the request's model and the version or label, if one is requested."""
     if not request.HasField("model_spec"):
         raise ServingError(Code.INVALID_ARGUMENT, "Missing ModelSpec: name the model")
     spec = request.model_spec
@@ -249,7 +249,7 @@ def _spec(loaded: LoadedVersion, signature_name: str = "") -> model_pb2.ModelSpe
 
 
 def _wanted_outputs(asked: Sequence[str], signature: Signature) -> list[str]:
-    """Returns the outputs to send: those asked for, all where none is."""
+    """Returns the outputs to send: those requested, or all."""
     names = [output.name for output in signature.outputs]
     for name in asked:
         if name not in names:

@@ -1,5 +1,5 @@
-"""Tensors and signatures as TensorFlow's protos write them: TensorProtos come in, arrays leave, and
-the other way round. The protos lie within TensorFlow: `bare_tensorflow` loads them alone.
+"""Converts TensorProtos to arrays and back, and signatures to TensorFlow's protos. The protos lie
+in TensorFlow's package: `bare_tensorflow` loads them alone.
 """
 
 import math
@@ -22,7 +22,7 @@ class _Kind(NamedTuple):
     Attributes:
         number: TensorFlow's number for it.
         field: The field of a TensorProto that holds its values.
-        default: What stands for all values where none is given.
+        default: The value of all elements if none is given.
         array_type: What it is in NumPy.
         content_type: What its bytes are in `tensor_content`.
     """
@@ -46,8 +46,8 @@ _KIND_OF_ARRAY = {kind.array_type: kind for kind in _KINDS.values()}
 
 
 def to_array(proto: TensorProto, name: str, max_elements: int) -> np.ndarray:
-    """Reads an input as TensorFlow does: typed values, of which the last stands for all that are
-    missing, or `tensor_content`.
+    """Reads an input as TensorFlow does: typed values, the last of which is repeated for those
+    that are missing, or `tensor_content`.
 
     Args:
         proto: What the client sent.
@@ -58,7 +58,7 @@ def to_array(proto: TensorProto, name: str, max_elements: int) -> np.ndarray:
         An array of the proto's own dtype and shape; strings are an object array of bytes.
 
     Raises:
-        ServingError: INVALID_ARGUMENT: the dtype is none that a signature takes, the tensor is too
+        ServingError: INVALID_ARGUMENT: no signature takes the dtype, the tensor is too
             large, or its values do not fit its shape.
     """
     kind = _KIND_OF_NUMBER.get(proto.dtype)

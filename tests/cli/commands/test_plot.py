@@ -128,7 +128,7 @@ def test_a_directory_that_is_no_run_is_named(run_cli, tmp_path: Path) -> None:
     (tmp_path / "training.json").write_text(json.dumps({"history": {}}))
     output = tmp_path / "a.png"
     result = run_cli("plot", "curves", tmp_path, "--output", output)
-    assert result.code == 1 and "holds no round yet" in result.err
+    assert result.code == 1 and "has no finished round yet" in result.err
     assert not output.exists()
 
 

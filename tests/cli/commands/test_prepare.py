@@ -86,7 +86,7 @@ def test_every_flag_reaches_the_preparation(run_cli, calls, text) -> None:
         ("--train-tsv a --valid-target b", "--valid-source and --valid-target go together"),
         (
             "--train-tsv a --train-source b --train-target c",
-            "--train-tsv stands in place of --train-source: give one.",
+            "--train-tsv replaces --train-source: give one of them.",
         ),
         ("--train-tsv a --tokenizer b c d", "--tokenizer takes one or two models, got 3."),
         ("--train-source no.a --train-target no.b", "no such file: no.a, no.b"),

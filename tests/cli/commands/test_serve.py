@@ -72,7 +72,7 @@ def test_a_file_of_models_stands_in_place_of_an_artefact(run_cli, served) -> Non
     assert (options.artefact, options.model_config) == (None, Path("models.config"))
     result = run_cli("serve", "--model-config", "models.config", "--versions", "all")
     assert (result.code, len(served)) == (1, 1)
-    assert "--versions stands in the file where --model-config is given" in result.err
+    assert "--versions belongs in the file of --model-config: leave it out" in result.err
 
 
 def test_nothing_to_serve_is_named(run_cli, served) -> None:

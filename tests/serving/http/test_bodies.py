@@ -60,7 +60,7 @@ def test_the_limit_holds_before_and_after_decompression() -> None:
 
 @pytest.mark.parametrize("body", [b"{}", gzip.compress(b"red" * 99)[:-4]])
 def test_a_damaged_gzip_is_refused(body: bytes) -> None:
-    with pytest.raises(ServingError, match="the body is no gzip") as error:
+    with pytest.raises(ServingError, match="the body is not gzip") as error:
         read(body, "gzip")
     assert error.value.http_status == 400
 
