@@ -10,6 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
@@ -23,7 +24,6 @@ from keras_transformer.serving.models.inputs import (
     TranslationRow,
 )
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter
-from keras_transformer.serving.models.signatures import Signature, signatures_of
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
@@ -85,7 +85,14 @@ class ServedModel:
             open_text_ids(directory, manifest, side) for side in ("source", "target")
         )
         self._engine = Engine(manifest, directory, threads, None, None, providers)
-        self.signatures = signatures_of(self)
+        self.signatures = server_signatures(
+            AnswerSizes(
+                num_hypotheses=search.num_hypotheses,
+                max_length=search.max_length,
+                model_dim=self._engine.model_dim,
+                has_min_score=self.min_score is not None,
+            )
+        )
         splitter = Splitter(
             self._source_lengths,
             max_source_length,

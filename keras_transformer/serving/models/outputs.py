@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.models.inputs import ANY_BYTES, Request
-from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE
 from keras_transformer.translation.by_sentence import join_hypotheses
 from keras_transformer.translation.results import pad_states, to_hypotheses
 from keras_transformer.translation.text_ids import TextIds
