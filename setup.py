@@ -134,6 +134,7 @@ setup(
         "keras_transformer.training.loss",
         "keras_transformer.training.run",
         "keras_transformer.training.tasks",
+        "keras_transformer.translation",
         "keras_transformer.export",
         "keras_transformer.export.onnx",
         "keras_transformer.export.onnx.graphs",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_transformer.artefact.manifest import Manifest
-    from keras_transformer.runtime.translator import Hypothesis, OnnxTranslator
+    from keras_transformer.runtime.translator import OnnxTranslator
+    from keras_transformer.search.options import Hypothesis
 
     from .onnx.export import export_onnx
     from .onnx.from_run import export_run
@@ -24,7 +25,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Hypothesis": "keras_transformer.runtime.translator",
+    "Hypothesis": "keras_transformer.search.options",
     "Manifest": "keras_transformer.artefact.manifest",
     "OnnxTranslator": "keras_transformer.runtime.translator",
     "export_onnx": "keras_transformer.export.onnx.export",

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from keras_transformer.evaluation import corpus_scores
     from keras_transformer.models.transformer import build_transformer
     from keras_transformer.runtime.translator import OnnxTranslator
-    from keras_transformer.search.by_sentence import SentenceTranslator
     from keras_transformer.search.options import SearchOptions
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
     from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from keras_transformer.training.run.options import TrainOptions
     from keras_transformer.training.run.run_directory import load_min_score, load_training_text
     from keras_transformer.training.run.train import load_run, train
+    from keras_transformer.translation.by_sentence import SentenceTranslator
 
 __version__ = "0.1.0"
 
@@ -82,7 +82,7 @@ _HOMES = {
     "Pairs": "data.sources.corpus",
     "Perplexity": "training.loss.metrics",
     "SearchOptions": "search.options",
-    "SentenceTranslator": "search.by_sentence",
+    "SentenceTranslator": "translation.by_sentence",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",
     "TokenAccuracy": "training.loss.metrics",
     "Tokenizer": "text.tokenizer",

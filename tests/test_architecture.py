@@ -14,6 +14,7 @@ ORDER = (
     ("distribution", "serializable", "config", "whole_files"),
     ("gelu", "text"),
     ("search",),
+    ("translation",),
     ("data",),
     ("layers",),
     ("models",),
@@ -39,8 +40,17 @@ SHARED = {
     "keras_transformer.text.sentences",
     "keras_transformer.text.tokenizer",
     "keras_transformer.text.training_text",
+    "keras_transformer.translation.engine",
+    "keras_transformer.translation.results",
+    "keras_transformer.translation.streaming",
+    "keras_transformer.translation.text_ids",
+    "keras_transformer.translation.translator",
+    "keras_transformer.translation.unknown_words",
 }
-SHARED_WITH_SERVER = SHARED | {"keras_transformer.search.passages"}
+SHARED_WITH_SERVER = SHARED | {
+    "keras_transformer.artefact.signatures",
+    "keras_transformer.translation.by_sentence",
+}
 # The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.
 SERVER_PACKAGES = RUNTIME_PACKAGES | {"prometheus_client", "starlette", "uvicorn", "uvloop"}
 MODEL_CONFIG_IMPORTS = ("google.protobuf.", "tensorflow_serving.config.")
@@ -260,9 +270,9 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     assert {name.partition(".")[0] for name in foreign} <= RUNTIME_PACKAGES
     ours = {name for name in loaded if name.startswith("keras_transformer.")}
     ours = {name for name in ours if not name.startswith("keras_transformer.runtime")}
-    # What the packages and the shared files themselves load is plain Python as well.
-    packages = {"artefact", "search", "serializable", "text", "whole_files", "config"}
-    packages |= {"config.checks", "config.stack", "config.transformer"}
+    # What the packages themselves load is plain Python as well.
+    packages = {"artefact", "config", "search", "serializable", "text", "translation"}
+    packages |= {"config.checks", "config.stack", "config.transformer", "whole_files"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
 
 

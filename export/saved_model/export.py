@@ -21,7 +21,7 @@ try:
     from ..inputs import check_inputs, in_float32
     from .checks import Answers, check_answers, check_operators, live_answers
     from .parts import unoptimized
-    from .requests import Request, id_requests, text_requests
+    from .requests import Request, requests_for
     from .signatures import IdSignatures, TextSignatures
     from .translation import Translation
     from .warmup import can_write_warmup, write_warmup
@@ -30,9 +30,15 @@ except ModuleNotFoundError as error:
         f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
+from keras_transformer.artefact.signatures import (
+    AnswerSizes,
+    Signature,
+    id_signatures,
+    text_signatures,
+)
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, check_token_ids
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, ModelLimits, check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -146,12 +152,8 @@ def _fit(
     if search.sample:
         raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
     check_token_ids(search, model.config.target_vocab_size, model.config.special_ids)
-    limit = model.config.max_positions
-    if limit is None:
-        return search, max_source_length
-    # The end token takes a position.
-    search = dataclasses.replace(search, max_length=min(search.max_length, limit))
-    return search, min(max_source_length, limit - 1)
+    limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
+    return limits.fit(search), limits.longest_source(max_source_length)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,10 +169,20 @@ class _Content:
     min_score: float | None
     name: str
 
+    @property
+    def declared(self) -> dict[str, Signature]:
+        """Its signatures by name."""
+        sizes = AnswerSizes(
+            num_hypotheses=self.search.num_hypotheses,
+            max_length=self.search.max_length,
+            model_dim=self.model.config.model_dim,
+            has_min_score=self.min_score is not None,
+        )
+        return text_signatures(sizes) if self.kind == "text" else id_signatures(sizes)
+
 
 def _write(content: _Content, directory: Path, progress: Callable[[str], object]) -> None:
-    make_requests = text_requests if content.kind == "text" else id_requests
-    requests = make_requests(content.source, content.target)
+    requests = requests_for(content.declared, content.source, content.target)
     wanted = _save(content, requests, directory, progress)
     # The functions' graphs refer to themselves, and the session's would come on top of them.
     gc.collect()
@@ -218,9 +230,10 @@ def _trace(content: _Content, module: tf.Module) -> dict[str, Any]:
     """Returns the signatures; the module gets the tokenizers that they use."""
     translation = Translation(content.model, content.search, content.max_source_length)
     if content.kind == "ids":
-        return IdSignatures(translation, content.min_score).make()
+        return IdSignatures(translation, content.min_score).make(content.declared)
     module.source = GraphTokenizer(content.source.model)
     module.target = module.source
     if content.target is not content.source:
         module.target = GraphTokenizer(content.target.model)
-    return TextSignatures(translation, module.source, module.target, content.min_score).make()
+    signatures = TextSignatures(translation, module.source, module.target, content.min_score)
+    return signatures.make(content.declared)

@@ -1,17 +1,38 @@
 """One request for each signature: it tries a new SavedModel out and warms a server up."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from keras_transformer.artefact.signatures import Signature
 from keras_transformer.text.tokenizer import Tokenizer
 
 Request = dict[str, np.ndarray]
+# Of each input by its name and dtype.
+_Values = dict[tuple[str, str], np.ndarray]
 
 # Sources of unequal length, one of them without a token.
 _LENGTHS = (5, 2, 0)
 
 
-def text_requests(source: Tokenizer, target: Tokenizer) -> dict[str, Request]:
-    """Returns the inputs of each text signature: strings as object arrays of bytes."""
+def requests_for(
+    signatures: Mapping[str, Signature], source: Tokenizer, target: Tokenizer
+) -> dict[str, Request]:
+    """Returns the inputs of each signature: strings as object arrays of bytes, ids as int32 rows.
+
+    Args:
+        signatures: The signatures by name.
+        source: Tokenizer of the source side.
+        target: Tokenizer of the target side.
+    """
+    values = {**_texts(source, target), **_ids(source, target), **_own_options()}
+    return {
+        name: {spec.name: values[spec.name, spec.dtype] for spec in signature.inputs}
+        for name, signature in signatures.items()
+    }
+
+
+def _texts(source: Tokenizer, target: Tokenizer) -> _Values:
     sources, targets, prefixes = (
         _as_bytes(tokenizer.decode(rows))
         for tokenizer, rows in (
@@ -20,30 +41,20 @@ def text_requests(source: Tokenizer, target: Tokenizer) -> dict[str, Request]:
             (target, [row[:1] for row in _rows(target)]),
         )
     )
-    return {
-        "serving_default": {"text": sources},
-        "translate_n_best": {"text": sources},
-        "score": {"source": sources, "target": targets},
-        "encode": {"text": sources},
-        "translate_ids": {"source_ids": _padded(source)},
-        "translate_with_options": {"text": sources, **_own_options(), "target_prefix": prefixes},
-    }
+    named = {"text": sources, "source": sources, "target": targets, "target_prefix": prefixes}
+    return {(name, "string"): value for name, value in named.items()}
 
 
-def id_requests(source: Tokenizer, target: Tokenizer) -> dict[str, Request]:
-    """Returns the inputs of each signature from ids to ids: padded int32 rows."""
+def _ids(source: Tokenizer, target: Tokenizer) -> _Values:
     sources, targets = map(_padded, (source, target))
+    named = {"source_ids": sources, "target_ids": targets, "target_prefix": targets[:, :1]}
+    return {(name, "int32"): value for name, value in named.items()}
+
+
+def _own_options() -> _Values:
     return {
-        "serving_default": {"source_ids": sources},
-        "translate_ids": {"source_ids": sources},
-        "translate_n_best": {"source_ids": sources},
-        "score": {"source_ids": sources, "target_ids": targets},
-        "encode": {"source_ids": sources},
-        "translate_with_options": {
-            "source_ids": sources,
-            **_own_options(),
-            "target_prefix": targets[:, :1],
-        },
+        ("max_length", "int32"): np.array([16, 8, 8], np.int32),
+        ("length_penalty", "float32"): np.array([0.6, 0.0, 1.0], np.float32),
     }
 
 
@@ -63,10 +74,3 @@ def _padded(tokenizer: Tokenizer) -> np.ndarray:
 
 def _as_bytes(texts: list[str]) -> np.ndarray:
     return np.array([text.encode() for text in texts], object)
-
-
-def _own_options() -> Request:
-    return {
-        "max_length": np.array([16, 8, 8], np.int32),
-        "length_penalty": np.array([0.6, 0.0, 1.0], np.float32),
-    }

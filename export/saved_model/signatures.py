@@ -2,11 +2,12 @@
 from ids to ids. The batch is axis 0 of every input and output, and may be empty.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 from .id_rows import read_rows
@@ -14,11 +15,6 @@ from .translation import LOWEST, Found, Translation
 
 Tensor = Any
 Outputs = dict[str, Tensor]
-
-_IDS = ((None, None), tf.int32)
-_INTEGER = ((None,), tf.int32)
-_NUMBER = ((None,), tf.float32)
-_TEXT = ((None,), tf.string)
 
 
 class IdSignatures:
@@ -36,22 +32,19 @@ class IdSignatures:
         self._translation = translation
         self._min_score = min_score
 
-    def make(self) -> dict[str, Any]:
-        """Returns the signatures as concrete functions, by name."""
-        translate = _trace(self.translate_ids, source_ids=_IDS)
+    def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
+        """Returns the signatures as concrete functions, by name; they are as declared."""
+        translate = _trace(self.translate_ids, declared["translate_ids"])
+        functions: dict[str, Callable[..., Outputs]] = {
+            "translate_n_best": self.translate_n_best,
+            "score": self.score,
+            "encode": self.encoder_states,
+            "translate_with_options": self.translate_with_options,
+        }
         return {
             "serving_default": translate,
             "translate_ids": translate,
-            "translate_n_best": _trace(self.translate_n_best, source_ids=_IDS),
-            "score": _trace(self.score, source_ids=_IDS, target_ids=_IDS),
-            "encode": _trace(self.encode, source_ids=_IDS),
-            "translate_with_options": _trace(
-                self.translate_with_options,
-                source_ids=_IDS,
-                max_length=_INTEGER,
-                length_penalty=_NUMBER,
-                target_prefix=_IDS,
-            ),
+            **{name: _trace(function, declared[name]) for name, function in functions.items()},
         }
 
     def translate_ids(self, source_ids: Tensor) -> Outputs:
@@ -75,9 +68,9 @@ class IdSignatures:
         )
         return {"score": score, "log_probability": total}
 
-    def encode(self, source_ids: Tensor) -> Outputs:
+    def encoder_states(self, source_ids: Tensor) -> Outputs:
         """What the encoder makes of each source."""
-        states, mask = self._translation.encode(self._source(source_ids))
+        states, mask = self._translation.encoder_states(self._source(source_ids))
         return {"encoder_states": states, "mask": mask}
 
     def translate_with_options(
@@ -124,23 +117,17 @@ class TextSignatures:
         self._source = source
         self._target = target
 
-    def make(self) -> dict[str, Any]:
-        """Returns the signatures as concrete functions, by name."""
-        ids = IdSignatures(self._translation)
-        return {
-            "serving_default": _trace(self.translate, text=_TEXT),
-            "translate_n_best": _trace(self.translate_n_best, text=_TEXT),
-            "score": _trace(self.score, source=_TEXT, target=_TEXT),
-            "encode": _trace(self.encode, text=_TEXT),
-            "translate_ids": _trace(ids.translate_ids, source_ids=_IDS),
-            "translate_with_options": _trace(
-                self.translate_with_options,
-                text=_TEXT,
-                max_length=_INTEGER,
-                length_penalty=_NUMBER,
-                target_prefix=_TEXT,
-            ),
+    def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
+        """Returns the signatures as concrete functions, by name; they are as declared."""
+        functions: dict[str, Callable[..., Outputs]] = {
+            "serving_default": self.translate,
+            "translate_n_best": self.translate_n_best,
+            "score": self.score,
+            "encode": self.encoder_states,
+            "translate_ids": IdSignatures(self._translation).translate_ids,
+            "translate_with_options": self.translate_with_options,
         }
+        return {name: _trace(function, declared[name]) for name, function in functions.items()}
 
     def translate(self, text: Tensor) -> Outputs:
         """The best translation of each text."""
@@ -167,9 +154,9 @@ class TextSignatures:
         )
         return {"score": score, "log_probability": total}
 
-    def encode(self, text: Tensor) -> Outputs:
+    def encoder_states(self, text: Tensor) -> Outputs:
         """What the encoder makes of each text."""
-        states, mask = self._translation.encode(self._read_source(text))
+        states, mask = self._translation.encoder_states(self._read_source(text))
         return {"encoder_states": states, "mask": mask}
 
     def translate_with_options(
@@ -216,6 +203,23 @@ def _best_ids(found: Found) -> Outputs:
     }
 
 
-def _trace(function: Callable[..., Outputs], **inputs: tuple[tuple[None, ...], tf.DType]) -> Any:
-    specs = {name: tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in inputs.items()}
-    return tf.function(function, autograph=False).get_concrete_function(**specs)
+def _trace(function: Callable[..., Outputs], signature: Signature) -> Any:
+    """Returns a function's graph, from the inputs that are declared to the outputs that are."""
+
+    def declared(**inputs: Tensor) -> Outputs:
+        outputs = function(**inputs)
+        return {spec.name: _as_declared(outputs[spec.name], spec) for spec in signature.outputs}
+
+    specs = {
+        spec.name: tf.TensorSpec(spec.shape, tf.dtypes.as_dtype(spec.dtype), spec.name)
+        for spec in signature.inputs
+    }
+    return tf.function(declared, autograph=False).get_concrete_function(**specs)
+
+
+def _as_declared(output: Tensor, spec: TensorSpec) -> Tensor:
+    """Gives an output the declared shape, as far as it is not known from the graph."""
+    if output.dtype.name != spec.dtype:
+        raise TypeError(f"{spec.name} must be {spec.dtype}, got {output.dtype.name}.")
+    output.set_shape(spec.shape)
+    return output

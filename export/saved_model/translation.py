@@ -56,7 +56,7 @@ class Translation:
         self.search = _graph(self._search, ROWS)
         self.search_with_options = _graph(self._search_with_options, ROWS, *numbers, ROWS)
         self.score = _graph(self._score, ROWS, ROWS)
-        self.encode = _graph(self._encode, ROWS)
+        self.encoder_states = _graph(self._encoder_states, ROWS)
 
     def _search(self, source_ids: Tensor) -> Found:
         """Searches with the options as they are."""
@@ -92,7 +92,7 @@ class Translation:
         lengths = tf.cast(row_lengths(target_ids, self.special_ids) + 1, tf.float32)
         return totals / length_penalty(lengths, self.options), totals
 
-    def _encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def _encoder_states(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns states float32 `(batch, length + 1, model_dim)` and their mask, eos included."""
         ids = with_end(source_ids, self.special_ids)
         mask = ids != self.special_ids.pad

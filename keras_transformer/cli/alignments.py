@@ -3,14 +3,12 @@ and target word in Pharaoh's format, `0-0 1-2`.
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from keras_transformer.cli.artefact import open_tokenizers
-from keras_transformer.search.by_sentence import SentenceTranslator
 from keras_transformer.search.options import Hypothesis, SearchOptions
-from keras_transformer.search.passages import join_hypotheses
 from keras_transformer.text.sentences import Passage
+from keras_transformer.translation.by_sentence import SentenceTranslator, join_hypotheses
+from keras_transformer.translation.translator import TextTranslator
 
 
 class AligningTranslator:
@@ -18,12 +16,13 @@ class AligningTranslator:
 
     Args:
         translator: What translates, by sentence or not.
-        directory: The run or artefact that it was opened from.
     """
 
-    def __init__(self, translator: Any, directory: Path) -> None:
+    def __init__(self, translator: TextTranslator | SentenceTranslator) -> None:
         self._translator = translator
-        self._source, self._target = open_tokenizers(directory)
+        self._whole: TextTranslator = (
+            translator.translator if isinstance(translator, SentenceTranslator) else translator
+        )
 
     def translate(
         self, lines: Sequence[str], search: SearchOptions, **options: Any
@@ -58,26 +57,11 @@ class AligningTranslator:
         """Yields the pairs of a line's hypothesis, words counted through all of its parts."""
         source_words = target_words = 0
         for text, hypothesis, gap in zip(passage.parts, parts, passage.gaps[1:], strict=True):
-            for source, target in self._align_part(text, hypothesis):
+            for source, target in self._whole.align_words(text, hypothesis):
                 yield f"{source_words + source}-{target_words + target}"
             # Without a space between them two parts share a word.
             source_words += len(text.split()) - (not gap)
             target_words += len(hypothesis.text.split())
-
-    def _align_part(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
-        from keras_transformer.runtime.unknown_words import aligned_words
-
-        pieces, special_ids = self._target.pieces(hypothesis.ids), self._target.special_ids
-        return aligned_words(
-            hypothesis.attention,
-            hypothesis.ids,
-            special_ids.eos,
-            source_pieces=self._source.split(text),
-            target_pieces=[
-                "" if token in special_ids.without_text else piece
-                for token, piece in zip(hypothesis.ids, pieces, strict=True)
-            ],
-        )
 
 
 def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:

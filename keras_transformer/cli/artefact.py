@@ -4,16 +4,16 @@ An exported artefact runs on onnxruntime, without importing TensorFlow; a traini
 """
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.long_lines import LineOptions
-from keras_transformer.search.options import Hypothesis
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.translation.by_sentence import SentenceTranslator
+from keras_transformer.translation.translator import TextTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,36 +29,44 @@ class RuntimeOptions:
     provider: tuple[str, ...] = ()
 
 
-class TextTranslator(Protocol):
-    """What the Keras and the onnxruntime translator have in common."""
-
-    def translate(self, texts: Sequence[str], **search: Any) -> Sequence[str]:
-        """Returns the best translation of each text, in order."""
-        ...
-
-    def translate_n_best(self, texts: Sequence[str], **search: Any) -> list[list[Hypothesis]]:
-        """Returns the best candidates of each text, in order, best first."""
-        ...
-
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Hypothesis]:
-        """Returns given translations with their log-probabilities."""
-        ...
-
-
 def open_translator(
     directory: Path,
     runtime: RuntimeOptions | None = None,
     lines: LineOptions | None = None,
     *,
     min_score: float | None = None,
+) -> TextTranslator | SentenceTranslator:
+    """Opens what `export` or `train` wrote, for lines of any length.
+
+    Args:
+        directory: As for `open_whole_text_translator`, and the other arguments too.
+        runtime: As there.
+        lines: As there; with "split" the translator is one that splits.
+        min_score: As there.
+
+    Raises:
+        FileNotFoundError: As for `open_whole_text_translator`.
+        ImportError: As there.
+        ValueError: As there.
+    """
+    lines = lines or LineOptions()
+    return lines.wrap(open_whole_text_translator(directory, runtime, lines, min_score=min_score))
+
+
+def open_whole_text_translator(
+    directory: Path,
+    runtime: RuntimeOptions | None = None,
+    lines: LineOptions | None = None,
+    *,
+    min_score: float | None = None,
 ) -> TextTranslator:
-    """Opens what `export` or `train` wrote.
+    """Opens what `export` or `train` wrote, for lines that are taken whole.
 
     Args:
         directory: An exported artefact (holds `manifest.json`) or a training run (`config.json` and
             `model.keras`).
         runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
-        lines: What to do with lines that are too long or have several sentences; the defaults of
+        lines: How long a line may be, and whether a longer one is cut; the defaults of
             `LineOptions` if None.
         min_score: Log-probability a token below which confidence is low; the model's if None.
 
@@ -70,13 +78,11 @@ def open_translator(
     """
     runtime, lines = runtime or RuntimeOptions(), lines or LineOptions()
     if (directory / "manifest.json").is_file():
-        from keras_transformer.export import OnnxTranslator
         from keras_transformer.runtime.onnx_graphs.providers import parse_providers
+        from keras_transformer.runtime.translator import OnnxTranslator
 
         providers = parse_providers(runtime.provider)
-        return lines.wrap(
-            OnnxTranslator(directory, providers=providers, min_score=min_score, **lines.limits)
-        )
+        return OnnxTranslator(directory, providers=providers, min_score=min_score, **lines.limits)
     check_run(directory)
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
@@ -91,7 +97,7 @@ def open_translator(
     from keras_transformer.decoding.translator import Translator
 
     run = RunDirectory(directory)
-    translator = Translator(
+    return Translator(
         model,
         source_tokenizer,
         target_tokenizer,
@@ -99,7 +105,6 @@ def open_translator(
         min_score=run.load_min_score() if min_score is None else min_score,
         **lines.limits,
     )
-    return lines.wrap(translator)
 
 
 def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:

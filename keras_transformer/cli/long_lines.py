@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keras_transformer.search.by_sentence import PartTranslator, SentenceTranslator
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.translation.by_sentence import SentenceTranslator
+from keras_transformer.translation.translator import TextTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class LineOptions:
             "long_texts": "cut" if cuts else "refuse",
         }
 
-    def wrap(self, translator: PartTranslator) -> Any:
+    def wrap(self, translator: TextTranslator) -> TextTranslator | SentenceTranslator:
         """Returns the translator as it is, or one that splits."""
         if self.long_lines == "split":
             return SentenceTranslator(translator, language=self.language)

@@ -43,13 +43,20 @@ class CachedSteps:
         model: The model, or its parts as functions of a graph.
         source_ids: int32 `(batch, source_length)`.
         special_ids: The model's.
+        cross: What `model.encode` returned for the sources; computed here if None.
     """
 
-    def __init__(self, model: DecodingModel, source_ids: Tensor, special_ids: SpecialIds) -> None:
+    def __init__(
+        self,
+        model: DecodingModel,
+        source_ids: Tensor,
+        special_ids: SpecialIds,
+        cross: list[KeysValues] | None = None,
+    ) -> None:
         self.model = model
         self.special_ids = special_ids
         self.keep_mask = padding_mask(source_ids, special_ids.pad)
-        self.cross = model.encode(source_ids)
+        self.cross = model.encode(source_ids) if cross is None else cross
 
     def start(self, rows: Tensor, length: int) -> Any:
         """Returns empty caches."""

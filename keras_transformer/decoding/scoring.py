@@ -15,6 +15,7 @@ from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models import Transformer
+from keras_transformer.translation.engine import Alignment
 
 Tensor = Any
 
@@ -31,37 +32,33 @@ class TeacherForcing:
         self._batch_tokens = batch_tokens
         ids = tf.TensorSpec((None, None), tf.int32)
         self._special_ids = model.config.special_ids
-        run = partial(align_ids, model, special_ids=self._special_ids)
+        run = partial(align_tokens, model, special_ids=self._special_ids)
         self._run = tf.function(run, input_signature=[ids, ids])
 
     def align(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-    ) -> list[tuple[float, np.ndarray]]:
-        """Returns the log-probability of each target and where its tokens look in the source.
+    ) -> list[Alignment]:
+        """Returns how the model sees each target.
 
         Args:
             sources: Ids of each source, without begin and end tokens.
             targets: Ids of each target, without begin and end tokens.
-
-        Returns:
-            The sum over the target's tokens, its end token included, in nats, and float32 attention
-            `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
         """
         lengths = {
             place: len(source) + len(target) + 2
             for place, (source, target) in enumerate(zip(sources, targets, strict=True))
         }
         special = self._special_ids
-        found: dict[int, tuple[float, np.ndarray]] = {}
+        found: dict[int, Alignment] = {}
         for places in batches(lengths, self._batch_tokens):
             source_ids, labels = (
                 pad([[*rows[place], special.eos] for place in places], special.pad)
                 for rows in (sources, targets)
             )
-            totals, attention = (np.array(part) for part in self._run(source_ids, labels))
+            log_probs, attention = (np.array(part) for part in self._run(source_ids, labels))
             for row, place in enumerate(places):
-                size = (len(targets[place]) + 1, len(sources[place]) + 1)
-                found[place] = (float(totals[row]), attention[row, : size[0], : size[1]])
+                rows, columns = len(targets[place]) + 1, len(sources[place]) + 1
+                found[place] = Alignment(log_probs[row, :rows], attention[row, :rows, :columns])
         return [found[place] for place in range(len(lengths))]
 
 
@@ -83,10 +80,10 @@ class ScoringModel(Protocol):
         ...
 
 
-def align_ids(
+def align_tokens(
     model: ScoringModel, source_ids: Tensor, labels: Tensor, special_ids: SpecialIds
 ) -> tuple[Tensor, Tensor]:
-    """Scores a batch of translations; runs eagerly and in graphs.
+    """Scores each token of a batch of translations; runs eagerly and in graphs.
 
     Args:
         model: A trained model, or its parts as functions of a graph.
@@ -95,14 +92,21 @@ def align_ids(
         special_ids: The model's.
 
     Returns:
-        The log-probability of each row of labels, float32 `(batch,)` in nats, and the attention to
-        the source at each place `(batch, target_length, source_length)`, the mean of all layers and
-        heads.
+        The log-probability of each label, float32 `(batch, target_length)` in nats, whatever stands
+        at padding, and the attention to the source at each place
+        `(batch, target_length, source_length)`, the mean of all layers and heads.
     """
     start = ops.full_like(labels[:, :1], special_ids.decoder_start)
     # The end token that shorter rows read here comes after all of their labels.
     target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
     keep = padding_mask(source_ids, special_ids.pad)
-    log_probs, attention = model.align(target_ids, labels, keep, model.encode(source_ids))
+    return model.align(target_ids, labels, keep, model.encode(source_ids))
+
+
+def align_ids(
+    model: ScoringModel, source_ids: Tensor, labels: Tensor, special_ids: SpecialIds
+) -> tuple[Tensor, Tensor]:
+    """As `align_tokens`, but with the log-probability of each whole row, float32 `(batch,)`."""
+    log_probs, attention = align_tokens(model, source_ids, labels, special_ids)
     is_label = padding_mask(labels, special_ids.pad)
     return ops.sum(ops.where(is_label, log_probs, 0.0), axis=1), attention

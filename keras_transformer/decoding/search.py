@@ -3,7 +3,7 @@ a TensorFlow graph, and returns the same hypotheses as the onnxruntime loop.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from keras import ops
@@ -70,6 +70,40 @@ def search(
     )
 
 
+def search_steps(
+    stepper: Stepper,
+    options: SearchOptions,
+    sentences: Sentences,
+    advance: Callable[[SearchState], SearchState],
+) -> Iterator[SearchState]:
+    """Runs the search of one sentence step by step; yields the state after each token.
+
+    Args:
+        stepper: The model, seen as a step function.
+        options: What to search for.
+        sentences: As for `search`, of one sentence.
+        advance: `advance_one`, of these arguments, as a function of the state alone.
+    """
+    first, *longer = _stages(options.max_length)
+    state = start(stepper, 1, first, sentences, options)
+    for length in (first, *longer):
+        if length > first:
+            state = grow(stepper, state, length)
+        while _running(state, length):
+            state = advance(state)
+            yield state
+        if state.step < length:
+            return
+
+
+def advance_one(
+    stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
+) -> SearchState:
+    """Returns the state one token later."""
+    advance = advance_samples if options.sample else advance_beams
+    return advance(stepper, state, sentences, options)
+
+
 def _run_stage(
     stepper: Stepper,
     state: SearchState,
@@ -78,10 +112,9 @@ def _run_stage(
     options: SearchOptions,
 ) -> SearchState:
     """Steps until every sentence is done or the buffers are full."""
-    advance = advance_samples if options.sample else advance_beams
     parts = ops.while_loop(
         lambda *parts: _running(SearchState(*parts), length),
-        lambda *parts: tuple(advance(stepper, SearchState(*parts), sentences, options)),
+        lambda *parts: tuple(advance_one(stepper, SearchState(*parts), sentences, options)),
         tuple(state),
     )
     return SearchState(*parts)

@@ -2,32 +2,17 @@
 pass over each pair (teacher forcing) log-probabilities and attention leave.
 """
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.loop.batches import IdRows, pad_sources, plan_batches
 from keras_transformer.runtime.onnx_graphs.graphs import Graphs
 from keras_transformer.runtime.onnx_graphs.sessions import Session
+from keras_transformer.translation.engine import Alignment
 
 Pair = tuple[Sequence[int], Sequence[int]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Alignment:
-    """A given translation as the model sees it.
-
-    Attributes:
-        log_probabilities: float32 `(target_length,)` in nats, of each token and of eos.
-        attention: float32 `(target_length, source_length)`, where each of them looks in the source,
-            its eos included: the mean of all layers and heads.
-    """
-
-    log_probabilities: npt.NDArray[np.float32]
-    attention: npt.NDArray[np.float32]
 
 
 def align(
@@ -55,7 +40,7 @@ def _align_batch(
     manifest: Manifest, graphs: Graphs, opened: dict[str, Session], pairs: Sequence[Pair]
 ) -> Iterator[Alignment]:
     ids = manifest.special_ids
-    mask, cross = graphs.encode(opened["encoder"], [source for source, _ in pairs])
+    mask, cross = graphs.keys_values(opened["encoder"], [source for source, _ in pairs])
     labels = pad_sources([target for _, target in pairs], pad_id=ids.pad, eos_id=ids.eos)
     target_ids = np.roll(labels, 1, axis=1)
     target_ids[:, 0] = ids.decoder_start

@@ -2,7 +2,6 @@
 their candidates leave. Batches, memory and sessions are its business, text is not.
 """
 
-import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
-from keras_transformer.runtime.alignments import Alignment, align
+from keras_transformer.runtime.alignments import align
 from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import NOTHING_FOUND, Candidate, Request
+from keras_transformer.runtime.loop.requests import Request
 from keras_transformer.runtime.loop.search import needs_ranking, search
 from keras_transformer.runtime.onnx_graphs.cache import bytes_per_token, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
@@ -23,11 +22,11 @@ from keras_transformer.runtime.onnx_graphs.graphs import Sessions
 from keras_transformer.runtime.onnx_graphs.memory import Memory
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers
-from keras_transformer.search.inputs import check_prefixes, check_token_ids
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.inputs import ModelLimits
+from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
+from keras_transformer.translation.engine import Alignment
 
-_EMPTY = Candidate([], 0.0, 0.0)
 # Room for tokens at first: translations are seldom this much longer than their source.
 _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
 # Memory of caches that is kept for later ones. Who needs more computes for longer than it takes to
@@ -36,7 +35,7 @@ _KEPT_BYTES = 64 << 20
 
 
 class Engine:
-    """An opened artefact; any number of threads may use it at once.
+    """An opened artefact as a `TranslationEngine`; any number of threads may use it at once.
 
     Args:
         manifest: The artefact's contract.
@@ -49,6 +48,8 @@ class Engine:
         providers: As for `check_providers`.
 
     Attributes:
+        limits: What the model can take.
+        model_dim: Width of the encoder's states.
         peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
 
     Raises:
@@ -65,6 +66,8 @@ class Engine:
         providers: Sequence[Provider] | None = None,
     ) -> None:
         self.manifest = manifest
+        self.limits = ModelLimits.of(manifest.config, manifest.special_ids)
+        self.model_dim = int(manifest.config["model_dim"])
         self.peak_cache_bytes = 0
         for name, value in (("batch_tokens", batch_tokens), ("max_cache_bytes", max_cache_bytes)):
             if value is not None and value < 1:
@@ -75,7 +78,6 @@ class Engine:
         self._graphs = self._workers.graphs
         self._batch_tokens = batch_tokens or self._workers.batch_tokens
         self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))
-        self._vocabulary = int(manifest.config["target_vocab_size"])
         self._graphs.open("encoder")
 
     def close(self) -> None:
@@ -106,8 +108,8 @@ class Engine:
         filled = sum(len(source) > 0 for source in sources)
         division = self._workers.divide(filled, options.rows_per_sentence)
         opened = division.graphs.open("encoder", _step_graph(options, with_scores))
-        options, limits, prefixes = self._check(sources, options, prefixes)
-        found = [[_EMPTY] for _ in sources]
+        options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
+        found = [[EMPTY] for _ in sources]
         batches = self._plan(sources, limits, options.rows_per_sentence, division)
 
         def translate(places: list[int]) -> list[list[Candidate]]:
@@ -139,7 +141,7 @@ class Engine:
             RuntimeError: The engine is closed.
         """
         opened = self._graphs.open("encoder", _step_graph(options, with_scores=False))
-        options, limits, prefixes = self._check([source], options, [prefix])
+        options, limits, prefixes = self.limits.check_search([source], options, [prefix])
         if not len(source):
             return iter(())
         request = self._request([0], options, limits, prefixes, with_scores=False)
@@ -164,15 +166,10 @@ class Engine:
             ValueError: There are not as many of both, or an id is outside its vocabulary.
             RuntimeError: The engine is closed.
         """
-        if len(sources) != len(targets):
-            raise ValueError(
-                f"got {len(targets)} translations for {len(sources)} sources: give one for each."
-            )
-        self._check_rows("source", sources)
-        self._check_rows("target", targets)
+        self.limits.check_pairs(sources, targets)
         return align(self.manifest, self._graphs, sources, targets, self._batch_tokens)
 
-    def encode(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
+    def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
         """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
 
         Args:
@@ -182,7 +179,7 @@ class Engine:
             ValueError: A source does not fit the model.
             RuntimeError: The engine is closed.
         """
-        self._check_rows("source", sources)
+        self.limits.check_sources(sources)
         encoder = self._graphs.open("encoder")["encoder"]
         # A text without a token still has eos; 2 keeps it in the plan.
         lengths = [max(2, len(source) + 1) for source in sources]
@@ -193,36 +190,6 @@ class Engine:
             for place, row, state in zip(places, rows, states, strict=True):
                 found[place] = state[: len(row) + 1]
         return [found[place] for place in range(len(sources))]
-
-    def _check(
-        self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
-    ) -> tuple[SearchOptions, list[int], IdRows]:
-        """Returns options that fit the model, each text's limit in tokens, and plain prefixes."""
-        self._check_rows("source", sources)
-        check_token_ids(options, self._vocabulary, self.manifest.special_ids)
-        longest = self.manifest.config.get("max_positions")
-        if longest is not None and longest < options.max_length:
-            options = dataclasses.replace(options, max_length=longest)
-        limits = [options.limit(len(source) + 1) for source in sources]
-        if prefixes is not None:
-            special_ids = self.manifest.special_ids
-            prefixes = check_prefixes(prefixes, limits, self._vocabulary, special_ids)
-        return options, limits, prefixes or [[] for _ in sources]
-
-    def _check_rows(self, side: str, rows: IdRows) -> None:
-        size = self.manifest.config[f"{side}_vocab_size"]
-        longest = self.manifest.config.get("max_positions")
-        for number, row in enumerate(rows):
-            if len(row) and not 0 <= min(row) <= max(row) < size:
-                wrong = next(token for token in row if not 0 <= token < size)
-                raise ValueError(
-                    f"{side}_ids must lie in 0 to {size - 1}, got {wrong} in row {number}."
-                )
-            if longest is not None and len(row) + 1 > longest:
-                raise ValueError(
-                    f"text {number} has {len(row) + 1} {side} tokens with eos, more than the "
-                    f"model's max_positions ({longest}): split it."
-                )
 
     def _plan(
         self, sources: IdRows, limits: list[int], rows: int, division: Division
@@ -267,7 +234,7 @@ class Engine:
 
     @contextmanager
     def _start(self, opened: Sessions, sources: IdRows, request: Request) -> Iterator[DecoderSteps]:
-        mask, cross = self._graphs.encode(opened["encoder"], sources)
+        mask, cross = self._graphs.keys_values(opened["encoder"], sources)
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
         name = _step_graph(request.options, request.with_scores)

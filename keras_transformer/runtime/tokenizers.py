@@ -1,55 +1,28 @@
-"""An artefact's SentencePiece models: texts become rows of ids and back, few as fast as many."""
+"""Opens an artefact's SentencePiece models and checks that they are those of its model."""
 
 import dataclasses
-from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import sentencepiece
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.runtime.loop.batches import IdRows
 from keras_transformer.text.tokenizer import read_special_ids
-
-# From here on the threads that SentencePiece starts for a list are worth their start.
-_MANY = 64
+from keras_transformer.translation.text_ids import TextIds
 
 
-class TextIds:
-    """One side's texts and ids; any number of threads may share it.
+def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
+    """Opens one side's texts and ids.
 
     Args:
         directory: The artefact.
         manifest: Its contract.
         side: "source" or "target".
 
-    Attributes:
-        processor: The SentencePiece model.
-        special: Ids that are no text.
-
     Raises:
         ValueError: The file is no SentencePiece model, or another model's.
     """
-
-    def __init__(self, directory: Path, manifest: Manifest, side: str) -> None:
-        self.processor = _load(directory / manifest.tokenizers[side].file, manifest, side)
-        self.special: Collection[int] = manifest.special_ids.without_text
-
-    def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
-        """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
-        if len(texts) < _MANY:
-            return [self.processor.encode(text) for text in texts]
-        return self.processor.encode(texts)
-
-    def decode(self, rows: IdRows) -> list[str]:
-        """Returns the text of each row of ids; special ids are dropped."""
-        plain = [[token for token in row if token not in self.special] for row in rows]
-        if len(plain) < _MANY:
-            return [self.processor.decode(row) for row in plain]
-        return self.processor.decode(plain)
-
-
-def _load(path: Path, manifest: Manifest, side: str) -> sentencepiece.SentencePieceProcessor:
+    path = directory / manifest.tokenizers[side].file
     processor = sentencepiece.SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(path.read_bytes())
@@ -68,7 +41,7 @@ def _load(path: Path, manifest: Manifest, side: str) -> sentencepiece.SentencePi
             f"{path} has {processor.get_piece_size()} pieces, but the model's {side}_vocab_size is "
             f"{size}: it is another model's tokenizer; export the model again."
         )
-    return processor
+    return TextIds(processor, expected)
 
 
 def _listed(ids: SpecialIds) -> str:

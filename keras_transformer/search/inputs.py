@@ -1,8 +1,9 @@
-"""Checks token ids and prefixes against the vocabulary and the limits, before any search. Needs
-neither Keras nor TensorFlow, so that both translators refuse the same input in the same words.
+"""Checks texts, token ids and prefixes against a model's vocabularies and positions, before any
+search. Needs neither Keras nor TensorFlow, so that every engine refuses alike, in the same words.
 """
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -11,6 +12,7 @@ from keras_transformer.search.options import SearchOptions
 # Attention's memory grows with the square of the length; trained models end far below this.
 MAX_SOURCE_LENGTH = 512
 LongTexts = Literal["refuse", "cut"]
+IdRows = Sequence[Sequence[int]]
 
 
 class TooLongError(ValueError):
@@ -184,3 +186,108 @@ def check_prefixes(
 
 def _start(special_ids: SpecialIds) -> int:
     return special_ids.decoder_start if special_ids.bos is None else special_ids.bos
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelLimits:
+    """Sizes that bound what may be asked of a model.
+
+    Args:
+        source_vocab_size: Number of source ids.
+        target_vocab_size: Number of target ids.
+        special_ids: The ids that are no text.
+        max_positions: Positions that the model learned, for tokens and their end token; None for
+            sinusoids, which have no end.
+    """
+
+    source_vocab_size: int
+    target_vocab_size: int
+    special_ids: SpecialIds
+    max_positions: int | None = None
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], special_ids: SpecialIds) -> "ModelLimits":
+        """Reads them from a model's configuration as plain values."""
+        return cls(
+            special_ids=special_ids,
+            source_vocab_size=int(config["source_vocab_size"]),
+            target_vocab_size=int(config["target_vocab_size"]),
+            max_positions=config.get("max_positions"),
+        )
+
+    def longest_source(self, max_source_length: int) -> int:
+        """Returns the most tokens of a source, end token excluded: as given, or fewer."""
+        if self.max_positions is None:
+            return max_source_length
+        return min(max_source_length, self.max_positions - 1)
+
+    def fit(self, options: SearchOptions) -> SearchOptions:
+        """Returns the options with a `max_length` that the positions allow.
+
+        Raises:
+            ValueError: `min_length` is more than that.
+        """
+        if self.max_positions is None or self.max_positions >= options.max_length:
+            return options
+        return dataclasses.replace(options, max_length=self.max_positions)
+
+    def check_search(
+        self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
+    ) -> tuple[SearchOptions, list[int], IdRows]:
+        """Checks what a search is asked for.
+
+        Args:
+            sources: Ids of each source, without begin and end tokens.
+            options: The search's options.
+            prefixes: Ids that each translation begins with; none if None.
+
+        Returns:
+            Options that fit the positions, each translation's longest length in tokens, end token
+            included, and a prefix for each, of plain integers.
+
+        Raises:
+            ValueError: A source, a prefix or an option does not fit the model.
+        """
+        self.check_sources(sources)
+        check_token_ids(options, self.target_vocab_size, self.special_ids)
+        options = self.fit(options)
+        limits = [options.limit(len(source) + 1) for source in sources]
+        if prefixes is None:
+            return options, limits, [[] for _ in sources]
+        size, special_ids = self.target_vocab_size, self.special_ids
+        return options, limits, check_prefixes(prefixes, limits, size, special_ids)
+
+    def check_pairs(self, sources: IdRows, targets: IdRows) -> None:
+        """Checks sources and their given translations.
+
+        Raises:
+            ValueError: There are not as many of both, or one does not fit the model.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"got {len(targets)} targets for {len(sources)} sources: give one for each."
+            )
+        self.check_sources(sources)
+        self._check_rows("target", targets, self.target_vocab_size)
+
+    def check_sources(self, sources: IdRows) -> None:
+        """Checks sources.
+
+        Raises:
+            ValueError: One holds an id outside the vocabulary, or more tokens than positions.
+        """
+        self._check_rows("source", sources, self.source_vocab_size)
+
+    def _check_rows(self, side: str, rows: IdRows, size: int) -> None:
+        longest = self.max_positions
+        for number, row in enumerate(rows):
+            if len(row) and not 0 <= min(row) <= max(row) < size:
+                wrong = next(token for token in row if not 0 <= token < size)
+                raise ValueError(
+                    f"{side}_ids must lie in 0 to {size - 1}, got {wrong} in row {number}."
+                )
+            if longest is not None and len(row) + 1 > longest:
+                raise ValueError(
+                    f"text {number} has {len(row) + 1} {side} tokens with eos, more than the "
+                    f"model's max_positions ({longest}): split it."
+                )

@@ -4,7 +4,7 @@ onnxruntime loop, so nothing here needs Keras, TensorFlow or numpy.
 
 import dataclasses
 import math
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 LengthPenaltyType = Literal["gnmt", "exponent"]
 EarlyStopping = Literal["first", "likely", "exact"]
@@ -164,6 +164,25 @@ class SearchOptions:
         # 1.1 × 10 is a little more than 11.
         tokens = math.ceil(round(self.max_length_ratio * source_length, 9))
         return max(1, min(self.max_length, tokens))
+
+
+class Candidate(NamedTuple):
+    """One token sequence that a search found.
+
+    Attributes:
+        ids: Its token ids, without begin and end tokens.
+        score: `log_probability` over the length penalty; higher is better.
+        log_probability: Sum of the tokens' log-probabilities in nats, the end token's included.
+    """
+
+    ids: list[int]
+    score: float
+    log_probability: float
+
+
+# What a search returns of a source without tokens, and where no translation is possible.
+EMPTY = Candidate([], 0.0, 0.0)
+NOTHING_FOUND = Candidate([], -math.inf, -math.inf)
 
 
 @dataclasses.dataclass(frozen=True)

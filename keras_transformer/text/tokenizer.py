@@ -88,6 +88,11 @@ class Tokenizer:
         return self._model
 
     @property
+    def processor(self) -> sentencepiece.SentencePieceProcessor:
+        """What reads the model, for what needs single pieces and their offsets."""
+        return self._processor
+
+    @property
     def vocab_size(self) -> int:
         """Number of ids, the special ones included."""
         return max(int(self._processor.get_piece_size()), self.special_ids.highest + 1)

@@ -136,9 +136,11 @@ def test_a_translation_begins_with_its_prefix(run_cli, request, tmp_path, model)
     assert first.startswith("zeta") and last.startswith("theta eta")
 
 
-def test_words_stand_for_unknown_tokens(run_cli, exported) -> None:
+@pytest.mark.parametrize("model", ["run_directory", "exported"])
+def test_words_stand_for_unknown_tokens(run_cli, request, model) -> None:
     flags = ("--max-length", 8, "--replace-unk", "--target-prefix", "☃")
-    assert run_cli("translate", exported, *flags, stdin=b"beta\n").out.startswith("beta")
+    result = run_cli("translate", request.getfixturevalue(model), *flags, stdin=b"beta\n")
+    assert result.out.startswith("beta")
 
 
 def test_score_writes_log_probabilities(run_cli, tmp_path, text, run_directory, exported) -> None:
@@ -155,6 +157,7 @@ def test_score_writes_log_probabilities(run_cli, tmp_path, text, run_directory, 
         assert list(map(float, result.out.splitlines())) == pytest.approx(wanted, abs=1e-4)
 
 
+@pytest.mark.parametrize("model", ["run_directory", "exported"])
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
@@ -164,13 +167,13 @@ def test_score_writes_log_probabilities(run_cli, tmp_path, text, run_directory, 
     ],
 )
 def test_what_cannot_be_scored_is_named(
-    run_cli, tmp_path, exported, source: str, target: str, message: str
+    run_cli, request, tmp_path, model: str, source: str, target: str, message: str
 ) -> None:
     files = [tmp_path / "source", tmp_path / "target"]
     for file, text in zip(files, (source, target), strict=True):
         file.write_text(text, encoding="utf-8")
     flags = ("--source", files[0], "--target", files[1], "--max-source-length", 30)
-    result = run_cli("score", exported, *flags)
+    result = run_cli("score", request.getfixturevalue(model), *flags)
     assert (result.code, result.out) == (1, "")
     assert message.format(source=files[0]) in result.err
 

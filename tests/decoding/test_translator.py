@@ -188,7 +188,7 @@ def test_a_new_seed_needs_no_new_graph(translator: Translator, tokenizer: Tokeni
     fresh = Translator(translator.model, tokenizer)
     for seed in (1, 2, None):
         fresh.translate(["a dog"], sample=True, seed=seed, **OPTIONS)
-    [graph] = fresh._searches.values()
+    [graph] = fresh._engine._searches.values()
     assert graph.experimental_get_tracing_count() == 1
 
 
@@ -263,7 +263,9 @@ def test_pairs_that_cannot_be_scored_are_refused(random_model, tokenizer: Tokeni
         translator.score(["a", "dog"], ["a"])
     with pytest.raises(TypeError, match="targets must be a list of strings"):
         translator.score(["a"], "a")
-    with pytest.raises(ValueError, match=r"target 0 has \d+ tokens, more than .* \(9\): split"):
+    with pytest.raises(
+        ValueError, match=r"text 0 has \d+ target tokens with eos, more than .* \(9\): split"
+    ):
         translator.score(["a"], [TEXTS[3] * 3])
 
 
@@ -286,7 +288,7 @@ def test_a_graph_is_made_once_for_all_lengths_and_sees_new_weights(
     translator = Translator(randomize(build_transformer(tiny_config())), tokenizer)
     before = translator.translate_n_best(TEXTS, **OPTIONS)
     translator.translate(["a"], **OPTIONS)
-    [graph] = translator._searches.values()
+    [graph] = translator._engine._searches.values()
     assert graph.experimental_get_tracing_count() == 1
     randomize(translator.model, seed=1)
     assert translator.translate_n_best(TEXTS, **OPTIONS) != before

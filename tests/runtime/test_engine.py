@@ -207,7 +207,7 @@ def test_alignments_sum_to_keras_s_scores(
 
 
 def test_each_source_needs_its_target(engine: Engine) -> None:
-    with pytest.raises(ValueError, match="got 1 translations for 2 sources"):
+    with pytest.raises(ValueError, match="got 1 targets for 2 sources"):
         engine.align([[5], [6]], [[7]])
     assert engine.align([], []) == []
 

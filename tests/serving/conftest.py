@@ -14,10 +14,10 @@ import requests
 import uvloop
 
 from keras_transformer.runtime.translator import OnnxTranslator
-from keras_transformer.search.by_sentence import SentenceTranslator
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.server import serve
 from keras_transformer.serving.settings import ServeOptions
+from keras_transformer.translation.by_sentence import SentenceTranslator
 
 MODEL = "demo"
 _START_SECONDS = 60

@@ -17,7 +17,7 @@ from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from ..serving import Engine, serve
 
-# As in `keras_transformer.special_ids`.
+# As in `SpecialIds`.
 PAD_ID, BOS_ID, EOS_ID = 0, 2, 3
 _MOST_POSITIONS = 512
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
+from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.by_sentence import SentenceTranslator
+from keras_transformer.translation.translator import TextTranslator
 from keras_transformer.whole_files import check_output
 
 _BLOCK_LINES = 256
@@ -88,7 +90,7 @@ def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
 
 
 def _translate(
-    translator: TextTranslator, sources: list[str], search: SearchOptions
+    translator: TextTranslator | SentenceTranslator, sources: list[str], search: SearchOptions
 ) -> Iterator[str]:
     """Yields translations block by block, with a progress bar at a terminal."""
     settings = asdict(search)

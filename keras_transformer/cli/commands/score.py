@@ -7,13 +7,14 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from keras_transformer.cli.artefact import RuntimeOptions, TextTranslator, open_translator
+from keras_transformer.cli.artefact import RuntimeOptions, open_whole_text_translator
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.translation.translator import TextTranslator
 
 _BLOCK_LINES = 256
 
@@ -27,7 +28,7 @@ class ScoreOptions:
         target: A translation of each line, line by line.
         per_token: Write the mean over the tokens of each translation, its end token counted,
             rather than the sum.
-        max_source_length: Most tokens of a source line that an exported model takes.
+        max_source_length: Most tokens of a source line.
     """
 
     source: Path
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, ScoreOptions)
     pairs = read_parallel(options.source, options.target)
     whole = LineOptions(long_lines="refuse", max_source_length=options.max_source_length)
-    translator = open_translator(given.model, read_fields(given, RuntimeOptions), whole)
+    runtime = read_fields(given, RuntimeOptions)
+    translator = open_whole_text_translator(given.model, runtime, whole)
     for score in _score(translator, pairs, options):
         print(f"{score:.6f}")
     return 0

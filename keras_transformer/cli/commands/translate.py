@@ -10,18 +10,15 @@ from typing import Any
 from tqdm import tqdm
 
 from keras_transformer.cli.alignments import AligningTranslator
-from keras_transformer.cli.artefact import (
-    RuntimeOptions,
-    TextTranslator,
-    open_translator,
-    refuse_for_runs,
-)
+from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_input
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import PrefixError, TooLongError
 from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.translation.by_sentence import SentenceTranslator
+from keras_transformer.translation.translator import TextTranslator
 
 _NOTHING = Hypothesis("", [], float("-inf"), float("-inf"))
 
@@ -44,8 +41,8 @@ class TranslateOptions:
         alignments: Put a tab and the word alignment after each translation: pairs of a source word
             and the target word that comes from it, words separated by spaces and counted from 0
             (Pharaoh's format, 0-0 1-2).
-        replace_unk: Replace an unknown token by the source word that it attends to most
-            (exported models only; one translation a line, without scores and alignments).
+        replace_unk: Put the source word that it looks at most in place of an unknown token
+            (one translation a line, without scores and alignments).
     """
 
     block_lines: int = 256
@@ -84,13 +81,11 @@ def main(arguments: Sequence[str]) -> int:
     lines = read_fields(given, LineOptions)
     if options.replace_unk and search.num_hypotheses > 1:
         raise ValueError("--replace-unk gives one translation a line: leave out --num-hypotheses.")
-    if options.replace_unk:
-        refuse_for_runs(given.model, "--replace-unk")
     stream = standard_input("translate")
     runtime = read_fields(given, RuntimeOptions)
     prefixes = Prefixes(options.target_prefix, options.target_prefixes)
     translator = open_translator(given.model, runtime, lines, min_score=options.min_score)
-    aligning = AligningTranslator(translator, given.model) if options.alignments else None
+    aligning = AligningTranslator(translator) if options.alignments else None
     job = _Job(translator, search, options, aligning)
     block_lines = 1 if sys.stdin.isatty() else options.block_lines
     try:
@@ -115,7 +110,7 @@ class _Job:
 
     def __init__(
         self,
-        translator: TextTranslator,
+        translator: TextTranslator | SentenceTranslator,
         search: SearchOptions,
         options: TranslateOptions,
         aligning: AligningTranslator | None,

@@ -137,21 +137,3 @@ def _check(
             f"memory has {len(memory.target_lengths)} target_lengths for {len(source_lengths)} "
             "sentences: give one for each."
         )
-
-
-def pad_states(
-    rows: Sequence[npt.NDArray[np.float32]], width: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """Puts the states of each row, float32 `(length, width)`, together.
-
-    Returns:
-        float32 `(rows, longest, width)`, zeros behind a row's end, and a mask bool
-        `(rows, longest)`, True before it.
-    """
-    longest = max(map(len, rows), default=0)
-    states = np.zeros((len(rows), longest, width), np.float32)
-    mask = np.zeros((len(rows), longest), bool)
-    for place, row in enumerate(rows):
-        states[place, : len(row)] = row
-        mask[place, : len(row)] = True
-    return states, mask

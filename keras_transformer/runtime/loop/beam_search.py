@@ -9,7 +9,6 @@ from keras_transformer.runtime.loop.constraints import SPARE, Constraints
 from keras_transformer.runtime.loop.requests import (
     LEAVING_SHARE,
     Best,
-    Candidate,
     Ids,
     Request,
     Steps,
@@ -20,6 +19,7 @@ from keras_transformer.runtime.loop.requests import (
     take_beams,
 )
 from keras_transformer.runtime.loop.top_k import top_candidates
+from keras_transformer.search.options import Candidate
 
 
 class BeamSearch:

@@ -12,7 +12,6 @@ from keras_transformer.runtime.loop.draws import draw
 from keras_transformer.runtime.loop.requests import (
     LEAVING_SHARE,
     Best,
-    Candidate,
     Ids,
     Request,
     Steps,
@@ -23,6 +22,7 @@ from keras_transformer.runtime.loop.requests import (
     staying,
 )
 from keras_transformer.runtime.loop.top_k import top_candidates
+from keras_transformer.search.options import Candidate
 from keras_transformer.search.random_numbers import uniforms
 
 

@@ -86,20 +86,6 @@ class Steps(Protocol):
         ...
 
 
-class Candidate(NamedTuple):
-    """One finished token sequence.
-
-    Attributes:
-        ids: Generated ids without bos and eos.
-        score: `log_probability` divided by the length penalty; higher is better.
-        log_probability: Sum over the generated tokens, eos included, in nats.
-    """
-
-    ids: list[int]
-    score: float
-    log_probability: float
-
-
 def take_beams(table: Ids, parents: Ids) -> Ids:
     """Returns `table[s, parents[s, w]]` for every sentence s and beam w: `(S, W, length)`.
 
@@ -150,7 +136,6 @@ _FEW_IDS = 64
 # Finished sentences leave the batch when they are this share of it: moving the others' caches costs
 # about as much as some steps of theirs.
 LEAVING_SHARE = 0.25
-NOTHING_FOUND = Candidate([], -np.inf, -np.inf)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

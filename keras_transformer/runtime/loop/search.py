@@ -2,8 +2,8 @@
 
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import Candidate, Request, Steps
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.runtime.loop.requests import Request, Steps
+from keras_transformer.search.options import Candidate, SearchOptions
 
 
 def needs_ranking(options: SearchOptions) -> bool:

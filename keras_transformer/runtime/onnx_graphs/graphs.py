@@ -17,7 +17,7 @@ from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
 # The encoder's output that no other graph takes.
 _STATES = "encoder_states"
 
-Encoded = tuple[npt.NDArray[np.int32], dict[str, npt.NDArray]]
+SourceKeysValues = tuple[npt.NDArray[np.int32], dict[str, npt.NDArray]]
 
 
 class Sessions(dict[str, Session]):
@@ -82,8 +82,8 @@ class Graphs:
         """Lets go of the graphs: they are freed when nobody uses them any more."""
         self._sessions = None
 
-    def encode(self, encoder: Session, sources: IdRows) -> Encoded:
-        """Runs the encoder.
+    def keys_values(self, encoder: Session, sources: IdRows) -> SourceKeysValues:
+        """Runs the encoder for the decoder, which attends to these keys and values.
 
         Args:
             encoder: Its session.
@@ -105,7 +105,7 @@ class Graphs:
 
         Args:
             encoder: Its session.
-            sources: As for `encode`.
+            sources: As for `keys_values`.
         """
         [states] = encoder.run([_STATES], {"source_ids": self._pad(sources)})
         return states.astype(np.float32)

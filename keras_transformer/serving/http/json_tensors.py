@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.signatures import Signature, TensorSpec
 
 _INT32 = np.iinfo(np.int32)
 _FLOAT32_MAX = float(np.finfo(np.float32).max)

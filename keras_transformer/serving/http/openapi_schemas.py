@@ -2,8 +2,13 @@
 
 from typing import Any
 
+from keras_transformer.artefact.signatures import (
+    DEFAULT_SIGNATURE,
+    AnswerSizes,
+    TensorSpec,
+    server_signatures,
+)
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE
 from keras_transformer.serving.settings import ServeOptions
 
 Schema = dict[str, Any]
@@ -24,20 +29,12 @@ _TEXT: Schema = {
     ],
 }
 _IDS: Schema = {"type": "array", "items": _INT32}
-_OPTIONS: dict[str, Schema] = {
-    "max_length": _INT32,
-    "length_penalty": _NUMBER,
-    "target_prefix": _TEXT,
-}
-# What one row of each signature takes and gives.
-_INPUTS: dict[str, dict[str, Schema]] = {
-    DEFAULT_SIGNATURE: {"text": _TEXT},
-    "translate_n_best": {"text": _TEXT},
-    "translate_sentences": {"text": _TEXT},
-    "score": {"source": _TEXT, "target": _TEXT},
-    "encode": {"text": _TEXT},
-    "translate_ids": {"source_ids": _IDS},
-    "translate_with_options": {"text": _TEXT, **_OPTIONS},
+# One row of an input, by its dtype and how many axes it has beside the batch.
+_ROWS: dict[tuple[str, int], Schema] = {
+    ("string", 0): _TEXT,
+    ("int32", 0): _INT32,
+    ("int32", 1): _IDS,
+    ("float32", 0): _NUMBER,
 }
 _SCORES: dict[str, Schema] = {"score": _NUMBER, "log_probability": _NUMBER}
 
@@ -50,11 +47,15 @@ def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
         search: The search, for the number of hypotheses.
     """
     rows = {"type": "array", "maxItems": options.max_sentences}
+    inputs = {
+        name: {spec.name: _row(spec) for spec in signature.inputs}
+        for name, signature in server_signatures(AnswerSizes()).items()
+    }
     return {
         "PredictRequest": {
             "oneOf": [
                 schema
-                for name, fields in _INPUTS.items()
+                for name, fields in inputs.items()
                 for schema in (
                     _row_request(name, fields, rows),
                     _column_request(name, fields, rows),
@@ -127,6 +128,10 @@ def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
         "Health": _object({"status": _STRING}),
         "Error": _object({"error": _STRING}),
     }
+
+
+def _row(spec: TensorSpec) -> Schema:
+    return _ROWS[spec.dtype, len(spec.shape) - 1]
 
 
 def _row_request(name: str, fields: dict[str, Schema], rows: Schema) -> Schema:

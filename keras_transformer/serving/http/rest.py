@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.serving.http.predict import Predict, asked_version
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.signatures import Signature, TensorSpec
 
 _DTYPES = {"string": "DT_STRING", "int32": "DT_INT32", "float32": "DT_FLOAT", "bool": "DT_BOOL"}
 _MODEL = "/v1/models/{model:model}"

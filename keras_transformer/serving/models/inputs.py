@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.text.sentences import Passage, TooManyPartsError
 
 Arrays = Mapping[str, npt.NDArray[Any]]

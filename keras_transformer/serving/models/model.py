@@ -7,19 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
 from keras_transformer.runtime.engine import Engine
-from keras_transformer.runtime.loop.requests import Candidate
 from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.runtime.streaming import stream_text
-from keras_transformer.runtime.tokenizers import TextIds
-from keras_transformer.search.confidence import is_low
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
-from keras_transformer.search.options import SearchOptions, length_penalty
-from keras_transformer.search.passages import Splitter
+from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, ModelLimits
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.models.inputs import (
     Arrays,
     PairRow,
@@ -28,9 +24,10 @@ from keras_transformer.serving.models.inputs import (
     TranslationRow,
 )
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter
-from keras_transformer.serving.models.signatures import Signature, signatures_of
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.sentences import LANGUAGE, Passage
+from keras_transformer.translation.by_sentence import Splitter
+from keras_transformer.translation.results import attentions_of, scored, to_hypotheses
 
 Run = Callable[[Sequence[Any]], list[Any]]
 
@@ -80,18 +77,22 @@ class ServedModel:
         manifest = Manifest.read(directory)
         manifest.verify(directory)
         self.config: Mapping[str, Any] = manifest.config
-        longest = manifest.config.get("max_positions")
-        if longest is not None:
-            # Positions hold eos or bos beside the text's tokens.
-            max_source_length = min(max_source_length, longest - 1)
-            search = dataclasses.replace(search, max_length=min(search.max_length, longest))
-        self.search = search
+        limits = ModelLimits.of(manifest.config, manifest.special_ids)
+        max_source_length = limits.longest_source(max_source_length)
+        self.search = search = limits.fit(search)
         self.min_score = manifest.min_score if min_score is None else min_score
         self._source, self._target = (
-            TextIds(directory, manifest, side) for side in ("source", "target")
+            open_text_ids(directory, manifest, side) for side in ("source", "target")
         )
         self._engine = Engine(manifest, directory, threads, None, None, providers)
-        self.signatures = signatures_of(self)
+        self.signatures = server_signatures(
+            AnswerSizes(
+                num_hypotheses=search.num_hypotheses,
+                max_length=search.max_length,
+                model_dim=self._engine.model_dim,
+                has_min_score=self.min_score is not None,
+            )
+        )
         splitter = Splitter(
             self._source_lengths,
             max_source_length,
@@ -109,12 +110,12 @@ class ServedModel:
             max_source_length=max_source_length,
         )
         self._writer = ResultWriter(
-            to_text=self._target.decode,
+            target=self._target,
             search=search,
             min_score=self.min_score,
-            model_dim=manifest.config["model_dim"],
+            model_dim=self._engine.model_dim,
         )
-        self._runs: dict[str, Run] = {"score": self._score, "encode": self._encode}
+        self._runs: dict[str, Run] = {"score": self._score, "encode": self._encoder_states}
 
     def close(self) -> None:
         """Lets go of the graphs; what is running finishes."""
@@ -155,23 +156,16 @@ class ServedModel:
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
         tokens = self._engine.stream(row.source, _greedy(self.search, row), row.prefix)
-        for piece in stream_text(self._target.processor, tokens, self._target.special):
+        for piece in self._target.stream(tokens):
             if not emit(piece):
                 return
 
     def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
         """Returns each row's hypotheses with their attention, for people to look at."""
         results = self._translate(rows)
-        pairs = [
-            (row.source, candidate.ids)
-            for row, found in zip(rows, results, strict=True)
-            for candidate in found
-        ]
-        alignments = iter(self._engine.align(*map(list, zip(*pairs, strict=True))))
-        return [
-            [self._hypothesis(candidate, next(alignments).attention) for candidate in found]
-            for found in results
-        ]
+        attentions = attentions_of(self._engine, [row.source for row in rows], results)
+        hypotheses = to_hypotheses(results, self._target, self.min_score, attentions)
+        return [[self._explain(one) for one in found] for found in hypotheses]
 
     def describe(self, passage: Passage, found: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
         """Returns a text's explanation: its parts with what `explain` found for each.
@@ -190,8 +184,7 @@ class ServedModel:
 
     def _source_pieces(self, text: str) -> list[str]:
         """Returns a text's pieces as they stand in it, and eos."""
-        processor = self._source.processor
-        return [*processor.encode(text, out_type=str), processor.id_to_piece(processor.eos_id())]
+        return [*self._source.split(text), *self._source.pieces([self._source.special_ids.eos])]
 
     def _source_lengths(self, texts: Sequence[str]) -> list[int]:
         return [len(ids) for ids in self._source.encode(texts)]
@@ -209,30 +202,22 @@ class ServedModel:
             found.update(zip(places, results, strict=True))
         return [found[place] for place in range(len(rows))]
 
-    def _score(self, rows: Sequence[PairRow]) -> list[tuple[float, float]]:
-        alignments = self._engine.align([row.source for row in rows], [row.target for row in rows])
-        totals = [float(one.log_probabilities.sum(dtype=np.float64)) for one in alignments]
-        return [
-            (total / length_penalty(len(row.target) + 1, self.search), total)
-            for row, total in zip(rows, totals, strict=True)
-        ]
+    def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
+        targets = [row.target for row in rows]
+        alignments = self._engine.align([row.source for row in rows], targets)
+        return list(scored(targets, alignments, self.search))
 
-    def _encode(self, rows: Sequence[TranslationRow]) -> list[npt.NDArray[np.float32]]:
-        return self._engine.encode([row.source for row in rows])
+    def _encoder_states(self, rows: Sequence[TranslationRow]) -> list[npt.NDArray[Any]]:
+        return self._engine.encoder_states([row.source for row in rows])
 
-    def _hypothesis(
-        self, candidate: Candidate, attention: npt.NDArray[np.float32]
-    ) -> dict[str, Any]:
-        [text], processor = self._target.decode([candidate.ids]), self._target.processor
+    def _explain(self, one: Hypothesis) -> dict[str, Any]:
         return {
-            "translation": text,
-            "score": candidate.score,
-            "log_probability": candidate.log_probability,
-            "low_confidence": is_low(candidate.ids, candidate.log_probability, self.min_score),
-            "target_pieces": [
-                processor.id_to_piece(token) for token in (*candidate.ids, processor.eos_id())
-            ],
-            "attention": attention.astype(float).round(6).tolist(),
+            "translation": one.text,
+            "score": one.score,
+            "log_probability": one.log_probability,
+            "low_confidence": one.low_confidence,
+            "target_pieces": self._target.pieces([*one.ids, self._target.special_ids.eos]),
+            "attention": one.attention.astype(float).round(6).tolist(),
         }
 
 

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.runtime.loop.batches import pad_states
-from keras_transformer.runtime.loop.requests import Candidate
-from keras_transformer.search.confidence import is_low
-from keras_transformer.search.options import Hypothesis, SearchOptions
-from keras_transformer.search.passages import join_hypotheses
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.models.inputs import ANY_BYTES, Request
-from keras_transformer.serving.models.signatures import DEFAULT_SIGNATURE
+from keras_transformer.translation.by_sentence import join_hypotheses
+from keras_transformer.translation.results import pad_states, to_hypotheses
+from keras_transformer.translation.text_ids import TextIds
 
 Outputs = dict[str, npt.NDArray[Any]]
-ToText = Callable[[list[Sequence[int]]], list[str]]
 
 # Stands where a hypothesis is missing: JSON has no infinity.
 LOWEST = float(np.finfo(np.float32).min)
@@ -28,7 +26,7 @@ class ResultWriter:
     """Makes arrays of results, one of each for every row of the request's arrays.
 
     Args:
-        to_text: SentencePiece's decoder of the target side, ids to texts.
+        target: Texts and ids of the target side.
         search: The server's search; its `num_hypotheses` and `max_length` are widths of answers.
         min_score: Log-probability a token below which a translation has low confidence, if known.
         model_dim: Width of the encoder's states.
@@ -37,12 +35,12 @@ class ResultWriter:
     def __init__(
         self,
         *,
-        to_text: ToText,
+        target: TextIds,
         search: SearchOptions,
         min_score: float | None,
         model_dim: int,
     ) -> None:
-        self._to_text, self._search, self._min_score = to_text, search, min_score
+        self._target, self._search, self._min_score = target, search, min_score
         self._model_dim = model_dim
         self._writers: dict[str, Callable[[Request, Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: self._best,
@@ -90,21 +88,17 @@ class ResultWriter:
             "ids": ids,
         }
 
-    def _ids(self, _: Request, results: Sequence[list[Candidate]]) -> Outputs:
+    def _ids(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         best = [found[0] for found in results]
         ids = np.zeros((len(best), self._search.max_length), np.int32)
         for row, one in zip(ids, best, strict=True):
             row[: len(one.ids)] = one.ids
-        return {
-            "ids": ids,
-            "score": _floats([one.score for one in best]),
-            "log_probability": _floats([one.log_probability for one in best]),
-        }
+        return {"ids": ids, **self._scores(request, best)}
 
-    def _scores(self, _: Request, results: Sequence[tuple[float, float]]) -> Outputs:
+    def _scores(self, _: Request, results: Sequence[Candidate]) -> Outputs:
         return {
-            "score": _floats([score for score, _ in results]),
-            "log_probability": _floats([total for _, total in results]),
+            "score": _floats([one.score for one in results]),
+            "log_probability": _floats([one.log_probability for one in results]),
         }
 
     def _states(self, _: Request, results: Sequence[npt.NDArray[np.float32]]) -> Outputs:
@@ -120,11 +114,8 @@ class ResultWriter:
             rows, parts = zip(*(next(found) for _ in passage.parts), strict=True)
             yield join_hypotheses(passage, parts, rows[0].adapt(self._search))
 
-    def _hypotheses(self, results: Sequence[Sequence[Candidate]]) -> Iterator[list[Hypothesis]]:
-        """Yields each row's hypotheses with their texts."""
-        texts = iter(self._to_text([one.ids for found in results for one in found]))
-        for found in results:
-            yield [self._hypothesis(next(texts), one) for one in found]
+    def _hypotheses(self, results: Sequence[Sequence[Candidate]]) -> list[list[Hypothesis]]:
+        return to_hypotheses(results, self._target, self._min_score)
 
     def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
         """Returns what is told of equally many hypotheses a row, `(rows, columns)` each."""
@@ -138,10 +129,6 @@ class ResultWriter:
             # What is missing has no confidence, low or not.
             grids["low_confidence"] = np.array([bool(one.low_confidence) for one in flat], bool)
         return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
-
-    def _hypothesis(self, text: str, one: Candidate) -> Hypothesis:
-        low = is_low(one.ids, one.log_probability, self._min_score)
-        return Hypothesis(text, one.ids, one.score, one.log_probability, low_confidence=low)
 
 
 def _filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.artefact.signatures import Signature
 from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
@@ -18,7 +19,7 @@ from keras_transformer.serving.models.inputs import Arrays, Request, Translation
 from keras_transformer.serving.models.model import Run, ServedModel
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
-from keras_transformer.serving.models.signatures import Signature, signature_of
+from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.text_stream import stream_passage
 from keras_transformer.serving.models.versions import (
     Asked,

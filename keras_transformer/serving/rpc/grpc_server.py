@@ -19,9 +19,10 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.signatures import Signature, signature_of
+from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versions import Asked, LoadedVersion
 from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto, to_signature_def
 from keras_transformer.serving.settings import ServeOptions

@@ -12,8 +12,8 @@ from tensorflow.core.framework.tensor_shape_pb2 import TensorShapeProto
 from tensorflow.core.framework.types_pb2 import DT_BOOL, DT_FLOAT, DT_INT32, DT_STRING, DataType
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
+from keras_transformer.artefact.signatures import Dtype, Signature, TensorSpec
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.signatures import Dtype, Signature, TensorSpec
 
 
 class _Kind(NamedTuple):

@@ -109,19 +109,13 @@ def test_a_prefix_that_cannot_be_is_named_by_its_line(
     )
 
 
+@pytest.mark.parametrize("file", ["manifest.json", "config.json"])
 def test_words_for_unknown_tokens_are_asked_of_the_translator(
-    run_cli, translator, tmp_path
+    run_cli, translator, tmp_path, file: str
 ) -> None:
-    (tmp_path / "manifest.json").touch()
+    (tmp_path / file).touch()
     run_cli("translate", tmp_path, "--replace-unk", stdin=b"a\n")
     assert [search["replace_unk"] for search in translator.search] == [True]
-
-
-def test_words_for_unknown_tokens_need_an_export(run_cli, translator, tmp_path) -> None:
-    (tmp_path / "config.json").touch()
-    result = run_cli("translate", tmp_path, "--replace-unk", stdin=b"a\n")
-    assert result.code == 1 and translator.search == []
-    assert f"--replace-unk is for exported artefacts, and {tmp_path} is a training" in result.err
 
 
 def test_n_best_gives_n_lines_for_each_line(run_cli, translator) -> None:

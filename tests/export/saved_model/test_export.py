@@ -34,7 +34,7 @@ def small_model(make_model: Callable[..., Any]) -> Any:
 def save_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves graphs and checks out: for tests of what stands beside the graph."""
     for kind in (export_module.IdSignatures, export_module.TextSignatures):
-        monkeypatch.setattr(kind, "make", lambda self: {})
+        monkeypatch.setattr(kind, "make", lambda self, declared: {})
     monkeypatch.setattr(tf.saved_model, "save", lambda *arguments, **options: None)
     monkeypatch.setattr(export_module, "live_answers", lambda *arguments: {})
     monkeypatch.setattr(export_module, "check_operators", lambda *arguments: [])

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 import requests
 
+from keras_transformer.artefact.signatures import AnswerSizes, server_signatures
+
+DTYPES = {"string": "DT_STRING", "int32": "DT_INT32", "float32": "DT_FLOAT", "bool": "DT_BOOL"}
 LOWEST = float(np.finfo(np.float32).min)
 TEXTS = ["the red dog", "", "hello", "we see three birds  by the river"]
 
@@ -226,6 +229,22 @@ def test_status_and_metadata_are_tensorflow_servings(server, search) -> None:
         assert definition["method_name"] == "tensorflow/serving/predict"
         for tensor in (*definition["inputs"].values(), *definition["outputs"].values()):
             assert tensor["tensor_shape"]["dim"][0] == {"size": "-1", "name": ""}
+    sizes = AnswerSizes(
+        num_hypotheses=search.get("num_hypotheses", 1),
+        max_length=search["max_length"],
+        model_dim=32,
+    )
+    declared = server_signatures(sizes)
+    assert set(definitions) == set(declared)
+    for name, definition in definitions.items():
+        for side in ("inputs", "outputs"):
+            specs = getattr(declared[name], side)
+            assert set(definition[side]) == {spec.name for spec in specs}
+            for spec in specs:
+                found = definition[side][spec.name]
+                assert found["dtype"] == DTYPES[spec.dtype]
+                dims = [int(dim["size"]) for dim in found["tensor_shape"]["dim"]]
+                assert dims == [-1 if size is None else size for size in spec.shape]
     scores = definitions["translate_n_best"]["outputs"]["scores"]
     assert scores["dtype"] == "DT_FLOAT"
     assert scores["tensor_shape"]["dim"][1]["size"] == str(search.get("num_hypotheses", 1))

@@ -10,10 +10,16 @@ from typing import Any
 import grpc
 import pytest
 import requests
-from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
+from tensorflow_serving.apis import (
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
 
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.models.model import ServedModel
+from keras_transformer.serving.models.versions import Versions
 
 LABELS = ("stable=1", "canary=2")
 
@@ -80,6 +86,41 @@ def test_the_description_names_the_labels(start, base) -> None:
     label = described["components"]["parameters"]["label"]
     assert label["schema"]["enum"] == ["canary", "stable"]
     assert "/v1/models/{model}/labels/{label}:predict" in described["paths"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        (":predict", {"instances": ["hello"]}),
+        (":explain", {"text": "hello"}),
+        (":stream", {"text": "hello"}),
+    ],
+)
+def test_a_request_chooses_its_version_once(
+    start, base, monkeypatch: pytest.MonkeyPatch, verb: str, body: dict[str, Any]
+) -> None:
+    """Between two choices a new version might come, and an answer be of both."""
+    server = start(base, version_labels=LABELS, grpc_port=0)
+    chosen: list[Any] = []
+    get = Versions.get
+
+    def noted(self: Versions, asked: Any) -> Any:
+        chosen.append(asked)
+        return get(self, asked)
+
+    monkeypatch.setattr(Versions, "get", noted)
+    assert server.predict(body, f"/labels/stable{verb}").status_code == 200
+    assert chosen == ["stable"]
+    if verb == ":predict":
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name, request.model_spec.version_label = "demo", "canary"
+        request.inputs["text"].dtype = 7
+        request.inputs["text"].string_val.append(b"hello")
+        request.inputs["text"].tensor_shape.dim.add().size = 1
+        with grpc.insecure_channel(server.line.rpartition("gRPC ")[2]) as channel:
+            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            assert stub.Predict(request, 60).model_spec.version.value == 2
+        assert chosen == ["stable", "canary"]
 
 
 def test_grpc_knows_the_labels(start, base) -> None:

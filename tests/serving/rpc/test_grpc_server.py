@@ -26,8 +26,8 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
+from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.signatures import Signature, TensorSpec
 from keras_transformer.serving.models.versions import VersionStatus
 from keras_transformer.serving.rpc.grpc_server import GrpcServer, start_grpc
 from keras_transformer.serving.settings import ServeOptions

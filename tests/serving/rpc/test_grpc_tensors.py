@@ -11,11 +11,17 @@ import tensorflow as tf
 from hypothesis import strategies as st
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 
+from keras_transformer.artefact.signatures import (
+    AnswerSizes,
+    Signature,
+    TensorSpec,
+    server_signatures,
+)
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.signatures import Signature, TensorSpec
 from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto, to_signature_def
 
 LIMIT = 1000
+DTYPES = {"string": 7, "int32": 3, "float32": 1, "bool": 10}  # As types.proto numbers them.
 ARRAYS = [
     np.array([], object),
     np.array([b"", b"a", "ñ".encode(), b"\xff\x00"], object),
@@ -189,3 +195,16 @@ def test_a_signature_is_described_as_a_saved_model_describes_it() -> None:
     assert [dim.size for dim in definition.inputs["text"].tensor_shape.dim] == [-1]
     assert definition.outputs["mask"].dtype == tf.bool.as_datatype_enum
     assert [dim.size for dim in definition.outputs["mask"].tensor_shape.dim] == [-1, 3]
+
+
+@pytest.mark.parametrize("name", list(server_signatures(AnswerSizes())))
+def test_a_declared_signature_is_described_as_it_is(name: str) -> None:
+    sizes = AnswerSizes(num_hypotheses=3, max_length=9, model_dim=4, has_min_score=True)
+    signature = server_signatures(sizes)[name]
+    found = to_signature_def(signature)
+    for specs, infos in ((signature.inputs, found.inputs), (signature.outputs, found.outputs)):
+        assert set(infos) == {spec.name for spec in specs}
+        for spec in specs:
+            sizes_found = [dim.size for dim in infos[spec.name].tensor_shape.dim]
+            assert sizes_found == [-1 if size is None else size for size in spec.shape]
+            assert infos[spec.name].dtype == DTYPES[spec.dtype]

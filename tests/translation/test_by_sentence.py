@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.search.by_sentence import SentenceTranslator
 from keras_transformer.search.inputs import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.by_sentence import SentenceTranslator
 
 
 class Shouting:

@@ -6,14 +6,14 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.runtime.unknown_words import (
+from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.translation.unknown_words import (
     SourceWords,
     aligned_source,
     aligned_words,
     replace_unknown,
     words_of,
 )
-from keras_transformer.text.tokenizer import train_tokenizer
 
 TEXTS = [
     "a small house stands by the river",

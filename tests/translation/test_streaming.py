@@ -9,8 +9,8 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.runtime.streaming import TextStream, stream_text
 from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.translation.streaming import TextStream, stream_text
 
 TEXTS = [
     "a small house stands by the river",

@@ -1,50 +1,41 @@
-"""Long texts in OnnxTranslator and Translator: refused with their index, cut, or split."""
+"""Long texts with each engine: refused with their index, cut, or split."""
 
 import dataclasses
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE, Manifest
-from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import OnnxTranslator
-from keras_transformer.search.by_sentence import SentenceTranslator
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.by_sentence import SentenceTranslator
 
 LIMIT = 8
 
 
-@pytest.fixture(scope="module", params=["onnxruntime", "keras"])
-def opened(request: pytest.FixtureRequest, exported: Any) -> Callable[..., Any]:
-    """Opens either translator with a limit."""
-
-    def make(**options: Any) -> Any:
-        if request.param == "keras":
-            return Translator(exported.model, exported.source_tokenizer, **options)
-        return OnnxTranslator(exported.path, threads=1, **options)
-
-    return make
-
-
-def test_a_text_that_is_too_long_is_named(opened, texts: list[str]) -> None:
-    translator = opened(max_source_length=LIMIT)
+def test_a_text_that_is_too_long_is_named(open_translator, texts: list[str]) -> None:
+    translator = open_translator(max_source_length=LIMIT)
     lengths = translator.source_lengths(texts)
     first = next(place for place, length in enumerate(lengths) if length > LIMIT)
     with pytest.raises(TooLongError, match=f"index {first} has {lengths[first]} tokens"):
         translator.translate(texts)
     with pytest.raises(TooLongError, match="index 1"):
         translator.translate_ids([[5], [5] * (LIMIT + 1)])
-    assert opened().max_source_length == MAX_SOURCE_LENGTH
+    with pytest.raises(TooLongError, match=f"index {first}"):
+        translator.score(texts, texts)
+    with pytest.raises(TooLongError, match="index 1"):
+        translator.score_ids([[5], [5] * (LIMIT + 1)], [[5], [5]])
+    assert open_translator().max_source_length == MAX_SOURCE_LENGTH
 
 
-def test_a_text_may_be_cut(opened, exported: Any, texts: list[str]) -> None:
+def test_a_text_may_be_cut(open_translator, exported: Any, texts: list[str]) -> None:
     whole = exported.source_tokenizer.encode(texts[1:2])[0]
     assert len(whole) > LIMIT
-    found = opened(max_source_length=LIMIT, long_texts="cut").translate_n_best(texts[1:2])
-    wanted = opened().translate_ids([whole[:LIMIT]])
+    found = open_translator(max_source_length=LIMIT, long_texts="cut")
+    found = found.translate_n_best(texts[1:2], max_length=20)
+    wanted = open_translator().translate_ids([whole[:LIMIT]], max_length=20)
     assert found[0][0].ids == wanted[0][0][0]
 
 
@@ -59,8 +50,10 @@ def test_a_very_long_line_is_translated_in_parts(exported: Any) -> None:
         assert joined.strip() == " ".join(part.hypotheses[0].text for part in parts)
 
 
-def test_short_sentences_are_translated_as_without_splitting(opened, texts: list[str]) -> None:
-    plain = opened()
+def test_short_sentences_are_translated_as_without_splitting(
+    open_translator, texts: list[str]
+) -> None:
+    plain = open_translator()
     options = {"beam_size": 2, "max_length": 20}
     single = texts[:5]
     splitting = SentenceTranslator(plain)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import sentencepiece
 
-from keras_transformer.runtime.streaming import TextStream
+from keras_transformer.translation.streaming import TextStream
 
 Attention = npt.NDArray[np.float32]
 Span = tuple[int, int]  # First character and the one after the last.

@@ -1,5 +1,5 @@
-"""Scores and attention of OnnxTranslator: the Keras side's numbers, the search's own, and, on a
-model made by hand that copies, the right word in the place of an unknown one."""
+"""Scores and attention from each engine: the search's own numbers, and, on a model made by hand
+that copies, the right word in the place of an unknown one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,33 +8,21 @@ import numpy as np
 import pytest
 
 from keras_transformer.export import OnnxTranslator, export_onnx
-
-
-@pytest.fixture(scope="module")
-def translator(exported: Any) -> OnnxTranslator:
-    return OnnxTranslator(exported.path, threads=1)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"length_penalty": 1.0, "length_penalty_type": "exponent"}]
-)
-def test_scores_are_the_keras_side_s(
-    translator: OnnxTranslator, keras_side: Any, texts: list[str], options: dict[str, Any]
-) -> None:
-    targets = [*texts[1:], ""]
-    wanted = keras_side.score(texts, targets, **options)
-    found = translator.score(texts, targets, **options)
-    for ours, theirs in zip(found, wanted, strict=True):
-        assert (ours.text, ours.ids) == (theirs.text, theirs.ids)
-        numbers = [(one.score, one.log_probability) for one in (ours, theirs)]
-        np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-4)
+from keras_transformer.search.options import Hypothesis
+from keras_transformer.translation.translator import TextTranslator
 
 
 def test_a_score_is_what_the_search_reported_for_its_own_output(
-    exported: Any, translator: OnnxTranslator, texts: list[str]
+    exported: Any, translator: TextTranslator, texts: list[str]
 ) -> None:
     found = [few[0] for few in translator.translate_n_best(texts, max_length=45)]
     scored = translator.score(texts, [one.text for one in found])
+    sources = exported.source_tokenizer.encode(texts)
+    by_ids = translator.score_ids(sources, [one.ids for one in found])
+    assert [one.ids for one in by_ids] == [one.ids for one in found]
+    np.testing.assert_allclose(
+        [one.score for one in by_ids], [one.score for one in found], atol=1e-4
+    )
     # Other pieces may spell the same text.
     same = [pair for pair in zip(scored, found, strict=True) if pair[0].ids == pair[1].ids]
     assert same
@@ -43,18 +31,22 @@ def test_a_score_is_what_the_search_reported_for_its_own_output(
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
 
 
-def test_scores_refuse_what_does_not_fit(translator: OnnxTranslator) -> None:
-    with pytest.raises(ValueError, match="got 1 translations for 2 sources"):
+def test_scores_refuse_what_does_not_fit(translator: TextTranslator) -> None:
+    with pytest.raises(ValueError, match="got 1 targets for 2 sources"):
         translator.score(["a", "b"], ["a"])
     with pytest.raises(TypeError, match="targets must be a list of strings"):
         translator.score(["a"], "a")
     with pytest.raises(TypeError, match="sources must be a list of strings"):
         translator.score("a", ["a"])
-    assert translator.score([], []) == []
+    with pytest.raises(ValueError, match="target_ids must lie in 0 to 59, got 60 in row 0"):
+        translator.score_ids([[5]], [[60]])
+    with pytest.raises(TypeError, match="beams"):
+        translator.score(["a"], ["a"], beams=2)
+    assert translator.score([], []) == translator.score_ids([], []) == []
 
 
 def test_attention_has_a_row_for_each_token_and_its_end(
-    exported: Any, translator: OnnxTranslator, texts: list[str]
+    exported: Any, translator: TextTranslator, texts: list[str]
 ) -> None:
     lengths = [len(ids) + 1 for ids in exported.source_tokenizer.encode(texts)]
     searched = translator.translate_n_best(
@@ -70,25 +62,12 @@ def test_attention_has_a_row_for_each_token_and_its_end(
     assert {one.attention is None for found in plain for one in found} == {True}
 
 
-def test_attention_is_the_keras_side_s(
-    translator: OnnxTranslator, keras_side: Any, texts: list[str]
-) -> None:
-    found, wanted = (
-        side.translate_n_best(texts, max_length=45, return_attention=True)
-        for side in (translator, keras_side)
-    )
-    for [ours], [theirs] in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(ours.attention, theirs.attention, atol=1e-5)
-
-
 # A model made by hand that copies word by word: the newest token asks for its successor.
 COPIED = ["▁you", "▁b", "u", "y", "▁the"]
 
 
 @pytest.fixture(scope="module")
-def copier(
-    make_model: Callable[..., Any], tokenizer: Any, tmp_path_factory: pytest.TempPathFactory
-) -> OnnxTranslator:
+def copying_model(make_model: Callable[..., Any], tokenizer: Any) -> Any:
     """Copies "you buy the birds" and "you buy the Ω", whatever Ω is, which is unknown."""
     [row] = tokenizer.encode(["you buy the birds"])
     assert tokenizer.pieces(row) == [*COPIED, "▁birds"]
@@ -109,24 +88,48 @@ def copier(
     weights[f"{attention}/key/kernel"].assign(follow)
     weights[f"{attention}/value/kernel"].assign(np.eye(vocabulary))
     weights[f"{attention}/output/kernel"].assign(10 * np.eye(vocabulary))
+    return model
+
+
+@pytest.fixture(scope="module", params=["keras", "onnxruntime"])
+def copier(
+    request: pytest.FixtureRequest,
+    copying_model: Any,
+    tokenizer: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> TextTranslator:
+    """Either translator of the copying model."""
+    from keras_transformer.decoding.translator import Translator
+
+    if request.param == "keras":
+        return Translator(copying_model, tokenizer)
     path = tmp_path_factory.mktemp("copier") / "artefact"
-    return OnnxTranslator(export_onnx(model, tokenizer, path), threads=1)
+    return OnnxTranslator(export_onnx(copying_model, tokenizer, path), threads=1)
 
 
-def test_attention_points_at_the_copied_word(copier: OnnxTranslator) -> None:
+def test_attention_points_at_the_copied_word(copier: TextTranslator) -> None:
     [[found]] = copier.translate_n_best(["you buy the birds"], return_attention=True)
     assert found.text == "you buy the birds"
     np.testing.assert_allclose(found.attention, np.eye(7), atol=1e-2)
+    assert copier.align_words("you buy the birds", found) == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
-def test_an_unknown_token_gives_way_to_the_word_it_looks_at(copier: OnnxTranslator) -> None:
+def test_an_unknown_token_is_no_word(copier: TextTranslator) -> None:
+    [[found]] = copier.translate_n_best(["you buy the Ω"], return_attention=True)
+    assert isinstance(found, Hypothesis) and 1 in found.ids
+    assert copier.align_words("you buy the Ω", found) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_an_unknown_token_gives_way_to_the_word_it_looks_at(copier: TextTranslator) -> None:
     texts = ["you buy the Ω", "you buy the birds", "you buy the ΩΨ"]
     assert copier.translate(texts) == ["you buy the ", "you buy the birds", "you buy the "]
     assert copier.translate(texts, replace_unk=True) == texts
+    streamed = ["".join(copier.translate_stream(text)) for text in texts]
+    assert streamed == copier.translate(texts)
     assert copier.translate(texts, replace_unk=True, beam_size=2) == texts
 
 
-def test_a_forced_unknown_token_gives_way_too(copier: OnnxTranslator) -> None:
+def test_a_forced_unknown_token_gives_way_too(copier: TextTranslator) -> None:
     options = {"forced_tokens": [(5, 1), (6, 3)]}
     assert copier.translate(["you buy the birds"], **options) == ["you buy the"]
     found = copier.translate(["you buy the birds"], replace_unk=True, **options)

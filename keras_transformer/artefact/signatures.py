@@ -1,0 +1,189 @@
+"""The functions of a served model: what each takes and gives, for our server, which describes them
+to its clients, and for the SavedModel, whose graph is traced from them. The batch is axis 0.
+"""
+
+import dataclasses
+from typing import Literal
+
+Dtype = Literal["string", "int32", "float32", "bool"]
+DEFAULT_SIGNATURE = "serving_default"
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorSpec:
+    """One input or output.
+
+    Args:
+        name: Its name in requests and answers.
+        dtype: "string" (an object array of bytes), "int32", "float32" or "bool".
+        shape: Its sizes; None where a request decides.
+        description: What it is, for people.
+    """
+
+    name: str
+    dtype: Dtype
+    shape: tuple[int | None, ...]
+    description: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """One function of a served model.
+
+    Args:
+        name: What a request calls it by.
+        inputs: What it takes, in the order of documentation.
+        outputs: What it gives, in the order of documentation.
+        description: What it does, for people.
+    """
+
+    name: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    description: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnswerSizes:
+    """What the outputs depend on; a size is None where it is not known.
+
+    Args:
+        num_hypotheses: Hypotheses of each source.
+        max_length: Most tokens of a translation.
+        model_dim: Width of the encoder's states.
+        has_min_score: Whether the threshold of low confidence is known.
+    """
+
+    num_hypotheses: int | None = None
+    max_length: int | None = None
+    model_dim: int | None = None
+    has_min_score: bool = False
+
+
+def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
+    """Returns the signatures from text to text by name, and `translate_ids`.
+
+    They are those of the server and of a SavedModel that holds its tokenizers.
+    """
+    text = _strings("text", "The source text.")
+    prefix = _strings("target_prefix", "What the translation begins with, whole words.")
+    translation = (_strings("translation", "The best translation."), _SCORE)
+    pair = (_strings("source", "A text."), _strings("target", "A translation of it."))
+    return _by_name(
+        Signature(DEFAULT_SIGNATURE, (text,), translation, _BEST),
+        Signature("translate_n_best", (text,), _text_hypotheses(sizes), _N_BEST),
+        Signature("score", pair, (_SCORE, _LOG_PROBABILITY), _SCORES),
+        Signature("encode", (text,), _states(sizes), _STATES),
+        _translate_ids(sizes, "translate_ids"),
+        Signature("translate_with_options", (text, *_OPTIONS, prefix), translation, _OWN_OPTIONS),
+    )
+
+
+def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
+    """Returns the signatures of the server: `text_signatures`, and one that takes texts apart.
+
+    A graph cannot: `translate_sentences` is the server's alone.
+    """
+    each = dataclasses.replace(sizes, num_hypotheses=None)
+    sentences = Signature(
+        "translate_sentences",
+        (_strings("text", "The source text."),),
+        (
+            TensorSpec("count", "int32", (None,), "How many sentences the text has."),
+            TensorSpec("sources", "string", (None, None), "Each of them."),
+            TensorSpec("starts", "int32", (None, None), "Where it begins, in characters."),
+            *_text_hypotheses(each),
+            TensorSpec("ids", "int32", (None, None, None), "Ids of each translation, padded."),
+        ),
+        "Translates each text sentence by sentence and lists the sentences.",
+    )
+    return {**text_signatures(sizes), sentences.name: sentences}
+
+
+def id_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
+    """Returns the signatures of a SavedModel without tokenizers by name: ids in and out."""
+    source = _ids("source_ids", "Ids of the source, padded.")
+    target = _ids("target_ids", "Ids of its translation, padded.")
+    prefix = _ids("target_prefix", "Ids that the translation begins with, padded.")
+    translate = _translate_ids(sizes, "translate_ids")
+    shape = (None, sizes.num_hypotheses, sizes.max_length)
+    hypotheses = (
+        TensorSpec("ids", "int32", shape, "Ids of each hypothesis, padded, best first."),
+        *_numbers(sizes),
+    )
+    return _by_name(
+        dataclasses.replace(translate, name=DEFAULT_SIGNATURE),
+        translate,
+        Signature("translate_n_best", (source,), hypotheses, _N_BEST),
+        Signature("score", (source, target), (_SCORE, _LOG_PROBABILITY), _SCORES),
+        Signature("encode", (source,), _states(sizes), _STATES),
+        Signature(
+            "translate_with_options",
+            (source, *_OPTIONS, prefix),
+            translate.outputs,
+            _OWN_OPTIONS,
+        ),
+    )
+
+
+_BEST = "Translates each text."
+_N_BEST = "Gives the best hypotheses of each source."
+_SCORES = "Scores given translations."
+_STATES = "Gives the encoder's states of each source."
+_OWN_OPTIONS = "Translates each source with options of its own."
+
+
+def _strings(name: str, description: str) -> TensorSpec:
+    return TensorSpec(name, "string", (None,), description)
+
+
+def _ids(name: str, description: str) -> TensorSpec:
+    return TensorSpec(name, "int32", (None, None), description)
+
+
+_SCORE = TensorSpec("score", "float32", (None,), "Log-probability over the length penalty.")
+_LOG_PROBABILITY = TensorSpec(
+    "log_probability", "float32", (None,), "In nats, the end token included."
+)
+_OPTIONS = (
+    TensorSpec("max_length", "int32", (None,), "Most tokens of the translation."),
+    TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty."),
+)
+
+
+def _translate_ids(sizes: AnswerSizes, name: str) -> Signature:
+    ids = TensorSpec("ids", "int32", (None, sizes.max_length), "Ids of the translation, padded.")
+    return Signature(
+        name,
+        (_ids("source_ids", "Ids of the source, padded."),),
+        (ids, _SCORE, _LOG_PROBABILITY),
+        "Translates ids to ids.",
+    )
+
+
+def _text_hypotheses(sizes: AnswerSizes) -> tuple[TensorSpec, ...]:
+    shape = (None, sizes.num_hypotheses)
+    texts = TensorSpec("translations", "string", shape, "Each hypothesis, best first.")
+    return (texts, *_numbers(sizes))
+
+
+def _numbers(sizes: AnswerSizes) -> tuple[TensorSpec, ...]:
+    shape = (None, sizes.num_hypotheses)
+    flag = TensorSpec("low_confidence", "bool", shape, "Whether confidence in it is low.")
+    return (
+        TensorSpec("scores", "float32", shape, "The score of each."),
+        TensorSpec("log_probabilities", "float32", shape, "The log-probability of each."),
+        *([flag] if sizes.has_min_score else []),
+    )
+
+
+def _states(sizes: AnswerSizes) -> tuple[TensorSpec, ...]:
+    shape = (None, None, sizes.model_dim)
+    return (
+        TensorSpec("encoder_states", "float32", shape, "The states, zeros at padding."),
+        TensorSpec("mask", "bool", (None, None), "True at a token, the end token included."),
+    )
+
+
+def _by_name(*signatures: Signature) -> dict[str, Signature]:
+    return {signature.name: signature for signature in signatures}

@@ -1,0 +1,235 @@
+"""Translates ids with a live Keras model: rows of source ids come in, in any number and order, and
+their candidates leave. The search is a TensorFlow graph, batches are made here.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.decoding.cached_steps import CachedSteps
+from keras_transformer.decoding.constraints import IMPOSSIBLE
+from keras_transformer.decoding.hypotheses import SearchState, Sentences
+from keras_transformer.decoding.scoring import TeacherForcing
+from keras_transformer.decoding.search import advance_one, search, search_steps
+from keras_transformer.models import Transformer
+from keras_transformer.search.inputs import IdRows, ModelLimits
+from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
+from keras_transformer.search.random_numbers import fresh_seed, uniforms
+from keras_transformer.translation.engine import Alignment
+
+Tensor = Any
+
+
+class KerasEngine:
+    """A live model as a `TranslationEngine`; it sees new weights at once.
+
+    Args:
+        model: A trained model.
+        batch_tokens: Most padded source tokens in a batch, counted for every beam or sample.
+
+    Attributes:
+        limits: What the model can take.
+        model_dim: Width of the encoder's states.
+    """
+
+    def __init__(self, model: Transformer, batch_tokens: int) -> None:
+        self.limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
+        self.model_dim = model.config.model_dim
+        self._model = model
+        self._special_ids = model.config.special_ids
+        self._batch_tokens = batch_tokens
+        self._searches: dict[tuple[Any, ...], Any] = {}
+        self._steps: dict[tuple[Any, ...], Any] = {}
+        self._teacher_forcing = TeacherForcing(model, batch_tokens)
+
+        def encoder_states(source_ids: Tensor) -> Tensor:
+            states = model.encoder({"source_ids": source_ids}, training=False)
+            return tf.cast(states, tf.float32)
+
+        ids = tf.TensorSpec((None, None), tf.int32)
+        self._encoder_states = tf.function(encoder_states, input_signature=[ids])
+        self._keys_values = tf.function(model.encode, input_signature=[ids])
+
+    def search(
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None = None,
+        *,
+        with_scores: bool = True,
+    ) -> list[list[Candidate]]:
+        """As `TranslationEngine.search`; scores are there whether they are needed or not."""
+        options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
+        options = _with_seed(options)
+        results = [[EMPTY] for _ in sources]
+        lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
+        for places in batches(lengths, self._batch_tokens, options.rows_per_sentence):
+            source_ids = _ended([sources[place] for place in places], self._special_ids)
+            given = _given(places, options, limits, prefixes)
+            found = self._search(options, given)({"source_ids": source_ids, **given})
+            for place, row in zip(places, _rows(found, self._special_ids), strict=True):
+                results[place] = row or [NOTHING_FOUND]
+        return results
+
+    def stream(
+        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
+    ) -> Iterator[int]:
+        """As `TranslationEngine.stream`: a graph for one step, called for each token.
+
+        It is traced once for each set of options, as the whole loop of `search` is.
+        """
+        options, limits, prefixes = self.limits.check_search([source], options, [prefix])
+        if not len(source):
+            return iter(())
+        options = _with_seed(options)
+        return self._stream(source, options, _given([0], options, limits, prefixes))
+
+    def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
+        """As `TranslationEngine.align`."""
+        self.limits.check_pairs(sources, targets)
+        return self._teacher_forcing.align(sources, targets)
+
+    def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
+        """As `TranslationEngine.encoder_states`."""
+        self.limits.check_sources(sources)
+        lengths = {place: len(source) + 1 for place, source in enumerate(sources)}
+        found: dict[int, npt.NDArray[np.float32]] = {}
+        for places in batches(lengths, self._batch_tokens):
+            rows = np.array(
+                self._encoder_states(
+                    _ended([sources[place] for place in places], self._special_ids)
+                )
+            )
+            found.update((p, states[: lengths[p]]) for p, states in zip(places, rows, strict=True))
+        return [found[place] for place in range(len(sources))]
+
+    def _stream(
+        self, source: Sequence[int], options: SearchOptions, given: dict[str, np.ndarray]
+    ) -> Iterator[int]:
+        source_ids = tf.constant(_ended([source], self._special_ids))
+        steps = CachedSteps(
+            self._model, source_ids, self._special_ids, self._keys_values(source_ids)
+        )
+
+        def advance(state: SearchState) -> SearchState:
+            return self._step(options, state, given)(source_ids, steps.cross, state, given)
+
+        said = 0
+        for state in search_steps(steps, options, Sentences(**given), advance):
+            if not state.done[0]:
+                yield int(state.ids[0, 0, said])
+                said += 1
+        yield from _strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
+
+    def _step(self, options: SearchOptions, state: SearchState, names: Iterable[str]) -> Any:
+        """Returns one step of a search as a graph, for sources of any length."""
+        options = dataclasses.replace(options, seed=None)
+        length = state.ids.shape[2]
+        key = (options, *names, length)
+        if key not in self._steps:
+
+            def run(
+                source_ids: Tensor, cross: Any, state: SearchState, given: dict[str, Tensor]
+            ) -> SearchState:
+                steps = CachedSteps(self._model, source_ids, self._special_ids, cross)
+                return advance_one(steps, state, Sentences(**given), options)
+
+            keys_values = self._keys_values.get_concrete_function().structured_outputs
+            cross = tf.nest.map_structure(_spec, keys_values)
+            inputs = _input_specs(options)
+            given = {name: inputs[name] for name in names}
+            specs = tf.nest.map_structure(_spec, state)
+            signature = [inputs["source_ids"], cross, specs, given]
+            self._steps[key] = tf.function(run, input_signature=signature)
+        return self._steps[key]
+
+    def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
+        """Returns the search as a graph, traced once for each set of options and inputs."""
+        # Only the random numbers, an input, depend on the seed.
+        options = dataclasses.replace(options, seed=None)
+        key = (options, *names)
+        if key not in self._searches:
+
+            def run(inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+                steps = CachedSteps(self._model, inputs["source_ids"], self._special_ids)
+                batch = tf.shape(inputs["source_ids"])[0]
+                given = {name: part for name, part in inputs.items() if name != "source_ids"}
+                found = search(steps, batch, options, Sentences(**given))
+                return found.ids, found.scores, found.log_probabilities
+
+            inputs = _input_specs(options)
+            signature = {name: inputs[name] for name in ("source_ids", *names)}
+            self._searches[key] = tf.function(run, input_signature=[signature])
+        return self._searches[key]
+
+
+def _with_seed(options: SearchOptions) -> SearchOptions:
+    if options.sample and options.seed is None:
+        return dataclasses.replace(options, seed=fresh_seed())
+    return options
+
+
+def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
+    """What a search may be given, of any number of sentences."""
+    samples = (options.num_hypotheses, options.max_length)
+    return {
+        "source_ids": tf.TensorSpec((None, None), tf.int32),
+        "limits": tf.TensorSpec((None,), tf.int32),
+        "prefixes": tf.TensorSpec((None, None), tf.int32),
+        "uniforms": tf.TensorSpec((None, *samples), tf.float64),
+    }
+
+
+def _spec(tensor: Tensor) -> tf.TensorSpec:
+    return tf.TensorSpec(tensor.shape, tensor.dtype)
+
+
+def _ended(sources: IdRows, special_ids: SpecialIds) -> npt.NDArray[np.int32]:
+    return pad([[*source, special_ids.eos] for source in sources], special_ids.pad)
+
+
+def _given(
+    places: list[int], options: SearchOptions, limits: list[int], prefixes: IdRows
+) -> dict[str, np.ndarray]:
+    """What the search of a batch takes beside its source: only what the options ask for."""
+    given: dict[str, np.ndarray] = {}
+    if options.max_length_ratio is not None:
+        given["limits"] = np.array([limits[place] for place in places], np.int32)
+    if any(prefixes):
+        # A column of -1 at the end, so that there is one where no sentence here has a prefix.
+        given["prefixes"] = pad([[*prefixes[place], -1] for place in places], -1)
+    if options.sample and options.seed is not None:
+        given["uniforms"] = np.array(
+            [
+                [
+                    uniforms(options.seed, place, rank, options.max_length)
+                    for rank in range(options.num_hypotheses)
+                ]
+                for place in places
+            ]
+        )
+    return given
+
+
+def _rows(
+    found: tuple[Tensor, Tensor, Tensor], special_ids: SpecialIds
+) -> Iterator[list[Candidate]]:
+    """Yields the possible hypotheses of each sentence of a batch."""
+    for sentence in zip(*(np.array(part) for part in found), strict=True):
+        yield [
+            Candidate(_strip(ids, special_ids), float(score), float(total))
+            for ids, score, total in zip(*sentence, strict=True)
+            if score > IMPOSSIBLE / 2
+        ]
+
+
+def _strip(ids: np.ndarray, special_ids: SpecialIds) -> list[int]:
+    """Cuts a hypothesis at its end token or padding."""
+    ends = np.flatnonzero((ids == special_ids.eos) | (ids == special_ids.pad))
+    return ids[: ends[0] if len(ends) else None].tolist()

@@ -1,0 +1,109 @@
+"""What translates ids: the only thing that a translator of text knows of models, graphs and
+batches.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.search.inputs import IdRows, ModelLimits
+from keras_transformer.search.options import Candidate, SearchOptions
+
+Attention = npt.NDArray[np.float32]
+
+
+@dataclasses.dataclass(frozen=True)
+class Alignment:
+    """A given translation as the model sees it.
+
+    Attributes:
+        log_probabilities: float32 `(target_length,)` in nats, of each token and of eos.
+        attention: float32 `(target_length, source_length)`, where each of them looks in the source,
+            its eos included: the mean of all layers and heads.
+    """
+
+    log_probabilities: npt.NDArray[np.float32]
+    attention: Attention
+
+
+class TranslationEngine(Protocol):
+    """Translates rows of ids in any number and order; each without begin and end tokens.
+
+    Every method checks what it is given against `limits`, before it computes anything.
+    """
+
+    @property
+    def limits(self) -> ModelLimits:
+        """What the model can take."""
+        ...
+
+    @property
+    def model_dim(self) -> int:
+        """Width of the encoder's states."""
+        ...
+
+    def search(
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None = None,
+        *,
+        with_scores: bool = True,
+    ) -> list[list[Candidate]]:
+        """Returns each source's candidates, best first, or its samples in order.
+
+        Args:
+            sources: Ids of each source. One without any has one empty candidate of score 0.
+            options: The search's options.
+            prefixes: Ids that each translation begins with; none if None.
+            with_scores: Whether the candidates' scores are needed; an engine may be faster without.
+
+        Returns:
+            Fewer than `num_hypotheses` where fewer are possible, and an empty one of score -inf
+            where none is.
+
+        Raises:
+            ValueError: A source, a prefix or an option does not fit the model.
+        """
+        ...
+
+    def stream(
+        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
+    ) -> Iterator[int]:
+        """Yields the tokens of one greedy translation or one sample as they come, without eos.
+
+        Args:
+            source: Ids of the source.
+            options: The search's options; one beam and one hypothesis.
+            prefix: Ids that the translation begins with; they are yielded too.
+
+        Raises:
+            ValueError: As for `search`, at once.
+        """
+        ...
+
+    def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
+        """Returns how the model sees each given translation.
+
+        Args:
+            sources: Ids of each source.
+            targets: Ids of its translation.
+
+        Raises:
+            ValueError: There are not as many of both, or one does not fit the model.
+        """
+        ...
+
+    def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
+        """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
+
+        Args:
+            sources: Ids of each source; the states have eos as well.
+
+        Raises:
+            ValueError: A source does not fit the model.
+        """
+        ...

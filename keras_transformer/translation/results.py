@@ -1,0 +1,95 @@
+"""From what an engine finds to what a caller gets: candidates become hypotheses with text, and
+alignments scores.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.search.confidence import is_low
+from keras_transformer.search.inputs import IdRows
+from keras_transformer.search.options import (
+    Candidate,
+    Hypothesis,
+    SearchOptions,
+    length_penalty,
+)
+from keras_transformer.translation.engine import Alignment, Attention, TranslationEngine
+from keras_transformer.translation.text_ids import TextIds
+
+
+def to_hypotheses(
+    results: Sequence[Sequence[Candidate]],
+    target: TextIds,
+    min_score: float | None,
+    attentions: Sequence[Sequence[Attention]] | None = None,
+) -> list[list[Hypothesis]]:
+    """Returns the candidates of each source with their texts.
+
+    Args:
+        results: The candidates of each source.
+        target: Reads their ids.
+        min_score: Log-probability a token below which confidence is low; None if unknown.
+        attentions: The attention of each candidate, if it was asked for.
+    """
+    texts = iter(target.decode([one.ids for found in results for one in found]))
+    if attentions is None:
+        return [[to_hypothesis(next(texts), one, min_score) for one in found] for found in results]
+    return [
+        [
+            to_hypothesis(next(texts), one, min_score, attention)
+            for one, attention in zip(found, seen, strict=True)
+        ]
+        for found, seen in zip(results, attentions, strict=True)
+    ]
+
+
+def to_hypothesis(
+    text: str, one: Candidate, min_score: float | None, attention: Attention | None = None
+) -> Hypothesis:
+    """Returns a candidate with its text; the other arguments are as for `to_hypotheses`."""
+    low = is_low(one.ids, one.log_probability, min_score)
+    return Hypothesis(text, one.ids, one.score, one.log_probability, attention, low)
+
+
+def attentions_of(
+    engine: TranslationEngine, sources: IdRows, results: Sequence[Sequence[Candidate]]
+) -> list[list[Attention]]:
+    """Returns where each candidate of each source looks in it, from one pass over all of them."""
+    repeated = [source for source, found in zip(sources, results, strict=True) for _ in found]
+    alignments = iter(engine.align(repeated, [one.ids for found in results for one in found]))
+    return [[next(alignments).attention for _ in found] for found in results]
+
+
+def scored(
+    targets: IdRows, alignments: Sequence[Alignment], options: SearchOptions
+) -> Iterator[Candidate]:
+    """Yields given translations as a search would have scored them.
+
+    Args:
+        targets: Ids of each.
+        alignments: How the model sees each.
+        options: Their length penalty.
+    """
+    for ids, alignment in zip(targets, alignments, strict=True):
+        total = float(alignment.log_probabilities.sum(dtype=np.float64))
+        yield Candidate(list(ids), total / length_penalty(len(ids) + 1, options), total)
+
+
+def pad_states(
+    rows: Sequence[npt.NDArray[np.float32]], width: int
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Puts the states of each row, float32 `(length, width)`, together.
+
+    Returns:
+        float32 `(rows, longest, width)`, zeros behind a row's end, and a mask bool
+        `(rows, longest)`, True before it.
+    """
+    longest = max(map(len, rows), default=0)
+    states = np.zeros((len(rows), longest, width), np.float32)
+    mask = np.zeros((len(rows), longest), bool)
+    for place, row in enumerate(rows):
+        states[place, : len(row)] = row
+        mask[place, : len(row)] = True
+    return states, mask

@@ -1,0 +1,309 @@
+"""Translates text with any engine: texts come in, translations or scored hypotheses leave, in the
+order of the input.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.inputs import IdRows, SourceLimit, check_texts
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
+from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.engine import TranslationEngine
+from keras_transformer.translation.results import (
+    attentions_of,
+    pad_states,
+    scored,
+    to_hypotheses,
+    to_hypothesis,
+)
+from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.unknown_words import aligned_words, replace_unknown
+
+
+class TextTranslator:
+    """What `Translator` and `OnnxTranslator` are, each over an engine of its own.
+
+    Args:
+        engine: What translates ids.
+        source: Texts and ids of the source side.
+        target: Texts and ids of the target side.
+        limit: What becomes of sources that are too long.
+        training_text: What the model's training lines looked like; None if unknown.
+        min_score: Log-probability a token below which a hypothesis has `low_confidence`; None if
+            unknown.
+
+    Attributes:
+        max_source_length: Most tokens of a source; None if there is no limit.
+        training_text: As given.
+        min_score: As given.
+
+    Raises:
+        ValueError: `min_score` is no mean of log-probabilities.
+    """
+
+    def __init__(
+        self,
+        engine: TranslationEngine,
+        source: TextIds,
+        target: TextIds,
+        limit: SourceLimit,
+        *,
+        training_text: TrainingText | None = None,
+        min_score: float | None = None,
+    ) -> None:
+        check_min_score(min_score)
+        self.max_source_length = limit.length
+        self.training_text = training_text
+        self.min_score = min_score
+        self._engine = engine
+        self._source, self._target = source, target
+        self._limit = limit
+
+    def source_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each source text has, without eos.
+
+        Raises:
+            TypeError: As for `translate`.
+        """
+        return [len(ids) for ids in self._source.encode(check_texts(texts))]
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        target_prefixes: Sequence[str] | None = None,
+        replace_unk: bool = False,
+        **options: Any,
+    ) -> list[str]:
+        """Returns the best translation of each text, in order.
+
+        Args:
+            texts: The source texts; one that holds no token gives an empty translation.
+            target_prefixes: What each translation begins with, whole words; "" for none.
+            replace_unk: Put the source word that it looks at most in place of an unknown token.
+            **options: Fields of `SearchOptions`.
+
+        Raises:
+            TypeError: `texts` is one string, or holds something else than strings; an option is
+                unknown or of the wrong type.
+            ValueError: An option is out of range, or a text is longer than `max_source_length`.
+            RuntimeError: The translator is closed.
+        """
+        sources = self._source_ids(texts)
+        chosen, prefixes = SearchOptions(**options), self._prefix_ids(target_prefixes)
+        found = self._engine.search(sources, chosen, prefixes, with_scores=False)
+        if not replace_unk:
+            return self._target.decode([candidates[0].ids for candidates in found])
+        best = [candidates[:1] for candidates in found]
+        return [
+            replace_unknown(
+                candidate.ids,
+                attention[:-1],
+                text,
+                source=self._source.processor,
+                target=self._target.processor,
+            )
+            for text, [candidate], [attention] in zip(
+                texts, best, attentions_of(self._engine, sources, best), strict=True
+            )
+        ]
+
+    def translate_n_best(
+        self,
+        texts: Sequence[str],
+        *,
+        target_prefixes: Sequence[str] | None = None,
+        return_attention: bool = False,
+        **options: Any,
+    ) -> list[list[Hypothesis]]:
+        """Returns the best hypotheses of each text, in order, best first; samples in their order.
+
+        Args:
+            texts: As for `translate`; a text without a token has one empty hypothesis of score 0.
+            target_prefixes: As for `translate`; part of every hypothesis.
+            return_attention: Give each hypothesis its `attention` to the source.
+            **options: Fields of `SearchOptions`.
+
+        Returns:
+            Fewer than `num_hypotheses` where fewer are possible, and an empty one of score -inf
+            where none is.
+
+        Raises:
+            TypeError: As for `translate`.
+            ValueError: As for `translate`.
+            RuntimeError: As for `translate`.
+        """
+        sources = self._source_ids(texts)
+        chosen, prefixes = SearchOptions(**options), self._prefix_ids(target_prefixes)
+        found = self._engine.search(sources, chosen, prefixes)
+        seen = attentions_of(self._engine, sources, found) if return_attention else None
+        return to_hypotheses(found, self._target, self.min_score, seen)
+
+    def translate_ids(
+        self,
+        source_ids: IdRows,
+        *,
+        prefixes: IdRows | None = None,
+        return_scores: bool = True,
+        **options: Any,
+    ) -> list[list[Candidate]]:
+        """Does what `translate_n_best` does from token ids to token ids.
+
+        Args:
+            source_ids: Ids of each text, without bos and eos.
+            prefixes: Ids that each translation begins with; [] for none.
+            return_scores: Whether scores are wanted. Without, greedy search may be faster and
+                scores may be no numbers.
+            **options: Fields of `SearchOptions`.
+
+        Returns:
+            For each row its best hypotheses as tuples (ids, score, log_probability).
+
+        Raises:
+            ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
+        """
+        rows = self._limit.fit(_plain(source_ids))
+        chosen = SearchOptions(**options)
+        return self._engine.search(rows, chosen, prefixes, with_scores=return_scores)
+
+    def translate_stream(
+        self, text: str, *, target_prefix: str = "", **options: Any
+    ) -> Iterator[str]:
+        """Yields one translation piece by piece, each as soon as it is certain.
+
+        The pieces joined are what `translate` returns. With `early_stopping="exact"` none is
+        certain before the search ends.
+
+        Args:
+            text: The source text.
+            target_prefix: What the translation begins with; its pieces are yielded too.
+            **options: Fields of `SearchOptions`, for greedy search or one sample.
+
+        Raises:
+            ValueError: More than one hypothesis is asked for, or as for `translate`; at once, not
+                at the first piece.
+            TypeError: As for `translate`.
+        """
+        chosen = SearchOptions(**options)
+        if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
+            raise ValueError(
+                "translate_stream yields one translation as it comes, so it needs beam_size 1 and "
+                f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
+            )
+        [source] = self._source_ids([text])
+        [prefix] = self._prefix_ids([target_prefix]) or [[]]
+        if chosen.early_stopping == "exact" and not chosen.sample:
+            [[best]] = self._engine.search([source], chosen, [prefix], with_scores=False)
+            return self._target.stream(best.ids)
+        return self._target.stream(self._engine.stream(source, chosen, prefix))
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        return_attention: bool = False,
+        **options: Any,
+    ) -> list[Hypothesis]:
+        """Scores given translations as a search would; nothing is forbidden here.
+
+        Args:
+            sources: Source texts.
+            targets: A translation of each.
+            return_attention: Give each its `attention` to the source.
+            **options: `length_penalty` and `length_penalty_type` of `SearchOptions`.
+
+        Returns:
+            For each pair the target with its ids, score and log-probability, eos included.
+
+        Raises:
+            TypeError: As for `translate`.
+            ValueError: There are not as many targets as sources, or one is too long for the model.
+        """
+        chosen, texts = SearchOptions(**options), check_texts(targets, "targets")
+        source_ids, target_ids = self._source_ids(sources, "sources"), self._target.encode(texts)
+        alignments = self._engine.align(source_ids, target_ids)
+        candidates = scored(target_ids, alignments, chosen)
+        return [
+            to_hypothesis(
+                text, one, self.min_score, alignment.attention if return_attention else None
+            )
+            for text, one, alignment in zip(texts, candidates, alignments, strict=True)
+        ]
+
+    def score_ids(self, source_ids: IdRows, target_ids: IdRows, **options: Any) -> list[Candidate]:
+        """Scores given translations as `score` does, from ids without bos and eos.
+
+        Args:
+            source_ids: Ids of each source.
+            target_ids: Ids of its translation.
+            **options: As for `score`.
+
+        Returns:
+            Tuples (ids, score, log_probability) of each target.
+
+        Raises:
+            ValueError: As for `score`, or an id is outside its vocabulary.
+        """
+        chosen, targets = SearchOptions(**options), _plain(target_ids)
+        sources = self._limit.fit(_plain(source_ids))
+        return list(scored(targets, self._engine.align(sources, targets), chosen))
+
+    def encoder_states(
+        self, texts: Sequence[str]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+        """Returns the encoder's states of each text, for retrieval or probing.
+
+        Args:
+            texts: The texts; each ends in eos, one without a token too.
+
+        Returns:
+            States float32 `(batch, source_length, model_dim)`, zeros behind a text's end, and a
+            mask bool `(batch, source_length)`, True at its tokens, eos included.
+
+        Raises:
+            TypeError: As for `translate`.
+            ValueError: A text is longer than `max_source_length`.
+            RuntimeError: The translator is closed.
+        """
+        rows = self._engine.encoder_states(self._source_ids(texts))
+        return pad_states(rows, self._engine.model_dim)
+
+    def align_words(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
+        """Returns which words of a text the words of its translation come from.
+
+        Args:
+            text: The source text.
+            hypothesis: Its translation, with `attention`.
+
+        Returns:
+            Pairs (source word, target word) in ascending order; words are what spaces separate,
+            counted from 0.
+        """
+        ids, special_ids = hypothesis.ids, self._target.special_ids
+        pieces = zip(ids, self._target.pieces(ids), strict=True)
+        return aligned_words(
+            hypothesis.attention,
+            ids,
+            special_ids.eos,
+            source_pieces=self._source.split(text),
+            target_pieces=[
+                "" if token in special_ids.without_text else piece for token, piece in pieces
+            ],
+        )
+
+    def _source_ids(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
+        return self._limit.fit(self._source.encode(check_texts(texts, name)))
+
+    def _prefix_ids(self, prefixes: Sequence[str] | None) -> list[list[int]] | None:
+        if prefixes is None:
+            return None
+        return self._target.encode(check_texts(prefixes, "target_prefixes"))
+
+
+def _plain(rows: IdRows) -> list[list[int]]:
+    return [[int(token) for token in row] for row in rows]

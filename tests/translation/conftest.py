@@ -1,0 +1,27 @@
+"""Both translators of one model, behind one fixture: what is tested here holds for each engine."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from keras_transformer.export import OnnxTranslator
+from keras_transformer.translation.translator import TextTranslator
+
+OpenTranslator = Callable[..., TextTranslator]
+
+
+@pytest.fixture(scope="session", params=["keras", "onnxruntime"])
+def open_translator(request: pytest.FixtureRequest, exported: Any) -> OpenTranslator:
+    """`open_translator(**options)` opens `exported`'s model; both take these options."""
+    from keras_transformer.decoding.translator import Translator
+
+    if request.param == "keras":
+        return lambda **options: Translator(exported.model, exported.source_tokenizer, **options)
+    return lambda **options: OnnxTranslator(exported.path, threads=1, **options)
+
+
+@pytest.fixture(scope="session")
+def translator(open_translator: OpenTranslator) -> TextTranslator:
+    """A translator with the defaults: the Keras one traces each search once for all tests."""
+    return open_translator()
