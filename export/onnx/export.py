@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 
 from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
@@ -15,22 +14,10 @@ try:
     import onnx
 
     from keras_transformer.export.onnx.check.numbers import check_numbers, check_operators
-    from keras_transformer.export.onnx.graphs import fused, native, portable
-    from keras_transformer.export.onnx.graphs.operators import record_version
-    from keras_transformer.export.onnx.graphs.screening import is_worth_screening
     from keras_transformer.export.onnx.graphs.specs import SPECS
-    from keras_transformer.export.onnx.graphs.tracing import (
-        decoder_graph,
-        encoder_graph,
-        greedy_graph,
-        greedy_scores_graph,
-        hide_logits,
-        scorer_graph,
-        screened_greedy_graph,
-    )
     from keras_transformer.export.onnx.quantize.precision import (
-        in_precision,
         in_precision_spec,
+        target_in,
         tolerance_of,
     )
 
@@ -57,7 +44,6 @@ from keras_transformer.artefact.manifest import (
     StoredFile,
     sha256_of,
 )
-from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
@@ -129,7 +115,7 @@ def export_onnx(
     check_settings(final, target=target, quantize=quantize, opset=opset, overwrite=overwrite)
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     check_min_score(min_score)
-    form = _Form.choose(model, target, quantize, opset)
+    form = _Form.choose(target, quantize, opset)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
         _write(
             in_float32(model),
@@ -153,32 +139,17 @@ class _Form:
     fallback: str | None
 
     @classmethod
-    def choose(cls, model: Transformer, target: str, quantize: str | None, opset: int) -> "_Form":
+    def choose(cls, target: str, quantize: str | None, opset: int) -> "_Form":
         precision = "float32" if quantize is None else quantize
         reason = None
-        if target != "portable":
-            reason = fused.why_not(model.config)
-            if precision == "float16":
-                reason = "onnxruntime's fused operators have no float16 form for every provider"
+        if target != "portable" and precision == "float16":
+            reason = "onnxruntime's fused operators have no float16 form for every provider"
         return cls("portable" if reason else target, precision, opset, reason)
 
     @property
     def is_standard(self) -> bool:
         """Whether the graphs hold standard operators only; int8 has some of onnxruntime's own."""
         return self.target == "portable" and not self.precision.startswith("int8")
-
-    def is_screened(self, config: TransformerConfig) -> bool:
-        """Whether greedy search looks at few logits only."""
-        if self.precision != "float32" or self.target == "portable":
-            return False
-        return self.target == "native" or is_worth_screening(
-            config.target_vocab_size, config.model_dim
-        )
-
-    @property
-    def module(self) -> ModuleType:
-        """What the graphs are traced from."""
-        return {"onnxruntime": fused, "native": native, "portable": portable}[self.target]
 
 
 def _write(
@@ -215,23 +186,9 @@ def _write(
 
 def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yields each graph with its file's name; one at a time, as a graph holds all its weights."""
-    makers = {
-        "encoder": encoder_graph,
-        "decoder": decoder_graph,
-        "greedy": greedy_graph,
-        "greedy_scores": greedy_scores_graph,
-        "scorer": scorer_graph,
-    }
-    for name, make in makers.items():
-        if name == "greedy" and form.is_screened(model.config):
-            graph = screened_greedy_graph(model, form.module, form.opset)
-        else:
-            graph = in_precision(make(model, form.module, form.opset), name, form.precision)
-            if name == "greedy":
-                hide_logits(graph)
-        if form.target == "native":
-            record_version(graph)
-        yield _FILES[name], graph
+    target = target_in(form.precision, form.target)
+    for name, file in _FILES.items():
+        yield file, target.graph(name, model, form.opset)
 
 
 def _describe(

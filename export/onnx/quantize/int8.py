@@ -64,120 +64,187 @@ With `summed` scales (`int8_matrices`) no processor cuts sums of bytes off: the 
 `session.x64quantprecision`, which takes a slower way round that, is not needed.
 """
 
-from collections import Counter
+import numpy as np
 
-import onnx
-
-from keras_transformer.export.onnx.graphs.operators import MICROSOFT, NATIVE
-from keras_transformer.export.onnx.quantize.int8_kernels import Int8Kernels
-from keras_transformer.export.onnx.quantize.linear_nodes import (
-    GraphIndex,
-    LinearNode,
-    remove_unread,
-)
-from keras_transformer.export.onnx.quantize.native_sub_layers import merge_sub_layers
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, digest, integers
+from keras_transformer.export.onnx.graphs.linear import Linear
+from keras_transformer.export.onnx.graphs.operators import MICROSOFT
+from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, quantize_lines
 
 # From here on the operators that `rows` adds cost less than its product saves.
-_FEW_WEIGHTS = 1 << 17
-# ReduceMax takes its axes as an input since then.
-_LOWEST_OPSET = 18
+FEW_WEIGHTS = 1 << 17
+ZERO_POINT = 128
+# From here on MatMulIntegerToFloat takes longer to get a scale for each output ready, at every run,
+# than a cast and a product of their own do.
+_WIDE = 4096
+# Divides every scale of a row to zero.
+_HUGE = 1e30
 
 
-def quantize_int8(
-    model: onnx.ModelProto, *, batch_dependent: bool = False, ranked: str = ""
-) -> onnx.ModelProto:
-    """Returns a copy whose linear layers and large embedding tables hold int8 weights.
+class Quantized:
+    """Matrices in int8, and what all int8 precisions do with them."""
 
-    Linear layers are Gemm and MatMul nodes of the main graph whose second input is a stored float32
-    matrix or its transpose; their first input must have two axes. A matrix that an embedding and
-    the head share is stored once. Biases and norms stay float32, as do inputs and outputs.
+    def __init__(self) -> None:
+        self._lines: dict[tuple[bytes, int, bool], tuple[np.ndarray, np.ndarray]] = {}
 
-    Args:
-        model: A float32 graph of opset 18 or newer; it is left as it is.
-        batch_dependent: Quantise inputs with one scale for the whole batch, about a tenth faster in
-            large batches: a sentence's result then depends on which others share its batch.
-        ranked: Output of which the one node that reads it needs no more than the largest of each
-            row: it reads it before it is multiplied by the rows' scales. A graph with this
-            package's operators need not have it at all.
+    def lines(
+        self, matrix: np.ndarray, axis: int, *, summed: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Quantises a matrix with a scale for each place on an axis, once for all graphs.
 
-    Raises:
-        ValueError: There is no linear layer to quantise, the opset is too old, or a matrix holds a
-            value that is not finite; the message names it.
-    """
-    _check_opset(model)
-    quantized = onnx.ModelProto()
-    quantized.CopyFrom(model)
-    graph = quantized.graph
-    index = GraphIndex(graph)
-    native = any(entry.domain == NATIVE for entry in model.opset_import)
-    kernels = Int8Kernels(index, native=native)
-    ranked_by_us = _ranked_by_us(graph, ranked)
-    heads: dict[str, LinearNode] = {}
-    found = 0
-    for node in graph.node:
-        layer = index.linear(node)
-        if layer is not None:
-            found += 1
-            if batch_dependent:
-                kernels.tensor(layer)
-            elif index.size(layer.matrix.name) < _FEW_WEIGHTS:
-                kernels.words(layer) if native else kernels.weights_only(layer, node)
-            elif layer.output in ranked_by_us:
-                heads[layer.output] = layer
-            else:
-                kernels.rows(layer)
-        elif node.input and node.input[0] in heads:
-            kernels.head(heads[node.input[0]], node)
-        elif node.output[0] in kernels.merged:
-            continue
-        elif index.is_lookup(node) and index.size(node.input[0]) >= _FEW_WEIGHTS:
-            kernels.lookup(node)
+        Products with bytes need `summed`, whose scales a lookup of the same matrix must share.
+
+        Raises:
+            ValueError: The matrix holds a value that is not finite.
+        """
+        key = digest(matrix), axis, summed
+        if key not in self._lines:
+            if not np.isfinite(matrix).all():
+                raise ValueError(
+                    f"a matrix {matrix.shape[0]} × {matrix.shape[1]} holds a value that is not "
+                    "finite, which int8 cannot hold: export an earlier checkpoint."
+                )
+            self._lines[key] = quantize_lines(matrix, axis, summed=summed)
+        return self._lines[key]
+
+    def transposed(self, graph: GraphBuilder, values: np.ndarray) -> str:
+        """Transposes a stored matrix, which onnxruntime does once, when it loads the graph."""
+        name = graph.operand(values)
+        key = ("transposed", name)
+        return graph.shared(key, lambda: graph.op("Transpose", name, perm=[1, 0]))
+
+    def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
+        """Looks rows of a table up, each with its own scale; see `Kernels.embedding`."""
+        if table.size < FEW_WEIGHTS:
+            return graph.op("Gather", table, ids, axis=0)
+        values, scales = self.lines(table, axis=0, summed=True)
+        found = graph.cast(graph.op("Gather", values, ids), "float32")
+        return graph.op("Mul", found, graph.op("Gather", scales[:, None], ids))
+
+
+class Int8(Quantized):
+    """`weights_only` for small matrices, `rows` for others."""
+
+    def linear(
+        self,
+        graph: GraphBuilder,
+        inputs: str,
+        layer: Linear,
+        *,
+        residual: str | None = None,
+        relu: bool = False,
+        nonnegative: bool = False,
+    ) -> str:
+        """Returns inputs · kernel + bias, or + residual; see `Kernels.linear`."""
+        added = layer.bias if residual is None else residual
+        more = [] if added is None else [added]
+        if layer.kernel.size < FEW_WEIGHTS:
+            values, scales = self.lines(layer.kernel, axis=1, summed=False)
+            found = graph.op("Gemm", inputs, _multiplied_out(graph, values, scales), *more)
         else:
-            kernels.nodes.append(node)
-    if not found:
-        raise ValueError(
-            "the graph has no linear layer with a stored float32 matrix: give a float32 graph that "
-            "was not quantised before."
-        )
-    _replace_nodes(quantized, kernels)
-    if native:
-        merge_sub_layers(graph)
-    for node in quantized.graph.node:
-        if ranked in node.input and ranked in kernels.unscaled:
-            node.input[list(node.input).index(ranked)] = kernels.unscaled[ranked]
-    return quantized
+            values, scales = self.lines(layer.kernel, axis=1, summed=True)
+            product, row_scales = _rows(graph, inputs, values, scales, nonnegative)
+            found = graph.op("Mul", product, row_scales)
+            found = graph.op("Add", found, added) if more else found
+        return graph.op("Relu", found) if relu else found
+
+    def logits(
+        self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False
+    ) -> str:
+        """Returns states · matrixᵀ; see `Kernels.logits`."""
+        if matrix.size < FEW_WEIGHTS:
+            values, scales = self.lines(matrix, axis=0, summed=False)
+            kernel = _multiplied_out(graph, values, scales[:, None])
+            return graph.op("Gemm", states, kernel, transB=1)
+        values, scales = self.lines(matrix, axis=0, summed=True)
+        kernel = self.transposed(graph, values)
+        product, row_scales = _rows(graph, states, kernel, scales, nonnegative=False)
+        return product if ranked else graph.op("Mul", product, row_scales)
 
 
-def _ranked_by_us(graph: onnx.GraphProto, ranked: str) -> set[str]:
-    """Returns the values that only an operator of this package reads, which could compute them."""
-    times_read = Counter(name for node in graph.node for name in node.input)
-    found: set[str] = set()
-    for node in graph.node:
-        # The former gives what it has ranked, too.
-        if node.domain == NATIVE and (
-            node.op_type == "BestContinuations"
-            or (node.op_type == "LargestPlace" and node.input[0] == ranked)
-        ):
-            found.update(name for name in node.input[:1] if times_read[name] == 1)
-    return found
+class Int8BatchDependent(Quantized):
+    """`tensor` for all matrices."""
+
+    def linear(
+        self,
+        graph: GraphBuilder,
+        inputs: str,
+        layer: Linear,
+        *,
+        residual: str | None = None,
+        relu: bool = False,
+        nonnegative: bool = False,
+    ) -> str:
+        """Returns inputs · kernel + bias, or + residual; see `Kernels.linear`."""
+        values, scales = self.lines(layer.kernel, axis=1, summed=True)
+        bias = [] if layer.bias is None else [None, layer.bias]
+        found = _at_once(graph, inputs, values, scales, *bias)
+        if residual is not None:
+            found = graph.op("Add", found, residual)
+        return graph.op("Relu", found) if relu else found
+
+    def logits(
+        self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False
+    ) -> str:
+        """Returns states · matrixᵀ; see `Kernels.logits`."""
+        values, scales = self.lines(matrix, axis=0, summed=True)
+        return _at_once(graph, states, self.transposed(graph, values), scales)
 
 
-def _check_opset(model: onnx.ModelProto) -> None:
-    opset = next((entry.version for entry in model.opset_import if not entry.domain), 0)
-    if opset < _LOWEST_OPSET:
-        raise ValueError(
-            f"int8 needs opset {_LOWEST_OPSET} or newer, the graph has {opset}: export it with "
-            f"opset={_LOWEST_OPSET}."
-        )
+def _at_once(graph: GraphBuilder, inputs: str, *operands: Operand) -> str:
+    """Multiplies rows in bytes, with one scale for all of them."""
+    return graph.op("DynamicQuantizeMatMul", inputs, *operands, domain=MICROSOFT)
 
 
-def _replace_nodes(model: onnx.ModelProto, kernels: Int8Kernels) -> None:
-    graph = model.graph
-    del graph.node[:]
-    graph.node.extend(kernels.nodes)
-    graph.initializer.extend(kernels.stored.values())
-    remove_unread(graph)
-    # They may name values that are gone; readers infer what they need.
-    del graph.value_info[:]
-    if all(entry.domain != MICROSOFT for entry in model.opset_import):
-        model.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
+def _multiplied_out(graph: GraphBuilder, values: np.ndarray, scales: np.ndarray) -> str:
+    """Returns a stored matrix in float32.
+
+    onnxruntime multiplies it out once, when it loads the graph. With DequantizeLinear in place of
+    Cast and Mul it would make a MatMulNBits of the product, which is slower.
+    """
+    name = graph.operand(values)
+    key = ("multiplied out", name, graph.operand(scales))
+    return graph.shared(key, lambda: graph.op("Mul", graph.cast(name, "float32"), scales))
+
+
+def _rows(
+    graph: GraphBuilder, inputs: str, kernel: Operand, scales: np.ndarray, nonnegative: bool
+) -> tuple[str, str]:
+    """Multiplies rows in bytes; returns what must be multiplied by their scales, and these."""
+    rows, row_scales, zero_point = _quantize_rows(graph, inputs, nonnegative)
+    if len(scales) < _WIDE:
+        operands = [rows, kernel, np.float32(1), scales, zero_point]
+        return graph.op("MatMulIntegerToFloat", *operands, domain=MICROSOFT), row_scales
+    sums = integer_sums(graph, rows, kernel, zero_point)
+    return graph.op("Mul", graph.cast(sums, "float32"), scales), row_scales
+
+
+def integer_sums(
+    graph: GraphBuilder, rows: str, kernel: Operand, zero_point: np.uint8 | None
+) -> str:
+    """Multiplies uint8 rows by an int8 kernel: int32 sums."""
+    more = [] if zero_point is None else [zero_point]
+    return graph.op("MatMulInteger", rows, kernel, *more)
+
+
+def _quantize_rows(
+    graph: GraphBuilder, inputs: str, nonnegative: bool
+) -> tuple[str, str, np.uint8 | None]:
+    """Quantises each row by its largest absolute value.
+
+    Unsigned, as signed inputs are 10 times slower; a row of zeros has the scale 0, by which
+    whatever it becomes is multiplied in the end.
+
+    Returns:
+        The rows as uint8 `(rows, inputs)`, their float32 scales `(rows, 1)`, their zero point.
+    """
+    values = inputs if nonnegative else graph.op("Abs", inputs)
+    largest = graph.op("ReduceMax", values, integers(1), keepdims=1)
+    scales = graph.op("Mul", largest, np.float32(1 / (255 if nonnegative else LARGEST)))
+    flat = graph.reshape(scales, -1)
+    if nonnegative:
+        return graph.op("QuantizeLinear", inputs, flat, axis=0), scales, None
+    # Every row needs its own zero point: 0 + 128, in one operator rather than Shape and Expand.
+    middles = graph.op("QuantizeLinear", flat, np.float32(_HUGE), np.uint8(ZERO_POINT))
+    quantized = graph.op("QuantizeLinear", inputs, flat, middles, axis=0)
+    return quantized, scales, np.uint8(ZERO_POINT)
