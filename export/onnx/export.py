@@ -14,6 +14,7 @@ try:
     import onnx
 
     from keras_transformer.export.onnx.check.numbers import check_numbers, check_operators
+    from keras_transformer.export.onnx.graphs.attention import is_fused
     from keras_transformer.export.onnx.graphs.specs import SPECS
     from keras_transformer.export.onnx.quantize.precision import (
         in_precision_spec,
@@ -88,9 +89,9 @@ def export_onnx(
         target_tokenizer: The target tokenizer, where there are two vocabularies.
         target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
             beside them, the fastest, which run where this package is installed and was compiled;
-            "portable" for standard ONNX operators only, for other runtimes. A model that the fused
-            operators cannot hold becomes portable in any case, and the manifest says why.
-        quantize: How to make weights smaller, or None: "int8" (see `quantization.py`),
+            "portable" for standard ONNX operators only, for other runtimes. Where a target cannot
+            hold the model another is written, and the manifest says why.
+        quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, or "float16", for GPUs.
         opset: ONNX operator set, 18 or newer.
@@ -115,7 +116,7 @@ def export_onnx(
     check_settings(final, target=target, quantize=quantize, opset=opset, overwrite=overwrite)
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     check_min_score(min_score)
-    form = _Form.choose(target, quantize, opset)
+    form = _Form.choose(model, target, quantize, opset)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
         _write(
             in_float32(model),
@@ -139,17 +140,16 @@ class _Form:
     fallback: str | None
 
     @classmethod
-    def choose(cls, target: str, quantize: str | None, opset: int) -> "_Form":
-        precision = "float32" if quantize is None else quantize
-        reason = None
-        if target != "portable" and precision == "float16":
+    def choose(cls, model: Transformer, target: str, quantize: str | None, opset: int) -> "_Form":
+        precision = quantize or "float32"
+        if precision == "float16" and target != "portable":
             reason = "onnxruntime's fused operators have no float16 form for every provider"
-        return cls("portable" if reason else target, precision, opset, reason)
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether the graphs hold standard operators only; int8 has some of onnxruntime's own."""
-        return self.target == "portable" and not self.precision.startswith("int8")
+            return cls("portable", precision, opset, reason)
+        if target == "native" and not is_fused(model.config):
+            widths = f"key_dim ({model.config.key_dim}) is not value_dim ({model.config.value_dim})"
+            reason = f"{widths}, as this package's attention operators need it"
+            return cls("onnxruntime", precision, opset, reason)
+        return cls(target, precision, opset, None)
 
 
 def _write(
@@ -172,7 +172,9 @@ def _write(
     manifest = _describe(model, directory, names, form)
     for graph in manifest.graphs.values():
         check_operators(
-            directory / graph.file, portable=form.is_standard, native=form.target == "native"
+            directory / graph.file,
+            portable=form.target == "portable",
+            native=form.target == "native",
         )
     difference = check_numbers(model, manifest, directory, tolerance_of(form.precision))
     replace(

@@ -1,12 +1,13 @@
-"""Attention in onnxruntime's fused operators, one function for each kind: a Keras attention layer
-comes in, the parts of a sub-layer leave.
+"""Attention, one function for each kind: takes a Keras attention layer and returns the parts of a
+sub-layer. onnxruntime's fused operators do it if keys are as wide as values, else standard ones.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, integers
+from keras_transformer.export.onnx.graphs.embedding import places_of_rows
 from keras_transformer.export.onnx.graphs.linear import Linear, own_projection, query_projection
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.graphs.sub_layers import Parts
@@ -16,13 +17,17 @@ from keras_transformer.layers.attention import MultiHeadAttention
 MASKED = -1e9
 # What GroupQueryAttention asks of a head's width.
 _GROUPED_WIDTH = 8
+_HEADS_FIRST = [0, 2, 1, 3]
 
-KeysValues = tuple[str, str]
 
-
-def named(prefix: str, number: int) -> KeysValues:
+def named(prefix: str, number: int) -> tuple[str, str]:
     """Returns the names of a block's keys and values among a graph's inputs and outputs."""
     return f"{prefix}_key_{number}", f"{prefix}_value_{number}"
+
+
+def is_fused(layer: Any) -> bool:
+    """Whether fused operators can hold the attention of a layer or of a config."""
+    return layer.key_dim == layer.value_dim
 
 
 def sequence_attention(
@@ -39,15 +44,94 @@ def sequence_attention(
     packed = own_projection(attention)
 
     def between(projected: str) -> str:
-        shape = graph.extended_shape(ids, packed.kernel.shape[1])
-        states = graph.op("Reshape", projected, shape)
+        if not is_fused(attention):
+            hidden = _later(graph, ids) if mask is None else _hidden_keys(graph, mask)
+            return _attend(graph, attention, *_split(graph, attention, projected, ids), hidden)[0]
+        states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
         query, key, value = graph.ops("Split", states, count=3, axis=2, num_outputs=3)
-        return _fused(graph, attention, query, key, value, mask)
+        return _attend_fused(graph, attention, query, key, value, mask)
 
     return Parts(packed, between, Linear.of(attention.output_linear))
 
 
-def _fused(
+def cached_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, beams: tuple[str, ...]
+) -> Parts:
+    """Attends from one new token of each row to those before it and to itself.
+
+    Args:
+        graph: The graph.
+        attention: The layer.
+        number: Its block's, whose cache is written in place.
+        beams: The inputs beam_size and cache_beams, which name the row that holds each earlier
+            token; empty where a sentence has one row, which is faster.
+    """
+    packed, cache = own_projection(attention), named("cache", number)
+    kind: dict[str, Any] = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
+
+    def between(projected: str) -> str:
+        if not is_fused(attention):
+            return _attend_cache(graph, attention, projected, number, beams)
+        states = graph.reshape(projected, -1, 1, packed.units)
+        if not beams and attention.key_dim % _GROUPED_WIDTH == 0:
+            # A third faster over few rows, and it takes all three in one.
+            operands = (states, None, None, *cache, *_lengths(graph))
+            flags = {**kind, "kv_num_heads": attention.num_heads}
+            heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
+        else:
+            parts = graph.ops("Split", states, count=3, axis=2, num_outputs=3)
+            operands = (*parts, None, None, *cache, "step", *beams)
+            flags = {**kind, "past_present_share_buffer": 1}
+            name = "DecoderMaskedMultiHeadAttention"
+            heads, *written = graph.ops(name, *operands, count=3, **flags)
+        graph.outputs(named("new_cache", number), written)
+        return graph.reshape(heads, -1, packed.units // 3)
+
+    return Parts(packed, between, Linear.of(attention.output_linear))
+
+
+def cross_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, beams: tuple[str, ...]
+) -> Parts:
+    """Attends from one new token of each row to its source; arguments as `cached_attention`'s.
+
+    The beams of a sentence are queries of one row, so that its keys are not copied.
+    """
+    projection = query_projection(attention)
+    sizes = (projection.units,) if is_fused(attention) else (attention.num_heads, attention.key_dim)
+
+    def shape() -> Operand:
+        if not beams:
+            return integers(-1, 1, *sizes)
+        beam_size = graph.cast(beams[0], "int64")
+        return graph.op("Concat", integers(-1), beam_size, integers(*sizes), axis=0)
+
+    def between(projected: str) -> str:
+        queries = graph.op("Reshape", projected, graph.shared("queries", shape))
+        if is_fused(attention):
+            cross = named("cross", number)
+            return _attend_fused(graph, attention, queries, *cross, "source_mask")
+        return _attend_source(graph, attention, queries, number)[0]
+
+    return Parts(projection, between, Linear.of(attention.output_linear))
+
+
+def visible_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, weights: list[str]
+) -> Parts:
+    """Attends from whole sequences to their sources; adds the mean of all heads to `weights`."""
+    sizes = attention.num_heads, attention.key_dim
+
+    def between(projected: str) -> str:
+        queries = graph.op("Reshape", projected, graph.extended_shape("target_ids", *sizes))
+        heads, found = _attend_source(graph, attention, queries, number)
+        weights.append(graph.op("ReduceMean", found, integers(1), keepdims=0))
+        return heads
+
+    return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
+
+
+def _attend_fused(
     graph: GraphBuilder,
     attention: MultiHeadAttention,
     query: str,
@@ -69,118 +153,139 @@ def _fused(
         mask_filter_value=MASKED,
         unidirectional=int(mask is None),
     )
-    return merged_heads(graph, attention, heads)
-
-
-def merged_heads(graph: GraphBuilder, attention: MultiHeadAttention, heads: str) -> str:
-    """Makes rows of what attention leaves: `(rows, heads * value_dim)`."""
     return graph.reshape(heads, -1, attention.num_heads * attention.value_dim)
 
 
-class NewestTokens(NamedTuple):
-    """Where the one new token of each row stands.
+def _attend(
+    graph: GraphBuilder, attention: MultiHeadAttention, query: str, key: str, value: str, more: str
+) -> tuple[str, str]:
+    """Attends in standard operators.
 
-    Attributes:
-        step: int32 `(1,)`, tokens already in the cache.
-        steps: int32 `(rows,)`, the same for each row, and int32 `(1,)`, one more than `step`; None
-            where a sentence has several rows.
-        beams: int32 `(1,)`, rows of a sentence, and int32 `(batch, beams, cache_length)`, whose row
-            holds each earlier token; empty where a sentence has one row, which is faster.
+    Args:
+        graph: The graph.
+        attention: The layer.
+        query: `(batch, heads, queries, key_dim)`, already scaled.
+        key: `(batch, heads, keys, key_dim)`.
+        value: `(batch, heads, keys, value_dim)`.
+        more: What is added to the scores `(batch, heads, queries, keys)`.
+
+    Returns:
+        `(batch * queries, heads * value_dim)`, and the weights.
     """
-
-    step: str
-    beams: tuple[str, ...]
-
-
-def cached_attention(
-    graph: GraphBuilder, attention: MultiHeadAttention, number: int, newest: NewestTokens
-) -> Parts:
-    """Attends from one new token of each row to those before it and to itself.
-
-    The cache is written in place.
-    """
-    packed = own_projection(attention)
-    cache = named("cache", number)
-
-    def between(projected: str) -> str:
-        states = graph.reshape(projected, -1, 1, packed.kernel.shape[1])
-        if not newest.beams and attention.key_dim % _GROUPED_WIDTH == 0:
-            # A third faster over few rows, and it takes all three in one.
-            name, kind = "GroupQueryAttention", {"kv_num_heads": attention.num_heads}
-            inputs: list[Operand] = [states, None, None, *cache, *_lengths(graph, newest)]
-        else:
-            name, kind = "DecoderMaskedMultiHeadAttention", {"past_present_share_buffer": 1}
-            parts = graph.ops("Split", states, count=3, axis=2, num_outputs=3)
-            inputs = [*parts, None, None, *cache, newest.step, *newest.beams]
-        shared: dict[str, Any] = {"num_heads": attention.num_heads, "scale": 1.0, **kind}
-        heads, *written = graph.ops(name, *inputs, count=3, domain=MICROSOFT, **shared)
-        for output, value in zip(named("new_cache", number), written, strict=True):
-            graph.output(output, value)
-        return merged_heads(graph, attention, heads)
-
-    return Parts(packed, between, Linear.of(attention.output_linear))
+    scores = graph.op("MatMul", query, graph.op("Transpose", key, perm=[0, 1, 3, 2]))
+    weights = graph.op("Softmax", graph.op("Add", scores, more), axis=-1)
+    heads = graph.op("Transpose", graph.op("MatMul", weights, value), perm=_HEADS_FIRST)
+    return graph.reshape(heads, -1, attention.num_heads * attention.value_dim), weights
 
 
-def _lengths(graph: GraphBuilder, newest: NewestTokens) -> tuple[str, str]:
+def _attend_source(
+    graph: GraphBuilder, attention: MultiHeadAttention, queries: str, number: int
+) -> tuple[str, str]:
+    """Attends from queries `(batch, queries, heads, key_dim)` to the source; as `_attend`."""
+    query = graph.op("Transpose", queries, perm=_HEADS_FIRST)
+    hidden = _hidden_keys(graph, "source_mask")
+    return _attend(graph, attention, query, *named("cross", number), hidden)
+
+
+def _attend_cache(
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    projected: str,
+    number: int,
+    beams: tuple[str, ...],
+) -> str:
+    """Attends to a cache in standard operators; see `cached_attention`."""
+    query, *new = _split(graph, attention, projected, None)
+    here, later = graph.shared("places", lambda: _places_in_cache(graph))
+    seen = []
+    for kind, part in zip((0, 1), new, strict=True):
+        buffer = named("cache", number)[kind]
+        graph.output(named("new_cache", number)[kind], graph.op("Where", here, part, buffer))
+        if beams:
+            rows = _rows_of_tokens(graph, buffer, beams)
+            buffer = graph.op("GatherElements", buffer, rows, axis=0)
+        seen.append(graph.op("Where", here, part, buffer))
+    keys, values = seen
+    return _attend(graph, attention, query, keys, values, later)[0]
+
+
+def _places_in_cache(graph: GraphBuilder) -> tuple[str, str]:
+    """Returns where the new token belongs, `(cache_length, 1)`, and what hides what is behind."""
+    length = graph.op("Squeeze", graph.op("Shape", "cache_key_0", start=2, end=3))
+    places = graph.op("Range", np.int64(0), length, np.int64(1))
+    step = graph.cast("step", "int64")
+    later = graph.cast(graph.op("Greater", places, step), "float32")
+    here = graph.op("Unsqueeze", graph.op("Equal", places, step), integers(1))
+    return here, graph.op("Mul", later, np.float32(MASKED))
+
+
+def _rows_of_tokens(graph: GraphBuilder, buffer: str, beams: tuple[str, ...]) -> str:
+    """Returns the row of a cache in which each value stands that a row reads, shaped as it."""
+
+    def make() -> str:
+        beam_size, cache_beams = beams
+        batch = graph.op("Squeeze", graph.op("Shape", cache_beams, end=1))
+        sentences = graph.op("Range", np.int64(0), batch, np.int64(1))
+        first = graph.op("Mul", sentences, graph.cast(beam_size, "int64"))
+        first = graph.op("Unsqueeze", first, integers(1, 2))
+        rows = graph.op("Add", graph.cast(cache_beams, "int64"), first)
+        length = graph.op("Shape", cache_beams, start=2)
+        return graph.op(
+            "Reshape", rows, graph.op("Concat", integers(-1, 1), length, integers(1), axis=0)
+        )
+
+    rows = graph.shared("rows of tokens", make)
+    return graph.op("Expand", rows, graph.op("Shape", buffer))
+
+
+def _lengths(graph: GraphBuilder) -> tuple[str, str]:
     """Returns the step for each row, int32 `(rows,)`, and one more than it, int32 `(1,)`."""
 
     def make() -> tuple[str, str]:
-        rows = graph.op("Shape", "target_ids")
-        return graph.op("Expand", newest.step, rows), graph.op("Add", newest.step, np.int32(1))
+        rows = graph.op("Expand", "step", graph.op("Shape", "target_ids"))
+        return rows, graph.op("Add", "step", np.int32(1))
 
     return graph.shared("lengths", make)
 
 
-def cross_attention(
-    graph: GraphBuilder, attention: MultiHeadAttention, number: int, beam_size: str | None
-) -> Parts:
-    """Attends from one new token of each row to its source.
-
-    The beams of a sentence are queries of one row, so that its keys are not copied.
-    """
-    projection = query_projection(attention)
-    width = projection.kernel.shape[1]
-
-    def shape() -> Operand:
-        if beam_size is None:
-            return integers(-1, 1, width)
-        beams = graph.cast(beam_size, "int64")
-        return graph.op("Concat", integers(-1), beams, integers(width), axis=0)
-
-    def between(projected: str) -> str:
-        queries = graph.op("Reshape", projected, graph.shared("queries", shape))
-        return _fused(graph, attention, queries, *named("cross", number), "source_mask")
-
-    return Parts(projection, between, Linear.of(attention.output_linear))
-
-
-def visible_attention(
-    graph: GraphBuilder, attention: MultiHeadAttention, number: int, weights: list[str]
-) -> Parts:
-    """Attends from whole sequences to their sources; adds the mean of all heads to `weights`."""
-    projection = query_projection(attention)
-    key, value = named("cross", number)
-
-    def between(projected: str) -> str:
-        sizes = attention.num_heads, attention.key_dim
-        queries = graph.op("Reshape", projected, graph.extended_shape("target_ids", *sizes))
-        queries = graph.op("Transpose", queries, perm=[0, 2, 1, 3])
-        keys = graph.op("Transpose", key, perm=[0, 1, 3, 2])
-        scores = graph.op("Add", graph.op("MatMul", queries, keys), hidden_keys(graph))
-        found = graph.op("Softmax", scores, axis=-1)
-        weights.append(graph.op("ReduceMean", found, integers(1), keepdims=0))
-        heads = graph.op("MatMul", found, value)
-        return merged_heads(graph, attention, graph.op("Transpose", heads, perm=[0, 2, 1, 3]))
-
-    return Parts(projection, between, Linear.of(attention.output_linear))
-
-
-def hidden_keys(graph: GraphBuilder) -> str:
-    """Returns what is added to scores of the source: float32 `(batch, 1, 1, source_length)`."""
+def _hidden_keys(graph: GraphBuilder, mask: str) -> str:
+    """Returns what hides the scores of padding: float32 `(batch, 1, 1, length)`."""
 
     def make() -> str:
-        hidden = graph.cast(graph.op("Sub", np.int32(1), "source_mask"), "float32")
+        hidden = graph.cast(graph.op("Sub", np.int32(1), mask), "float32")
         hidden = graph.op("Mul", hidden, np.float32(MASKED))
         return graph.op("Unsqueeze", hidden, integers(1, 2))
 
     return graph.shared("hidden keys", make)
+
+
+def _later(graph: GraphBuilder, ids: str) -> str:
+    """Returns what hides the scores of later places: float32 `(length, length)`."""
+
+    def make() -> str:
+        places = places_of_rows(graph, ids)
+        column = graph.op("Unsqueeze", places, integers(1))
+        later = graph.cast(graph.op("Greater", places, column), "float32")
+        return graph.op("Mul", later, np.float32(MASKED))
+
+    return graph.shared("later", make)
+
+
+def _split(
+    graph: GraphBuilder, attention: MultiHeadAttention, projected: str, ids: str | None
+) -> tuple[str, str, str]:
+    """Divides `own_projection`'s outputs into queries, keys and values with heads first.
+
+    With ids `(batch, length)` they are `(batch, heads, length, width)`, else rows are of one place.
+    """
+    heads, widths = attention.num_heads, (attention.key_dim, attention.key_dim, attention.value_dim)
+    sizes = integers(*(heads * width for width in widths))
+    found = []
+    parts = graph.ops("Split", projected, sizes, count=3, axis=1)
+    for part, width in zip(parts, widths, strict=True):
+        if ids is None:
+            found.append(graph.reshape(part, -1, heads, 1, width))
+        else:
+            part = graph.op("Reshape", part, graph.extended_shape(ids, heads, width))
+            found.append(graph.op("Transpose", part, perm=_HEADS_FIRST))
+    return found[0], found[1], found[2]

@@ -1,7 +1,7 @@
 """Builds an ONNX graph node by node, of operators and arrays."""
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,10 @@ class GraphBuilder:
     def output(self, name: str, value: str) -> None:
         """Makes a value one of the graph's outputs."""
         self._outputs[name] = value
+
+    def outputs(self, names: Iterable[str], values: Iterable[str]) -> None:
+        """Makes values outputs of the graph."""
+        self._outputs.update(zip(names, values, strict=True))
 
     def finish(self, outputs: Sequence[TensorSpec]) -> onnx.ModelProto:
         """Returns the graph with its outputs in order; nothing may be added afterwards.

@@ -13,14 +13,6 @@ from keras_transformer.export.onnx.graphs.specs import LOGITS
 _SMALLEST_DIVIDED = 512
 
 
-def output_candidates(graph: GraphBuilder, logits: str, vocabulary: int) -> None:
-    """Ends a decoder step in standard operators."""
-    found = best_continuations(graph, logits, vocabulary, "num_candidates", "totals")
-    for name, value in zip(("ids", "values", "beams"), found, strict=True):
-        graph.output(f"candidate_{name}", value)
-    graph.output(LOGITS, logits)
-
-
 def output_scored(graph: GraphBuilder, logits: str, ids: str) -> None:
     """Ends a step of greedy search that gives scores: `ids` are those of the largest logits."""
     column = graph.op("Unsqueeze", ids, integers(1))
@@ -60,6 +52,15 @@ def best_continuations(
     best = graph.op("GatherElements", graph.op("Reshape", ids, flat), places, axis=1)
     beams = graph.op("Div", places, graph.op("Shape", log_probs, start=1))
     return graph.cast(best, "int32"), values, graph.cast(beams, "int32")
+
+
+def log_probabilities_of_labels(graph: GraphBuilder, logits: str, labels: str) -> str:
+    """Returns the log-probabilities of one token of each row: float32, `(rows, 1)` as `labels`."""
+    largest = graph.op("ReduceMax", logits, integers(1), keepdims=1)
+    powers = graph.op("Exp", graph.op("Sub", logits, largest))
+    total = graph.op("Log", graph.op("ReduceSum", powers, integers(1), keepdims=1))
+    chosen = graph.op("GatherElements", logits, labels, axis=1)
+    return graph.op("Sub", graph.op("Sub", chosen, largest), total)
 
 
 def log_probabilities(graph: GraphBuilder, logits: str, ids: str) -> str:

@@ -3,34 +3,49 @@ where one product serves several of them.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from keras_transformer.layers.attention import MultiHeadAttention
 
 
-class Linear(NamedTuple):
-    """inputs · kernel + bias.
+@dataclass(frozen=True)
+class Linear:
+    """inputs · kernel + bias, and what an emitter may make use of.
 
     Attributes:
-        kernel: float32 `(inputs, outputs)`.
+        kernel: float32 `(inputs, outputs)`, or with `transposed` `(outputs, inputs)`.
         bias: float32 `(outputs,)`, or None.
+        transposed: Whether the kernel's transpose is multiplied by, as by a tied embedding's.
+        relu: Whether ReLU follows.
+        nonnegative: Whether the inputs come from ReLU.
+        ranked: Whether each row of the outputs may be multiplied by a positive factor of its own.
     """
 
     kernel: np.ndarray
-    bias: np.ndarray | None
+    bias: np.ndarray | None = None
+    transposed: bool = False
+    relu: bool = False
+    nonnegative: bool = False
+    ranked: bool = False
 
     @classmethod
-    def of(cls, dense: Any, scale: float = 1.0) -> "Linear":
+    def of(cls, dense: Any, scale: float = 1.0, **flags: bool) -> "Linear":
         """Reads a Keras Dense layer with a bias; its outputs become `scale` times as large."""
         factor = np.float32(scale)
-        return cls(weight_array(dense.kernel) * factor, weight_array(dense.bias) * factor)
+        return cls(weight_array(dense.kernel) * factor, weight_array(dense.bias) * factor, **flags)
+
+    @property
+    def units(self) -> int:
+        """The number of outputs."""
+        return self.kernel.shape[0 if self.transposed else 1]
 
 
 def side_by_side(layers: Iterable[Linear]) -> Linear:
     """Returns one layer that computes the outputs of all, one behind the other."""
-    kernels, biases = zip(*layers, strict=True)
+    kernels, biases = zip(*((layer.kernel, layer.bias) for layer in layers), strict=True)
     return Linear(np.concatenate(kernels, axis=1), np.concatenate(biases))
 
 
@@ -52,11 +67,6 @@ def source_projection(attentions: Iterable[MultiHeadAttention]) -> Linear:
         for attention in attentions
         for linear in (attention.key_linear, attention.value_linear)
     )
-
-
-def vocabulary_matrix(model: Any) -> np.ndarray:
-    """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
-    return np.ascontiguousarray(weight_array(model.head.matrix))
 
 
 def weight_array(weight: Any) -> np.ndarray:

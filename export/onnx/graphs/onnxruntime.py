@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.export.onnx.graphs import candidates, embedding
+from keras_transformer.export.onnx.graphs import candidates
 from keras_transformer.export.onnx.graphs.attention import (
-    NewestTokens,
     cached_attention,
     cross_attention,
+    is_fused,
     named,
     sequence_attention,
     visible_attention,
 )
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.linear import source_projection, vocabulary_matrix
+from keras_transformer.export.onnx.graphs.embedding import (
+    embed_tokens,
+    places_of_rows,
+    position_vectors,
+    token_positions,
+)
+from keras_transformer.export.onnx.graphs.linear import Linear, source_projection, weight_array
 from keras_transformer.export.onnx.graphs.screening import is_worth_screening, screened_best_token
-from keras_transformer.export.onnx.graphs.specs import SPECS
+from keras_transformer.export.onnx.graphs.specs import LOGITS, SPECS
 from keras_transformer.export.onnx.graphs.sub_layers import (
     EmitAttention,
     first_bias,
@@ -39,78 +45,124 @@ class OnnxRuntime:
     """
 
     def __init__(self, kernels: Kernels) -> None:
-        self._kernels = kernels
+        self.kernels = kernels
 
     def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
         inputs, outputs = SPECS[name](model.config)
         graph = GraphBuilder(inputs, opset)
         emit = {
-            "encoder": self.emit_encoder,
-            "decoder": self.emit_decoder,
-            "greedy": self.emit_greedy,
-            "greedy_scores": self.emit_greedy_scores,
-            "scorer": self.emit_scorer,
+            "encoder": self._emit_encoder,
+            "decoder": self._emit_decoder,
+            "greedy": self._emit_greedy,
+            "greedy_scores": self._emit_greedy_scores,
+            "scorer": self._emit_scorer,
         }
         emit[name](graph, model)
         return graph.finish(outputs)
 
-    def emit_encoder(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_encoder(self, graph: GraphBuilder, model: Transformer) -> None:
         """Emits source ids → cross-attention keys and values of every decoder block, and states."""
-        keep = graph.op("Not", graph.op("Equal", "source_ids", np.int32(PAD_ID)))
-        mask = graph.cast(keep, "int32")
-        positions = embedding.token_positions(graph, mask)
-        own = partial(sequence_attention, graph, ids="source_ids", mask=mask)
-        stack = model.encoder_stack
-        states = self._embed_sequences(
-            graph, model.source_embeddings, stack, "source_ids", positions
-        )
-        states = self._run(graph, stack, states, {"own": lambda layer, _: own(layer)})
-        self._output_cross(graph, model.decoder_stack.blocks, states)
+        states, mask, own = self.enter_encoder(graph, model)
+        states = self.run(graph, model.encoder_stack, states, {"own": own})
+        attentions = [block.cross_attention for block in model.decoder_stack.blocks]
+        projected = self.kernels.linear(graph, states, source_projection(attentions))
+        names = [name for number in range(len(attentions)) for name in named("cross", number)]
+        graph.outputs(names, self.split_source(graph, projected, attentions, mask))
         shape = graph.extended_shape("source_ids", model.config.model_dim)
         graph.output("encoder_states", graph.op("Reshape", states, shape))
 
-    def emit_decoder(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_decoder(self, graph: GraphBuilder, model: Transformer) -> None:
         """Emits one decoder step: newest tokens and caches → candidates, one more place filled."""
         states = self.step_states(graph, model, ("beam_size", "cache_beams"))
-        matrix = vocabulary_matrix(model)
-        logits = self._kernels.logits(graph, states, matrix)
-        candidates.output_candidates(graph, logits, len(matrix))
+        logits, found = self.best_continuations(graph, states, vocabulary_matrix(model))
+        graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), found)
+        graph.output(LOGITS, logits)
 
-    def emit_greedy(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_greedy(self, graph: GraphBuilder, model: Transformer) -> None:
         """Emits the decoder step of greedy search, which needs neither beams nor a softmax."""
-        states, matrix = self.step_states(graph, model, ()), vocabulary_matrix(model)
-        if isinstance(self._kernels, Float32) and is_worth_screening(*matrix.shape):
-            ids = screened_best_token(graph, states, matrix)
-        else:
-            logits = self._kernels.logits(graph, states, matrix, ranked=True)
-            ids = candidates.best_token(graph, logits, len(matrix))
-        graph.output("next_ids", ids)
+        states = self.step_states(graph, model, ())
+        graph.output("next_ids", self.best_token(graph, states, vocabulary_matrix(model)))
 
-    def emit_greedy_scores(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_greedy_scores(self, graph: GraphBuilder, model: Transformer) -> None:
         """Emits the decoder step of greedy search with scores."""
-        states, matrix = self.step_states(graph, model, ()), vocabulary_matrix(model)
-        logits = self._kernels.logits(graph, states, matrix)
-        candidates.output_scored(graph, logits, candidates.best_token(graph, logits, len(matrix)))
+        matrix = vocabulary_matrix(model)
+        logits = self.logits(graph, self.step_states(graph, model, ()), matrix)
+        ids = self.largest(graph, logits, len(matrix))
+        candidates.output_scored(graph, logits, ids)
 
-    def emit_scorer(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_scorer(self, graph: GraphBuilder, model: Transformer) -> None:
         """Emits given translations → their tokens' log-probabilities and attention to the source.
 
         Padding must stand on the right.
         """
         stack, weights = model.decoder_stack, list[str]()
         # Padding comes after all real tokens, which look back only: it needs no mask.
-        own = partial(sequence_attention, graph, ids="target_ids", mask=None)
         attend: dict[str, EmitAttention] = {
-            "own": lambda layer, _: own(layer),
-            "source": lambda layer, number: visible_attention(graph, layer, number, weights),
+            "own": lambda layer, _: sequence_attention(graph, layer, "target_ids", None),
+            "source": partial(visible_attention, graph, weights=weights),
         }
         states = self._embed_sequences(graph, model.target_embeddings, stack, "target_ids", None)
-        states = self._run(graph, stack, states, attend)
-        logits = self._kernels.logits(graph, states, vocabulary_matrix(model))
-        graph.output("log_probabilities", _log_probabilities_of_labels(graph, logits))
+        states = self.run(graph, stack, states, attend)
+        logits = self.logits(graph, states, vocabulary_matrix(model))
+        found = candidates.log_probabilities_of_labels(
+            graph, logits, graph.reshape("labels", -1, 1)
+        )
+        shape = graph.extended_shape("target_ids")
+        graph.output("log_probabilities", graph.op("Reshape", found, shape))
         mean = graph.op("Mul", graph.op("Sum", *weights), np.float32(1 / len(weights)))
         graph.output("attention", mean)
+
+    # What `Native` does otherwise.
+
+    def enter_encoder(
+        self, graph: GraphBuilder, model: Transformer
+    ) -> tuple[str, str, EmitAttention]:
+        """Embeds source ids.
+
+        Returns:
+            States `(rows, model_dim)`, the mask that own attention needs, and what emits it.
+        """
+        keep = graph.op("Not", graph.op("Equal", "source_ids", np.int32(PAD_ID)))
+        mask = graph.cast(keep, "int32")
+        positions = token_positions(graph, mask)
+        embeddings, stack = model.source_embeddings, model.encoder_stack
+        states = self._embed_sequences(graph, embeddings, stack, "source_ids", positions)
+        return states, mask, lambda layer, _: sequence_attention(graph, layer, "source_ids", mask)
+
+    def run(
+        self, graph: GraphBuilder, stack: Any, states: str, attend: dict[str, EmitAttention]
+    ) -> str:
+        """Runs a stack's sub-layers on states `(rows, model_dim)`."""
+        return run_sub_layers(graph, self.kernels, stack, states, attend)
+
+    def split_source(
+        self, graph: GraphBuilder, projected: str, attentions: list[Any], mask: str
+    ) -> list[str]:
+        """Returns each block's keys and values of the source: `(batch, heads, length, width)`.
+
+        Args:
+            graph: The graph.
+            projected: What `source_projection` gives.
+            attentions: The blocks' cross-attention.
+            mask: As `enter_encoder` returns it.
+        """
+        heads, count = attentions[0].num_heads, 2 * len(attentions)
+        widths = [attentions[0].key_dim, attentions[0].value_dim] * len(attentions)
+        if is_fused(attentions[0]):
+            shape = graph.extended_shape("source_ids", count, heads, widths[0])
+            parts = graph.op("Reshape", projected, shape)
+            parts = graph.op("Transpose", parts, perm=[2, 0, 3, 1, 4])
+            split = graph.ops("Split", parts, count=count, axis=0, num_outputs=count)
+            return [graph.op("Squeeze", part, integers(0)) for part in split]
+        sizes = integers(*(heads * width for width in widths))
+        found = []
+        for part, width in zip(
+            graph.ops("Split", projected, sizes, count=count, axis=1), widths, strict=True
+        ):
+            part = graph.op("Reshape", part, graph.extended_shape("source_ids", heads, width))
+            found.append(graph.op("Transpose", part, perm=[0, 2, 1, 3]))
+        return found
 
     def step_states(self, graph: GraphBuilder, model: Transformer, beams: tuple[str, ...]) -> str:
         """Emits all of a decoder step but its head: float32 `(rows, model_dim)`.
@@ -119,58 +171,58 @@ class OnnxRuntime:
         from the row that `beams`, the inputs beam_size and cache_beams, names, so that no cache is
         ever copied or reordered. With one row a sentence there are no `beams`.
         """
-        stack, newest = model.decoder_stack, NewestTokens("step", beams)
         attend: dict[str, EmitAttention] = {
-            "own": partial(cached_attention, graph, newest=newest),
-            "source": partial(cross_attention, graph, beam_size=beams[0] if beams else None),
+            "own": partial(cached_attention, graph, beams=beams),
+            "source": partial(cross_attention, graph, beams=beams),
         }
-        tokens = embedding.embed_tokens(graph, self._kernels, model.target_embeddings, "target_ids")
-        vectors = self._vectors(graph, model.target_embeddings, stack, "step")
-        return self._run(graph, stack, graph.op("Add", tokens, vectors), attend)
+        embeddings, stack = model.target_embeddings, model.decoder_stack
+        tokens = embed_tokens(graph, self.kernels, embeddings, "target_ids")
+        vectors = self._vectors(graph, embeddings, stack, "step")
+        return self.run(graph, stack, graph.op("Add", tokens, vectors), attend)
 
-    def _run(
-        self, graph: GraphBuilder, stack: Any, states: str, attend: dict[str, EmitAttention]
+    def best_continuations(
+        self, graph: GraphBuilder, states: str, matrix: np.ndarray
+    ) -> tuple[str, tuple[str, ...]]:
+        """Returns logits, and what `candidates.best_continuations` does."""
+        logits = self.logits(graph, states, matrix)
+        asked = ("num_candidates", "totals")
+        return logits, candidates.best_continuations(graph, logits, len(matrix), *asked)
+
+    def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
+        """Returns the id of the largest logit of each row, the lowest of equal ones."""
+        if isinstance(self.kernels, Float32) and is_worth_screening(*matrix.shape):
+            return screened_best_token(graph, states, matrix)
+        logits = self.logits(graph, states, matrix, ranked=True)
+        return self.largest(graph, logits, len(matrix))
+
+    def largest(self, graph: GraphBuilder, logits: str, vocabulary: int) -> str:
+        """Returns the place of the largest of each row, the lowest of equal ones."""
+        return candidates.best_token(graph, logits, vocabulary)
+
+    def logits(
+        self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False
     ) -> str:
-        return run_sub_layers(graph, self._kernels, stack, states, attend)
+        """Returns the products with the rows of the vocabulary's matrix."""
+        layer = Linear(matrix, transposed=True, ranked=ranked)
+        return self.kernels.linear(graph, states, layer)
 
     def _vectors(self, graph: GraphBuilder, embeddings: Any, stack: Any, positions: str) -> str:
         """Returns the vectors of positions, with what else the stack wants added to its states."""
-        vectors = embedding.position_vectors(graph, self._kernels, embeddings, positions)
+        vectors = position_vectors(graph, self.kernels, embeddings, positions)
         bias = first_bias(stack)
         return vectors if bias is None else graph.op("Add", vectors, bias)
 
     def _embed_sequences(
         self, graph: GraphBuilder, embeddings: Any, stack: Any, ids: str, positions: str | None
     ) -> str:
-        """Embeds whole sequences, at positions `(batch, length)` or each at its place."""
-        tokens = embedding.embed_tokens(graph, self._kernels, embeddings, ids)
-        places = embedding.places_of_rows(graph, ids)
-        vectors = self._vectors(graph, embeddings, stack, places)
+        """Embeds whole sequences, at positions `(batch, length)` or each token at its place."""
+        tokens = embed_tokens(graph, self.kernels, embeddings, ids)
+        vectors = self._vectors(graph, embeddings, stack, places_of_rows(graph, ids))
         if positions is not None:
             vectors = graph.op("Gather", vectors, positions, axis=0)
         return graph.reshape(graph.op("Add", tokens, vectors), -1, embeddings.model_dim)
 
-    def _output_cross(self, graph: GraphBuilder, blocks: Any, states: str) -> None:
-        """Projects encoder states for all blocks at once."""
-        attentions = [block.cross_attention for block in blocks]
-        projected = self._kernels.linear(graph, states, source_projection(attentions))
-        heads, width = attentions[0].num_heads, attentions[0].key_dim
-        shape = graph.extended_shape("source_ids", 2 * len(blocks), heads, width)
-        projected = graph.op("Reshape", projected, shape)
-        projected = graph.op("Transpose", projected, perm=[2, 0, 3, 1, 4])
-        count = 2 * len(blocks)
-        parts = iter(graph.ops("Split", projected, count=count, axis=0, num_outputs=count))
-        for number in range(len(blocks)):
-            for name, part in zip(named("cross", number), parts, strict=False):
-                graph.output(name, graph.op("Squeeze", part, integers(0)))
 
-
-def _log_probabilities_of_labels(graph: GraphBuilder, logits: str) -> str:
-    """Returns what the scorer gives of each label: float32 `(batch, target_length)`."""
-    largest = graph.op("ReduceMax", logits, integers(1), keepdims=1)
-    powers = graph.op("Exp", graph.op("Sub", logits, largest))
-    total = graph.op("Log", graph.op("ReduceSum", powers, integers(1), keepdims=1))
-    column = graph.reshape("labels", -1, 1)
-    chosen = graph.op("GatherElements", logits, column, axis=1)
-    found = graph.op("Sub", graph.op("Sub", chosen, largest), total)
-    return graph.op("Reshape", found, graph.extended_shape("target_ids"))
+def vocabulary_matrix(model: Transformer) -> np.ndarray:
+    """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
+    return np.ascontiguousarray(weight_array(model.head.matrix))

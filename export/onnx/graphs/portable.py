@@ -38,7 +38,10 @@ class Portable:
         for output, value in found.items():
             graph.output(output, value)
         if name == "decoder":
-            candidates.output_candidates(graph, logits, vocabulary)
+            asked = ("num_candidates", "totals")
+            best = candidates.best_continuations(graph, logits, vocabulary, *asked)
+            graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), best)
+            graph.output(LOGITS, logits)
         elif name == "greedy":
             graph.output("next_ids", candidates.best_token(graph, logits, vocabulary))
         elif name == "greedy_scores":

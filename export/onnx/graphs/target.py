@@ -1,5 +1,5 @@
-"""What graphs are written for. `OnnxRuntime` and `Native` emit them from the model's body, `Portable`
-has tf2onnx convert the model's own functions.
+"""What graphs are written for. `OnnxRuntime` and `Native` emit them from the model's body; tf2onnx
+makes those of `Portable` from the model's own functions.
 """
 
 from typing import Protocol

@@ -1,80 +1,63 @@
-"""How linear layers and embeddings are stored and multiplied, which is what a precision is: values
-and matrices come in, nodes leave.
-"""
+"""How linear layers and embeddings are stored and multiplied, which is what a precision is."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
-from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand
 from keras_transformer.export.onnx.graphs.linear import Linear
+from keras_transformer.export.onnx.quantize.byte_screen import Screen
 
 
 class Kernels(Protocol):
     """A precision of the graphs that are emitted."""
 
-    def linear(
-        self,
-        graph: GraphBuilder,
-        inputs: str,
-        layer: Linear,
-        *,
-        residual: str | None = None,
-        relu: bool = False,
-        nonnegative: bool = False,
-    ) -> str:
-        """Returns inputs · kernel + bias, or + residual: float32 `(rows, outputs)`.
+    def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
+        """Applies a layer to float32 `(rows, inputs)`: float32 `(rows, outputs)`.
 
-        Args:
-            graph: The graph.
-            inputs: float32 `(rows, inputs)`.
-            layer: The layer; with a residual it has no bias.
-            residual: float32 `(rows, outputs)`, or None.
-            relu: Whether ReLU follows; there is no residual then.
-            nonnegative: Whether the inputs come from ReLU.
+        The residual is a value `(rows, outputs)` that is added; then the layer has no bias.
         """
 
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
         """Looks rows of a float32 table `(ids, width)` up: float32 `(*ids.shape, width)`."""
 
-    def logits(
-        self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False
-    ) -> str:
-        """Returns states · matrixᵀ: float32 `(rows, vocabulary)`.
 
-        Args:
-            graph: The graph.
-            states: float32 `(rows, model_dim)`.
-            matrix: float32 `(vocabulary, model_dim)`.
-            ranked: Whether rows may be multiplied by any positive factor, each by its own.
-        """
+class NativeKernels(Kernels, Protocol):
+    """A precision, and what this package's larger operators read in it."""
+
+    def packed(self, layer: Linear) -> Sequence[Operand]:
+        """Returns what operators for whole sub-layers read of a layer; nothing if they cannot."""
+
+    def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Returns what `BestToken` reads of a vocabulary's matrix; nothing if it is not used."""
+
+    def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """As `best_token`, for `BestContinuationsOfStates`."""
 
 
 class Float32:
-    """Weights as they are, multiplied as they are."""
+    """Weights as they are, multiplied as they are; see `NativeKernels`."""
 
-    def linear(
-        self,
-        graph: GraphBuilder,
-        inputs: str,
-        layer: Linear,
-        *,
-        residual: str | None = None,
-        relu: bool = False,
-        nonnegative: bool = False,
-    ) -> str:
-        """Returns inputs · kernel + bias, or + residual; see `Kernels.linear`."""
-        added = [one for one in (layer.bias, residual) if one is not None]
-        # One operator for a product and a bias or a residual.
-        found = graph.op("Gemm", inputs, layer.kernel, *added)
-        return graph.op("Relu", found) if relu else found
+    def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
+        """Adds one operator for the product and the bias or the residual, and one for ReLU."""
+        added = [residual] if residual else [] if layer.bias is None else [layer.bias]
+        transposed = {"transB": 1} if layer.transposed else {}
+        found = graph.op("Gemm", inputs, layer.kernel, *added, **transposed)
+        return graph.op("Relu", found) if layer.relu else found
 
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
-        """Looks rows of a table up; see `Kernels.embedding`."""
+        """Gathers the rows."""
         return graph.op("Gather", table, ids, axis=0)
 
-    def logits(
-        self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False
-    ) -> str:
-        """Returns states · matrixᵀ; see `Kernels.logits`."""
-        return graph.op("Gemm", states, matrix, transB=1)
+    def packed(self, layer: Linear) -> Sequence[Operand]:
+        """Returns nothing."""
+        return ()
+
+    def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Returns the matrix, behind bytes that find the candidates among which it decides."""
+        return (*Screen.of(matrix), matrix)
+
+    def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Returns nothing."""
+        return ()

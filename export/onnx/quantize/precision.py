@@ -12,13 +12,8 @@ from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.portable import Portable
 from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.quantize.float16 import to_float16
-from keras_transformer.export.onnx.quantize.int8 import Int8, Int8BatchDependent
+from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
-from keras_transformer.export.onnx.quantize.native_kernels import (
-    NativeFloat32,
-    NativeInt8,
-    NativeInt8BatchDependent,
-)
 from keras_transformer.models.transformer import Transformer
 
 # Largest absolute difference from Keras of any output. Quantized outputs are only kept from being
@@ -34,11 +29,6 @@ _ALWAYS_FLOAT32 = (
     "log_probabilities",
     "attention",
 )
-_KERNELS = {
-    "float32": (Float32, NativeFloat32),
-    "int8": (Int8, NativeInt8),
-    "int8_batch_dependent": (Int8BatchDependent, NativeInt8BatchDependent),
-}
 
 
 class Float16:
@@ -58,8 +48,11 @@ def target_in(precision: str, name: str) -> Target:
     """
     if name == "portable":
         return Float16() if precision == "float16" else Portable()
-    standard, native = _KERNELS[precision]
-    return OnnxRuntime(standard()) if name == "onnxruntime" else Native(native(), standard())
+    if precision == "float32":
+        return OnnxRuntime(Float32()) if name == "onnxruntime" else Native(Float32(), Float32())
+    flags = {"batch_dependent": precision == "int8_batch_dependent"}
+    standard = Int8(**flags)
+    return OnnxRuntime(standard) if name == "onnxruntime" else Native(NativeInt8(**flags), standard)
 
 
 def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:
