@@ -86,7 +86,7 @@ class Manifest:
         max_difference: Largest absolute difference from Keras that the export's check measured.
         operators_version: Version of this package's own operators that the graphs were written for;
             None where they hold none, and in artefacts of its first version.
-        fallback: Why the graphs are portable though onnxruntime's were asked for; None otherwise.
+        fallback: Why the target is not the one that was asked for; None otherwise.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             None where training calibrated none.
         producer: Versions of the packages that wrote the artefact.
