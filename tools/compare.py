@@ -6,12 +6,15 @@
 OLD and NEW are checkouts, each with its own `.venv`. OLD makes random runs (sizes, norms, one and
 two vocabularies); both export all runs for each target in float32 and int8 and search them with
 the options of each case of the table in tests/search_table. Prints a line for each artefact with
-the seconds of both exports; ends with status 1 where ids differ.
+the seconds of both exports, and their medians; ends with status 1 where ids differ.
+
+    python -m tools.compare OLD NEW --work build/compare --override '{"activation": "gelu"}'
 """
 
 import argparse
 import itertools
 import json
+import statistics
 import subprocess
 import sys
 from importlib import import_module
@@ -33,20 +36,22 @@ def main() -> int:
     searches = table_searches()
     (work / "searches.json").write_text(json.dumps(searches), encoding="utf-8")
     runs = [*options.run, *random_runs(options, work)]
-    different = 0
+    different, seconds = 0, []
     artefacts = itertools.product(runs, options.targets, options.precisions)
     for run, target, precision in artefacts:
-        if target == "portable" and precision == "int8":
+        if target == "portable" and precision.startswith("int8"):
             continue  # standard operators have float32 and float16 alone
         order = [str(run.resolve()), target, precision, str(work)]
         old, new = (ask(checkout, "search", *order) for checkout in (options.old, options.new))
         wrong = differing(searches, old["ids"], new["ids"])
         different += len(wrong)
+        seconds.append((old["seconds"], new["seconds"]))
         times = f"export {old['seconds']:.1f} s, now {new['seconds']:.1f} s"
         print(f"{run.name} {target} {precision}: {len(searches)} searches, {times}", flush=True)
         for search in wrong:
             print(f"  other ids with {search}", flush=True)
-    print(f"{different} searches differ")
+    before, now = (statistics.median(side) for side in zip(*seconds, strict=True))
+    print(f"{different} searches differ; exports took {before:.1f} s, now {now:.1f} s (medians)")
     return 1 if different else 0
 
 
@@ -62,6 +67,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--precisions", nargs="*", default=PRECISIONS)
     parser.add_argument("--norms", nargs="*", default=["post", "pre"])
     parser.add_argument("--shares", nargs="*", default=["all", "none"])
+    parser.add_argument("--override", default="{}", help="fields of the runs' configs, in JSON")
     return parser.parse_args()
 
 
@@ -87,9 +93,11 @@ def random_runs(options: argparse.Namespace, work: Path) -> list[Path]:
     """Has the old checkout make runs with random weights, those that are not there yet."""
     runs = []
     for size, norm, share in itertools.product(options.sizes, options.norms, options.shares):
-        run = work / f"{size}-{norm}-{share}"
+        fields = json.loads(options.override)
+        name = "-".join([size, norm, share, *(f"{key}={value}" for key, value in fields.items())])
+        run = work / name
         if not (run / "model.keras").exists():
-            ask(options.old, "make", str(run), size, norm, share)
+            ask(options.old, "make", str(run), size, norm, share, json.dumps(fields))
         runs.append(run)
     return runs
 

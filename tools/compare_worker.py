@@ -16,8 +16,8 @@ TEXTS = ["a small house stands by the river", "we see three birds", "hello", "yo
 VOCABULARY = 60
 
 
-def make(directory: Path, size: str, norm: str, share: str) -> dict[str, Any]:
-    """Writes a run with random weights."""
+def make(directory: Path, size: str, norm: str, share: str, fields: str) -> dict[str, Any]:
+    """Writes a run whose weights are random; `fields` of its config are JSON."""
     import keras
 
     import keras_transformer as kt
@@ -25,7 +25,11 @@ def make(directory: Path, size: str, norm: str, share: str) -> dict[str, Any]:
     directory.mkdir(parents=True, exist_ok=True)
     tokenizer = kt.train_tokenizer(TEXTS, VOCABULARY, "bpe")
     config = kt.TransformerConfig.preset(
-        size, vocab_size=tokenizer.vocab_size, norm=norm, share_embeddings=share
+        size,
+        vocab_size=tokenizer.vocab_size,
+        norm=norm,
+        share_embeddings=share,
+        **json.loads(fields),
     )
     keras.utils.set_random_seed(1)
     model = kt.build_transformer(config)

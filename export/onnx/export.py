@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 
 from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
@@ -15,22 +14,11 @@ try:
     import onnx
 
     from keras_transformer.export.onnx.check.numbers import check_numbers, check_operators
-    from keras_transformer.export.onnx.graphs import fused, native, portable
-    from keras_transformer.export.onnx.graphs.operators import record_version
-    from keras_transformer.export.onnx.graphs.screening import is_worth_screening
+    from keras_transformer.export.onnx.graphs.attention import is_fused
     from keras_transformer.export.onnx.graphs.specs import SPECS
-    from keras_transformer.export.onnx.graphs.tracing import (
-        decoder_graph,
-        encoder_graph,
-        greedy_graph,
-        greedy_scores_graph,
-        hide_logits,
-        scorer_graph,
-        screened_greedy_graph,
-    )
     from keras_transformer.export.onnx.quantize.precision import (
-        in_precision,
         in_precision_spec,
+        target_in,
         tolerance_of,
     )
 
@@ -57,7 +45,6 @@ from keras_transformer.artefact.manifest import (
     StoredFile,
     sha256_of,
 )
-from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
@@ -101,9 +88,9 @@ def export_onnx(
         target_tokenizer: The target tokenizer, where there are two vocabularies.
         target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
             beside them, the fastest, which run where this package is installed and was compiled;
-            "portable" for standard ONNX operators only, for other runtimes. A model that the fused
-            operators cannot hold becomes portable in any case, and the manifest says why.
-        quantize: How to make weights smaller, or None: "int8" (see `quantization.py`),
+            "portable" for standard ONNX operators only, for other runtimes. Where a target cannot
+            hold the model another is written, and the manifest says why.
+        quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, or "float16", for GPUs.
         opset: ONNX operator set, 18 or newer.
@@ -153,31 +140,15 @@ class _Form:
 
     @classmethod
     def choose(cls, model: Transformer, target: str, quantize: str | None, opset: int) -> "_Form":
-        precision = "float32" if quantize is None else quantize
-        reason = None
-        if target != "portable":
-            reason = fused.why_not(model.config)
-            if precision == "float16":
-                reason = "onnxruntime's fused operators have no float16 form for every provider"
-        return cls("portable" if reason else target, precision, opset, reason)
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether the graphs hold standard operators only; int8 has some of onnxruntime's own."""
-        return self.target == "portable" and not self.precision.startswith("int8")
-
-    def is_screened(self, config: TransformerConfig) -> bool:
-        """Whether greedy search looks at few logits only."""
-        if self.precision != "float32" or self.target == "portable":
-            return False
-        return self.target == "native" or is_worth_screening(
-            config.target_vocab_size, config.model_dim
-        )
-
-    @property
-    def module(self) -> ModuleType:
-        """What the graphs are traced from."""
-        return {"onnxruntime": fused, "native": native, "portable": portable}[self.target]
+        precision = quantize or "float32"
+        if precision == "float16" and target != "portable":
+            reason = "onnxruntime's fused operators have no float16 form for every provider"
+            return cls("portable", precision, opset, reason)
+        if target == "native" and not is_fused(model.config):
+            widths = f"key_dim ({model.config.key_dim}) is not value_dim ({model.config.value_dim})"
+            reason = f"{widths}, as this package's attention operators need it"
+            return cls("onnxruntime", precision, opset, reason)
+        return cls(target, precision, opset, None)
 
 
 def _write(
@@ -200,7 +171,9 @@ def _write(
     manifest = _describe(model, directory, names, form)
     for graph in manifest.graphs.values():
         check_operators(
-            directory / graph.file, portable=form.is_standard, native=form.target == "native"
+            directory / graph.file,
+            portable=form.target == "portable",
+            native=form.target == "native",
         )
     difference = check_numbers(model, manifest, directory, tolerance_of(form.precision))
     replace(
@@ -214,23 +187,9 @@ def _write(
 
 def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yields each graph with its file's name; one at a time, as a graph holds all its weights."""
-    makers = {
-        "encoder": encoder_graph,
-        "decoder": decoder_graph,
-        "greedy": greedy_graph,
-        "greedy_scores": greedy_scores_graph,
-        "scorer": scorer_graph,
-    }
-    for name, make in makers.items():
-        if name == "greedy" and form.is_screened(model.config):
-            graph = screened_greedy_graph(model, form.module, form.opset)
-        else:
-            graph = in_precision(make(model, form.module, form.opset), name, form.precision)
-            if name == "greedy":
-                hide_logits(graph)
-        if form.target == "native":
-            record_version(graph)
-        yield _FILES[name], graph
+    target = target_in(form.precision, form.target)
+    for name, file in _FILES.items():
+        yield file, target.graph(name, model, form.opset)
 
 
 def _describe(

@@ -86,7 +86,7 @@ class Manifest:
         max_difference: Largest absolute difference from Keras that the export's check measured.
         operators_version: Version of this package's own operators that the graphs were written for;
             None if they have none, and in artefacts of its first version.
-        fallback: Why the graphs are portable although another target was requested; None otherwise.
+        fallback: Why the target is not the one that was requested; None otherwise.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             None if training calibrated none.
         producer: Versions of the packages that wrote the artefact.

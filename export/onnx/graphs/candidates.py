@@ -4,22 +4,33 @@ row of the vocabulary's width has to. Standard ONNX operators only, for every ta
 
 import math
 
-import tensorflow as tf
+import numpy as np
 
-from keras_transformer.export.onnx.graphs.operators import onnx_operator
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, integers
+from keras_transformer.export.onnx.graphs.specs import LOGITS
 
 # Below this a plain TopK is as fast.
 _SMALLEST_DIVIDED = 512
 
 
+def output_scored(graph: GraphBuilder, logits: str, ids: str) -> None:
+    """Ends a step of greedy search that gives scores: `ids` are those of the largest logits."""
+    column = graph.op("Unsqueeze", ids, integers(1))
+    chosen = log_probabilities(graph, logits, column)
+    graph.output("next_log_probabilities", graph.op("Squeeze", chosen, integers(1)))
+    graph.output("next_ids", ids)
+    graph.output(LOGITS, logits)
+
+
 def best_continuations(
-    logits: tf.Tensor, vocabulary: int, count: tf.Tensor, totals: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    graph: GraphBuilder, logits: str, vocabulary: int, count: str, totals: str
+) -> tuple[str, str, str]:
     """Selects the best continuations of each sentence, exactly.
 
     Of equal ones of a beam the lowest id comes first, of equal ones of several the lowest beam.
 
     Args:
+        graph: The graph.
         logits: float32 `(rows, vocabulary)`.
         vocabulary: Their width.
         count: int64 `(1,)`, how many; fewer leave where there are fewer.
@@ -29,64 +40,66 @@ def best_continuations(
         int32 ids, float32 values and int32 beams, all `(batch, count)`, best first: the value is
         the log-probability of the beam continued by the id.
     """
-    ids = _best_tokens(logits, vocabulary, count)
-    return _rank_beams(log_probabilities(logits, ids), ids, totals, count)
+    few = graph.op("Min", count, integers(vocabulary))
+    ids = _best_tokens(graph, logits, vocabulary, few)
+    log_probs = log_probabilities(graph, logits, ids)
+    # Ranks the continuations of all beams of a sentence together.
+    flat = graph.op("Concat", graph.op("Shape", totals, end=1), integers(-1), axis=0)
+    extended = graph.op("Add", log_probs, graph.reshape(totals, -1, 1))
+    extended = graph.op("Reshape", extended, flat)
+    in_sentence = graph.op("Shape", extended, start=1)
+    values, places = top_k(graph, extended, graph.op("Min", count, in_sentence))
+    best = graph.op("GatherElements", graph.op("Reshape", ids, flat), places, axis=1)
+    beams = graph.op("Div", places, graph.op("Shape", log_probs, start=1))
+    return graph.cast(best, "int32"), values, graph.cast(beams, "int32")
 
 
-def log_probabilities(logits: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+def log_probabilities_of_labels(graph: GraphBuilder, logits: str, labels: str) -> str:
+    """Returns the log-probabilities of one token of each row: float32, `(rows, 1)` as `labels`."""
+    largest = graph.op("ReduceMax", logits, integers(1), keepdims=1)
+    powers = graph.op("Exp", graph.op("Sub", logits, largest))
+    total = graph.op("Log", graph.op("ReduceSum", powers, integers(1), keepdims=1))
+    chosen = graph.op("GatherElements", logits, labels, axis=1)
+    return graph.op("Sub", graph.op("Sub", chosen, largest), total)
+
+
+def log_probabilities(graph: GraphBuilder, logits: str, ids: str) -> str:
     """Returns the log-probabilities of some tokens of each row: float32, shaped as `ids`."""
     # One operator: written out, it would take half as long again.
-    [everyone] = onnx_operator("LogSoftmax", [logits], [(tf.float32, logits.shape)], axis=1)
-    [chosen] = onnx_operator("GatherElements", [everyone, ids], [(tf.float32, ids.shape)], axis=1)
-    return chosen
+    everyone = graph.op("LogSoftmax", logits, axis=1)
+    return graph.op("GatherElements", everyone, ids, axis=1)
 
 
-def best_token(logits: tf.Tensor, vocabulary: int) -> tf.Tensor:
+def best_token(graph: GraphBuilder, logits: str, vocabulary: int) -> str:
     """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
 
     Looks for it only in the block of the largest maximum, as ArgMax is slow over long rows.
     """
     width = block_width(vocabulary)
     if width == vocabulary:
-        return tf.cast(arg_max(logits), tf.int32)
-    blocks, maxima = _block_maxima(logits, vocabulary, width)
-    best = arg_max(maxima, keepdims=1)
-    [chosen] = onnx_operator(
-        "GatherND", [blocks, best], [(tf.float32, (None, width))], batch_dims=1
-    )
-    first, last = best[:, 0] * width, (vocabulary // width - 1) * width
+        return graph.cast(arg_max(graph, logits), "int32")
+    blocks, maxima = _block_maxima(graph, logits, vocabulary, width)
+    best = arg_max(graph, maxima, keepdims=1)
+    chosen = graph.op("GatherND", blocks, best, batch_dims=1)
+    number = graph.op("Squeeze", best, integers(1))
+    first = graph.op("Mul", number, np.int64(width))
     if not vocabulary % width:
-        return tf.cast(first + arg_max(chosen), tf.int32)
+        return graph.cast(graph.op("Add", first, arg_max(graph, chosen)), "int32")
     # What the blocks leave over stands behind the chosen one, as if it were the last's end.
-    place = arg_max(tf.concat([chosen, logits[:, last + width :]], axis=1))
-    return tf.cast(place + tf.where(place < width, first, last), tf.int32)
+    last = (vocabulary // width - 1) * width
+    rest = _columns(graph, logits, last + width, vocabulary)
+    place = arg_max(graph, graph.op("Concat", chosen, rest, axis=1))
+    in_block = graph.op("Less", place, np.int64(width))
+    start = graph.op("Where", in_block, first, np.int64(last))
+    return graph.cast(graph.op("Add", place, start), "int32")
 
 
-def _best_tokens(logits: tf.Tensor, vocabulary: int, count: tf.Tensor) -> tf.Tensor:
+def _best_tokens(graph: GraphBuilder, logits: str, vocabulary: int, count: str) -> str:
     """Selects the ids of the largest logits of each row, largest first: int64 `(rows, count)`."""
-    count = tf.minimum(count, vocabulary)
     width = block_width(vocabulary)
     if width == vocabulary:
-        return top_k(logits, count)[1]
-    return _top_k_by_blocks(logits, vocabulary, width, count)
-
-
-def _rank_beams(
-    log_probs: tf.Tensor, ids: tf.Tensor, totals: tf.Tensor, count: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Ranks the continuations of all beams of a sentence together."""
-    flat = tf.stack([tf.shape(totals)[0], -1])
-    extended = tf.reshape(log_probs + tf.reshape(totals, (-1, 1)), flat)
-    in_sentence = tf.shape(extended, tf.int64)[1]
-    values, places = top_k(extended, tf.minimum(count, in_sentence))
-    [best] = onnx_operator(
-        "GatherElements", [tf.reshape(ids, flat), places], [(tf.int64, (None, None))], axis=1
-    )
-    return (
-        tf.cast(best, tf.int32),
-        values,
-        tf.cast(places // tf.shape(log_probs, tf.int64)[1], tf.int32),
-    )
+        return top_k(graph, logits, count)[1]
+    return _top_k_by_blocks(graph, logits, vocabulary, width, count)
 
 
 def block_width(vocabulary: int) -> int:
@@ -102,65 +115,49 @@ def block_width(vocabulary: int) -> int:
     )
 
 
-def _top_k_by_blocks(logits: tf.Tensor, vocabulary: int, width: int, count: tf.Tensor) -> tf.Tensor:
+def _top_k_by_blocks(
+    graph: GraphBuilder, logits: str, vocabulary: int, width: int, count: str
+) -> str:
     """Looks for the best only in the `count` blocks of largest maximum, which must hold them.
 
     The chosen blocks keep their order, so that ties are settled by id.
     """
     number = vocabulary // width
-    blocks, maxima = _block_maxima(logits, vocabulary, width)
-    taken = tf.minimum(count, number)
-    _, best = top_k(maxima, taken)
-    best, _ = onnx_operator(
-        "TopK", [best, taken], [(tf.int64, (None, None)), (tf.int64, (None, None))], largest=0
-    )
-    [places] = onnx_operator(
-        "Unsqueeze", [best, tf.constant([2], tf.int64)], [(tf.int64, (None, None, 1))]
-    )
-    [chosen] = onnx_operator(
-        "GatherND", [blocks, places], [(tf.float32, (None, None, width))], batch_dims=1
-    )
-    chosen = _keep_rows(chosen)
+    blocks, maxima = _block_maxima(graph, logits, vocabulary, width)
+    taken = graph.op("Min", count, integers(number))
+    _, best = top_k(graph, maxima, taken)
+    best, _ = graph.ops("TopK", best, taken, count=2, largest=0)
+    chosen = graph.op("GatherND", blocks, graph.op("Unsqueeze", best, integers(2)), batch_dims=1)
+    chosen = graph.reshape(chosen, 0, -1)
     if vocabulary % width:
-        chosen = tf.concat([chosen, logits[:, number * width :]], axis=1)
-        tail = tf.fill(tf.stack([tf.shape(best)[0], 1]), tf.cast(number, tf.int64))
-        best = tf.concat([best, tail], axis=1)
-    _, places = top_k(chosen, count)
-    [block] = onnx_operator(
-        "GatherElements", [best, places // width], [(tf.int64, (None, None))], axis=1
-    )
-    return block * width + places % width
+        rest = _columns(graph, logits, number * width, vocabulary)
+        chosen = graph.op("Concat", chosen, rest, axis=1)
+        # One more block behind those that were taken.
+        ends = integers(0, 0, 0, 1)
+        best = graph.op("Pad", best, ends, np.int64(number))
+    _, places = top_k(graph, chosen, count)
+    wide = np.int64(width)
+    block = graph.op("GatherElements", best, graph.op("Div", places, wide), axis=1)
+    return graph.op("Add", graph.op("Mul", block, wide), graph.op("Mod", places, wide))
 
 
-def _block_maxima(logits: tf.Tensor, vocabulary: int, width: int) -> tuple[tf.Tensor, tf.Tensor]:
+def _block_maxima(graph: GraphBuilder, logits: str, vocabulary: int, width: int) -> tuple[str, str]:
     """Divides rows into whole blocks `(rows, blocks, width)`; gives the maxima of these, too."""
     number = vocabulary // width
-    whole = logits[:, : number * width] if vocabulary % width else logits
-    blocks = tf.reshape(whole, (-1, number, width))
-    [maxima] = onnx_operator(
-        "ReduceMax",
-        [blocks, tf.constant([2], tf.int64)],
-        [(tf.float32, (None, number))],
-        keepdims=0,
-    )
-    return blocks, maxima
+    whole = _columns(graph, logits, 0, number * width) if vocabulary % width else logits
+    blocks = graph.reshape(whole, -1, number, width)
+    return blocks, graph.op("ReduceMax", blocks, integers(2), keepdims=0)
 
 
-def arg_max(values: tf.Tensor, keepdims: int = 0) -> tf.Tensor:
+def _columns(graph: GraphBuilder, values: str, start: int, end: int) -> str:
+    return graph.op("Slice", values, integers(start), integers(end), integers(1))
+
+
+def arg_max(graph: GraphBuilder, values: str, keepdims: int = 0) -> str:
     """Returns the place of the largest value of each row, the first of equal ones, as int64."""
-    shape = (None, 1) if keepdims else (None,)
-    [places] = onnx_operator("ArgMax", [values], [(tf.int64, shape)], axis=1, keepdims=keepdims)
-    return places
+    return graph.op("ArgMax", values, axis=1, keepdims=keepdims)
 
 
-def _keep_rows(values: tf.Tensor) -> tf.Tensor:
-    """Flattens all axes but the first; unlike tf.reshape, ONNX needs no other node for it."""
-    shape = tf.constant([0, -1], tf.int64)
-    [flat] = onnx_operator("Reshape", [values, shape], [(values.dtype, (None, None))])
-    return flat
-
-
-def top_k(values: tf.Tensor, count: tf.Tensor) -> list[tf.Tensor]:
+def top_k(graph: GraphBuilder, values: str, count: Operand) -> list[str]:
     """Returns the largest values of each row, largest first, and their places as int64."""
-    outputs = [(values.dtype, (None, None)), (tf.int64, (None, None))]
-    return onnx_operator("TopK", [values, count], outputs)
+    return graph.ops("TopK", values, count, count=2)

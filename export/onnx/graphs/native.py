@@ -1,195 +1,196 @@
-"""Encoder and decode step with this package's own onnxruntime operators (`runtime/native`): fewer
-and larger ones than onnxruntime has. The scorer is that with its fused operators.
+"""Graphs of this package's own onnxruntime operators (`runtime/native`): fewer and larger ones than
+onnxruntime has. The scorer is that with its fused operators.
 """
 
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
-import tensorflow as tf
+import numpy as np
+import onnx
 
-from keras_transformer.export.onnx.graphs.fused import (
-    align,
-    cross_projection,
-    feed_forward,
-    to_logits,
+from keras_transformer.export.onnx.graphs.attention import named
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.embedding import (
+    embed_tokens,
+    position_vectors,
+    token_scale,
 )
-from keras_transformer.export.onnx.graphs.fused_layers import (
-    KeysValues,
+from keras_transformer.export.onnx.graphs.linear import (
     Linear,
-    Project,
-    SubLayer,
-    apply_linear,
-    embed,
-    layer_norm,
+    own_projection,
     query_projection,
-    self_attention_projection,
     weight_array,
 )
-from keras_transformer.export.onnx.graphs.native_heads import (
-    best_continuations,
-    best_token,
-    screened_best_token,
+from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
+from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
+from keras_transformer.export.onnx.graphs.sub_layers import (
+    EmitAttention,
+    Parts,
+    each_sub_layer,
+    layer_norm,
 )
-from keras_transformer.export.onnx.graphs.operators import MICROSOFT, NATIVE, onnx_operator, weight
+from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.models.transformer import Transformer
 
-__all__ = [
-    "DOMAINS",
-    "align",
-    "best_continuations",
-    "best_token",
-    "decode_step",
-    "encode",
-    "screened_best_token",
-]
 
-# Operator domains beside standard ONNX.
-DOMAINS: tuple[str, ...] = (MICROSOFT, NATIVE)
+@dataclass(frozen=True)
+class Between:
+    """One of our operators between the linear layers of a sub-layer.
 
-
-def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
-    """Returns the encoder's states and every decoder block's cross-attention keys and values."""
-    stack, blocks = model.encoder_stack, model.decoder_stack.blocks
-    places = [(tf.int32, (None, None)), (tf.int32, (None,))]
-    mask, positions = onnx_operator(
-        "TokenPositions", [source_ids], places, domain=NATIVE, pad=model.config.special_ids.pad
-    )
-    ids = tf.reshape(source_ids, (-1,))
-    states = _embed(model.source_embeddings, ids, positions)
-    sub_layers: list[SubLayer] = []
-    for block in stack.blocks:
-        sub_layers += [_sequence_attention(block, mask), feed_forward(block)]
-    states = _run_sub_layers(states, sub_layers, stack.final_norm)
-    keys_values = _split_heads(apply_linear(states, cross_projection(blocks)), mask, blocks)
-    [shape] = onnx_operator("Shape", [source_ids], [(tf.int64, (2,))])
-    width = tf.constant([model.config.model_dim], tf.int64)
-    return tf.reshape(states, tf.concat([shape, width], axis=0)), keys_values
-
-
-def _sequence_attention(block: Any, mask: tf.Tensor) -> SubLayer:
-    attention = block.attention
-    packed = self_attention_projection(attention)
-
-    def run(project: Project) -> tf.Tensor:
-        outputs = [(tf.float32, (None, packed.bias.size // 3))]
-        [attended] = onnx_operator(
-            "SequenceAttention",
-            [project(packed), mask],
-            outputs,
-            domain=NATIVE,
-            heads=attention.num_heads,
-        )
-        return attended
-
-    return SubLayer(block.attention_residual, run, Linear.of(attention.output_linear))
-
-
-def _split_heads(projected: tf.Tensor, mask: tf.Tensor, blocks: Any) -> list[KeysValues]:
-    heads, parts = blocks[0].cross_attention.num_heads, 2 * len(blocks)
-    shape = (None, heads, None, blocks[0].cross_attention.key_dim)
-    found = onnx_operator(
-        "SplitHeads",
-        [projected, mask],
-        [(tf.float32, shape)] * parts,
-        domain=NATIVE,
-        parts=parts,
-        heads=heads,
-    )
-    return list(zip(found[::2], found[1::2], strict=True))
-
-
-def decode_step(
-    model: Transformer,
-    target_ids: tf.Tensor,
-    step: tf.Tensor,
-    source_mask: tf.Tensor,
-    cross: list[KeysValues],
-    caches: list[KeysValues],
-    beams: tuple[tf.Tensor, tf.Tensor] | None,
-    head: Callable[[Transformer, tf.Tensor], tf.Tensor] = to_logits,
-) -> tuple[tf.Tensor, list[KeysValues]]:
-    """Returns the logits of one decoder step and the caches; see `fused.decode_step`."""
-    stack = model.decoder_stack
-    states = _embed(model.target_embeddings, target_ids, step)
-    newest = [step] if beams is None else [step, beams[1]]
-    sub_layers: list[SubLayer] = []
-    new_caches: list[KeysValues] = []
-    for block, keys_values, cache in zip(stack.blocks, cross, caches, strict=True):
-        sub_layers += [
-            _cached_attention(block, cache, newest, new_caches),
-            _cross_attention(block, keys_values, source_mask),
-            feed_forward(block),
-        ]
-    states = _run_sub_layers(states, sub_layers, stack.final_norm)
-    return head(model, states), new_caches
-
-
-def _embed(embeddings: Any, ids: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
-    """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
-    tokens, positions = embeddings.tokens, embeddings.positions
-    if not isinstance(positions, SinusoidalPositions):
-        return embed(tokens, ids) + positions.encode(places)
-    found = tf.gather(weight(weight_array(tokens.matrix)), ids)
-    [states] = onnx_operator(
-        "AddSinusoid",
-        [found, places, tf.constant(positions.rates())],
-        [(tf.float32, found.shape)],
-        domain=NATIVE,
-        scale=float(tokens.model_dim) ** 0.5,
-    )
-    return states
-
-
-def _run_sub_layers(
-    states: tf.Tensor, sub_layers: list[SubLayer], final_norm: Any | None
-) -> tf.Tensor:
-    """Runs residual sub-layers, post-norm or, where there is a final norm, pre-norm.
-
-    Pre-norm's sums meet the norm of the sub-layer that follows, post-norm's their own.
+    Attributes:
+        graph: The graph.
+        operator: Its name; with "SubLayer" behind it that of the operator for the whole sub-layer.
+        operands: What it reads beside the projection.
+        outputs: The graph's outputs that it makes beside the sub-layer's.
     """
-    inputs, norms = states, [layer.residual.layer_norm for layer in sub_layers]
-    if final_norm is not None:
-        inputs, norms = layer_norm(states, norms[0]), [*norms[1:], final_norm]
-    for layer, norm in zip(sub_layers, norms, strict=True):
-        hidden = layer.run(partial(apply_linear, inputs))
-        sums, inputs = _add_norm(states, apply_linear(hidden, layer.output), norm)
-        states = inputs if final_norm is None else sums
-    return inputs
 
+    graph: GraphBuilder
+    operator: str
+    operands: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
 
-def _add_norm(states: tf.Tensor, change: tf.Tensor, norm: Any) -> list[tf.Tensor]:
-    inputs = [states, change, *map(tf.constant, map(weight_array, (norm.gamma, norm.beta)))]
-    outputs = [(tf.float32, (None, change.shape[-1]))] * 2
-    return onnx_operator("AddNorm", inputs, outputs, domain=NATIVE, epsilon=norm.epsilon)
-
-
-def _cached_attention(
-    block: Any, cache: KeysValues, newest: list[tf.Tensor], new_caches: list[KeysValues]
-) -> SubLayer:
-    attention = block.self_attention
-    packed = self_attention_projection(attention)
-
-    def run(project: Project) -> tf.Tensor:
-        outputs = [(tf.float32, (None, packed.bias.size // 3))]
-        outputs += [(tf.float32, buffer.shape) for buffer in cache]
-        inputs = [project(packed), *cache, *newest]
-        attended, *new_cache = onnx_operator("SelfAttention", inputs, outputs, domain=NATIVE)
-        new_caches.append((new_cache[0], new_cache[1]))
+    def __call__(self, projected: str) -> str:
+        """Adds the operator."""
+        flags = {"count": 1 + len(self.outputs), "domain": NATIVE}
+        attended, *others = self.graph.ops(self.operator, projected, *self.operands, **flags)
+        self.graph.outputs(self.outputs, others)
         return attended
 
-    return SubLayer(block.self_attention_residual, run, Linear.of(attention.output_linear))
 
+class Native(OnnxRuntime):
+    """The target "native"; see `target.Target`.
 
-def _cross_attention(block: Any, cross: KeysValues, source_mask: tf.Tensor) -> SubLayer:
-    attention = block.cross_attention
-    projection = query_projection(attention)
+    Args:
+        kernels: How linear layers and embeddings are stored and multiplied.
+        scorer_kernels: The same for the scorer, without operators of ours.
+    """
 
-    def run(project: Project) -> tf.Tensor:
-        inputs = [project(projection), *cross, source_mask]
-        outputs = [(tf.float32, (None, projection.bias.size))]
-        [attended] = onnx_operator("CrossAttention", inputs, outputs, domain=NATIVE)
-        return attended
+    kernels: NativeKernels
 
-    return SubLayer(block.cross_attention_residual, run, Linear.of(attention.output_linear))
+    def __init__(self, kernels: NativeKernels, scorer_kernels: Kernels) -> None:
+        super().__init__(kernels)
+        self._scorer = OnnxRuntime(scorer_kernels)
+
+    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+        """Emits a graph; see `Target.graph`."""
+        if name == "scorer":
+            return self._scorer.graph(name, model, opset)
+        graph = super().graph(name, model, opset)
+        record_version(graph)
+        return graph
+
+    def enter_encoder(
+        self, graph: GraphBuilder, model: Transformer
+    ) -> tuple[str, str, EmitAttention]:
+        """Embeds source ids; see `OnnxRuntime.enter_encoder`."""
+        pad = model.config.special_ids.pad
+        mask, positions = graph.ops("TokenPositions", "source_ids", count=2, domain=NATIVE, pad=pad)
+        ids = graph.reshape("source_ids", -1)
+
+        def own(attention: Any, _: int) -> Parts:
+            def between(projected: str) -> str:
+                flags = {"domain": NATIVE, "heads": attention.num_heads}
+                return graph.op("SequenceAttention", projected, mask, **flags)
+
+            return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
+
+        return self._embed(graph, model.source_embeddings, ids, positions), mask, own
+
+    def split_source(
+        self, graph: GraphBuilder, projected: str, attentions: list[Any], mask: str
+    ) -> list[str]:
+        """Returns keys and values of the source; see `OnnxRuntime.split_source`."""
+        parts = 2 * len(attentions)
+        flags = {"domain": NATIVE, "parts": parts, "heads": attentions[0].num_heads}
+        return graph.ops("SplitHeads", projected, mask, count=parts, **flags)
+
+    def step_states(self, graph: GraphBuilder, model: Transformer, beams: tuple[str, ...]) -> str:
+        """Emits all of a decoder step but its head; see `OnnxRuntime.step_states`."""
+        states = self._embed(graph, model.target_embeddings, "target_ids", "step")
+
+        def own(attention: Any, number: int) -> Parts:
+            operands = (*named("cache", number), "step", *beams[1:])
+            between = Between(graph, "SelfAttention", operands, named("new_cache", number))
+            return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
+
+        def source(attention: Any, number: int) -> Parts:
+            between = Between(graph, "CrossAttention", (*named("cross", number), "source_mask"))
+            return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
+
+        return self.run(graph, model.decoder_stack, states, {"own": own, "source": source})
+
+    def best_continuations(
+        self, graph: GraphBuilder, states: str, matrix: np.ndarray
+    ) -> tuple[str, tuple[str, ...]]:
+        """Returns logits and candidates; see `OnnxRuntime.best_continuations`."""
+        asked, operands = ("totals", "num_candidates"), self.kernels.continuations(matrix)
+        if not operands:
+            logits = self.logits(graph, states, matrix)
+            found = graph.ops("BestContinuations", logits, *asked, count=3, domain=NATIVE)
+            return logits, tuple(found)
+        flags = {"count": 4, "domain": NATIVE, "vocabulary": len(matrix)}
+        name = "BestContinuationsOfStates"
+        *found, logits = graph.ops(name, states, *asked, *operands, **flags)
+        return logits, tuple(found)
+
+    def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
+        """Returns the id of the largest logit of each row, the lowest of equal ones."""
+        operands = self.kernels.best_token(matrix)
+        if not operands:
+            return self.largest(graph, self.logits(graph, states, matrix, ranked=True), 0)
+        flags = {"domain": NATIVE, "vocabulary": len(matrix)}
+        return graph.op("BestToken", states, *operands, **flags)
+
+    def largest(self, graph: GraphBuilder, logits: str, vocabulary: int) -> str:
+        """Returns the place of the largest of each row, the lowest of equal ones."""
+        return graph.op("LargestPlace", logits, domain=NATIVE)
+
+    def run(
+        self, graph: GraphBuilder, stack: Any, states: str, attend: dict[str, EmitAttention]
+    ) -> str:
+        """Runs residual sub-layers, post-norm or, where there is a final norm, pre-norm.
+
+        Pre-norm's sums meet the norm of the sub-layer that follows, post-norm's their own.
+        """
+        sub_layers = list(each_sub_layer(graph, stack, attend))
+        inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
+        if stack.final_norm is not None:
+            inputs, norms = layer_norm(graph, states, norms[0]), [*norms[1:], stack.final_norm]
+        for (_, parts), norm in zip(sub_layers, norms, strict=True):
+            sums, inputs = self._sub_layer(graph, inputs, states, parts, norm)
+            states = inputs if stack.final_norm is None else sums
+        return inputs
+
+    def _sub_layer(
+        self, graph: GraphBuilder, inputs: str, states: str, parts: Parts, norm: Any
+    ) -> list[str]:
+        """Returns the residual sum and what the norm makes of it, both `(rows, model_dim)`."""
+        projection, between, output = parts
+        ends = weight_array(norm.gamma), weight_array(norm.beta)
+        flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
+        first, last = self.kernels.packed(projection), self.kernels.packed(output)
+        operands = [inputs, states, *first, *last, *ends]
+        if first and last and isinstance(between, Between):
+            flags["count"] = 2 + len(between.outputs)
+            name = f"{between.operator}SubLayer"
+            found = graph.ops(name, *operands, *between.operands, **flags)
+            graph.outputs(between.outputs, found[2:])
+            return found[:2]
+        if first and last and projection.relu:
+            flags["units"] = projection.units
+            return graph.ops("FeedForwardSubLayer", *operands, count=2, **flags)
+        hidden = between(self.kernels.linear(graph, inputs, projection))
+        change = self.kernels.linear(graph, hidden, output)
+        return graph.ops("AddNorm", states, change, *ends, count=2, **flags)
+
+    def _embed(self, graph: GraphBuilder, embeddings: Any, ids: str, places: str) -> str:
+        """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
+        positions = embeddings.positions
+        if not isinstance(positions, SinusoidalPositions):
+            tokens = embed_tokens(graph, self.kernels, embeddings, ids)
+            vectors = position_vectors(graph, self.kernels, embeddings, places)
+            return graph.op("Add", tokens, vectors)
+        found = self.kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
+        flags = {"domain": NATIVE, "scale": float(token_scale(embeddings))}
+        return graph.op("AddSinusoid", found, places, positions.rates(), **flags)

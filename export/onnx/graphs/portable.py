@@ -1,63 +1,122 @@
-"""The encoder, the decode step and the scorer in TensorFlow operators that standard ONNX has: the
-Keras model's own code, traced. For runtimes without onnxruntime's fused operators.
+"""Graphs in standard operators only: tf2onnx converts what the Keras model's own functions do, so
+that they are a witness of the emitted graphs, and serve other runtimes than onnxruntime.
 """
 
+from collections.abc import Callable, Sequence
+
+import onnx
 import tensorflow as tf
 
-from keras_transformer.export.onnx.graphs.candidates import best_continuations, best_token
+from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.onnx.graphs import candidates
+from keras_transformer.export.onnx.graphs.attention import named
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.specs import LOGITS, SPECS
+from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.models.transformer import Transformer
 
-__all__ = ["DOMAINS", "align", "best_continuations", "best_token", "decode_step", "encode"]
-
-# Operator domains beside standard ONNX.
-DOMAINS: tuple[str, ...] = ()
+Tensors = dict[str, tf.Tensor]
 
 
-def encode(model: Transformer, source_ids: tf.Tensor) -> tuple[tf.Tensor, list[KeysValues]]:
-    """Returns the encoder's states and every decoder block's cross-attention keys and values."""
-    states = model.encoder({"source_ids": source_ids}, training=False)
-    return states, model.decoder_stack.project(states)
+class Portable:
+    """The target "portable"; see `target.Target`."""
+
+    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+        """Converts what the model does, and emits what ends a decoder step; see `Target.graph`."""
+        inputs, outputs = SPECS[name](model.config)
+        vocabulary = model.config.target_vocab_size
+        graph = GraphBuilder(inputs, opset)
+        function = {"encoder": _encode, "scorer": _score}.get(name, _decode_step)
+        # What ends a step reads the logits, and makes what is left of the outputs.
+        made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
+        if function is _decode_step and LOGITS not in {spec.name for spec in made}:
+            made.append(TensorSpec(name=LOGITS, dtype="float32", shape=("rows", vocabulary)))
+        read = [spec for spec in inputs if spec.name not in ("num_candidates", "totals")]
+        found = _converted_into(graph, lambda given: function(model, given), read, made)
+        logits = found.pop(LOGITS, "")
+        for output, value in found.items():
+            graph.output(output, value)
+        if name == "decoder":
+            asked = ("num_candidates", "totals")
+            best = candidates.best_continuations(graph, logits, vocabulary, *asked)
+            graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), best)
+            graph.output(LOGITS, logits)
+        elif name == "greedy":
+            graph.output("next_ids", candidates.best_token(graph, logits, vocabulary))
+        elif name == "greedy_scores":
+            ids = candidates.best_token(graph, logits, vocabulary)
+            candidates.output_scored(graph, logits, ids)
+        return graph.finish(outputs)
 
 
-def decode_step(
-    model: Transformer,
-    target_ids: tf.Tensor,
-    step: tf.Tensor,
-    source_mask: tf.Tensor,
-    cross: list[KeysValues],
-    caches: list[KeysValues],
-    beams: tuple[tf.Tensor, tf.Tensor] | None,
-) -> tuple[tf.Tensor, list[KeysValues]]:
-    """Returns the logits of one decoder step and the caches; `specs.decoder_specs` has the shapes.
+def _converted_into(
+    graph: GraphBuilder,
+    function: Callable[[Tensors], Tensors],
+    inputs: Sequence[TensorSpec],
+    outputs: Sequence[TensorSpec],
+) -> dict[str, str]:
+    """Adds the nodes of a TensorFlow function; returns its outputs' values by name."""
+    names = [spec.name for spec in inputs]
+    proto = converted(
+        lambda *tensors: function(dict(zip(names, tensors, strict=True))),
+        (inputs, outputs),
+        graph.opset,
+    )
+    return graph.splice(proto.graph, {name: name for name in names})
+
+
+def _encode(model: Transformer, given: Tensors) -> Tensors:
+    """Runs the encoder and projects its states for every decoder block."""
+    states = model.encoder(given, training=False)
+    cross = model.decoder_stack.project(states)
+    return {"encoder_states": states, **_by_name("cross", cross)}
+
+
+def _decode_step(model: Transformer, given: Tensors) -> Tensors:
+    """Runs a decoder step to its logits and the caches; `specs.decoder_specs` has the shapes.
 
     The caches that leave are those that came, with this step's keys and values in each row's own
-    place: the rows that `beams`, the graph's beam_size and cache_beams, name are gathered for the
-    attention only. With one row a sentence `beams` is None.
+    place: the rows that beam_size and cache_beams name are gathered for the attention only. With
+    one row a sentence these are not given.
     """
+    caches, step = _pairs("cache", model, given), given["step"]
     seen = caches
-    if beams is not None:
-        rows = _row_of_each_token(*beams)
+    if "cache_beams" in given:
+        rows = _row_of_each_token(given["beam_size"], given["cache_beams"])
         seen = [tuple(_gather_tokens(buffer, rows) for buffer in pair) for pair in caches]
-    keep_mask = tf.cast(source_mask, tf.bool)
-    logits, written = model.decode_step(target_ids, step, keep_mask, cross, seen)
+    keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
+    logits, written = model.decode_step(given["target_ids"], step, keep_mask, cross, seen)
     here = tf.equal(tf.range(tf.shape(caches[0][0])[2]), step)[None, None, :, None]
     new_caches = [
         tuple(tf.where(here, new, old) for new, old in zip(new_pair, pair, strict=True))
         for new_pair, pair in zip(written, caches, strict=True)
     ]
-    return logits, new_caches
+    return {LOGITS: logits, **_by_name("new_cache", new_caches)}
 
 
-def align(
-    model: Transformer,
-    target_ids: tf.Tensor,
-    labels: tf.Tensor,
-    source_mask: tf.Tensor,
-    cross: list[KeysValues],
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _score(model: Transformer, given: Tensors) -> Tensors:
     """Scores given translations; see `Transformer.align`."""
-    return model.align(target_ids, labels, tf.cast(source_mask, tf.bool), cross)
+    keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
+    log_probabilities, attention = model.align(
+        given["target_ids"], given["labels"], keep_mask, cross
+    )
+    return {"log_probabilities": log_probabilities, "attention": attention}
+
+
+def _pairs(prefix: str, model: Transformer, given: Tensors) -> list[KeysValues]:
+    """Returns the keys and values of every block among a graph's inputs."""
+    names = (named(prefix, number) for number in range(model.config.num_decoder_layers))
+    return [(given[key], given[value]) for key, value in names]
+
+
+def _by_name(prefix: str, pairs: Sequence[KeysValues]) -> Tensors:
+    """Returns the keys and values of every block by their names among a graph's outputs."""
+    return {
+        name: tensor
+        for number, pair in enumerate(pairs)
+        for name, tensor in zip(named(prefix, number), pair, strict=True)
+    }
 
 
 def _row_of_each_token(beam_size: tf.Tensor, cache_beams: tf.Tensor) -> tf.Tensor:

@@ -13,11 +13,9 @@ Rows without a proof are multiplied by the whole matrix, as if there were no scr
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.candidates import arg_max, top_k
-from keras_transformer.export.onnx.graphs.fused_layers import product
-from keras_transformer.export.onnx.graphs.operators import onnx_operator, weight
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, largest_sums
 
 # Smaller matrices take about as long in float32.
@@ -67,27 +65,25 @@ def is_worth_screening(vocabulary: int, model_dim: int) -> bool:
     return vocabulary * model_dim >= _LEAST_WEIGHTS
 
 
-def screened_best_token(states: tf.Tensor, matrix: np.ndarray) -> tf.Tensor:
+def screened_best_token(graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
     """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
 
     Args:
+        graph: The graph.
         states: float32 `(rows, model_dim)`.
         matrix: float32 `(vocabulary, model_dim)`; logits are the products with its rows.
     """
-    screen = Screen.of(matrix)
-    ids, others = _candidates(states, screen)
-    logits = _logits_of(states, matrix, ids)
-    [best] = onnx_operator("ReduceMax", [logits, _axis(1)], [(tf.float32, (None, 1))], keepdims=1)
-    none = tf.constant([len(matrix)], tf.int64)
-    [equal] = onnx_operator(
-        "Where", [tf.equal(logits, best), ids, none], [(tf.int64, (None, ids.shape[1]))]
-    )
-    [first] = onnx_operator("ReduceMin", [equal, _axis(1)], [(tf.int64, (None,))], keepdims=0)
-    is_open = tf.reshape(tf.greater_equal(others, best), (-1,))
-    return tf.cast(_decide(first, is_open, states, matrix), tf.int32)
+    ids, others = find_candidates(graph, states, Screen.of(matrix))
+    logits = _logits_of(graph, states, matrix, ids)
+    best = graph.op("ReduceMax", logits, integers(1), keepdims=1)
+    none = integers(len(matrix))
+    equal = graph.op("Where", graph.op("Equal", logits, best), ids, none)
+    first = graph.op("ReduceMin", equal, integers(1), keepdims=0)
+    is_open = graph.reshape(graph.op("GreaterOrEqual", others, best), -1)
+    return graph.cast(_decide(graph, first, is_open, states, matrix), "int32")
 
 
-def _candidates(states: tf.Tensor, screen: Screen) -> tuple[tf.Tensor, tf.Tensor]:
+def find_candidates(graph: GraphBuilder, states: str, screen: Screen) -> tuple[str, str]:
     """Finds the tokens of each row that may have the largest logit.
 
     Returns:
@@ -95,57 +91,40 @@ def _candidates(states: tf.Tensor, screen: Screen) -> tuple[tf.Tensor, tf.Tensor
         token exceeds.
     """
     width, vocabulary = screen.values.shape
-    quantized, step, zero_point = onnx_operator(
-        "DynamicQuantizeLinear",
-        [states],
-        [(tf.uint8, states.shape), (tf.float32, ()), (tf.uint8, ())],
-    )
-    operands = [quantized, weight(screen.values), zero_point]
-    [sums] = onnx_operator("MatMulInteger", operands, [(tf.int32, (None, vocabulary))])
+    quantized, step, zero_point = graph.ops("DynamicQuantizeLinear", states, count=3)
+    sums = graph.op("MatMulInteger", quantized, screen.values, zero_point)
     count = min(max(1, width // _STATES_PER_CANDIDATE), vocabulary)
-    sums, ids = top_k(sums, tf.constant([count], tf.int64))
+    sums, ids = top_k(graph, sums, integers(count))
     # The last candidate's sum is the largest that another token can have.
-    largest = tf.cast(sums[:, count - 1 :], tf.float32) * (step * screen.step)
-    [rounded] = onnx_operator(
-        "DequantizeLinear", [quantized, step, zero_point], [(tf.float32, states.shape)]
-    )
-    error = _norm(states) * screen.error + _norm(states - rounded) * screen.norm
-    loud = len(screen.loud)
-    [padded] = onnx_operator(
-        "Pad", [ids, tf.constant([0, 0, 0, loud], tf.int64)], [(tf.int64, (None, count + loud))]
-    )
-    return padded + np.pad(screen.loud, (count, 0)), largest + error
+    last = graph.op("Slice", sums, integers(count - 1), integers(count), integers(1))
+    scale = graph.op("Mul", step, np.float32(screen.step))
+    largest = graph.op("Mul", graph.cast(last, "float32"), scale)
+    rounded = graph.op("DequantizeLinear", quantized, step, zero_point)
+    moved = graph.op("Mul", _norm(graph, states), np.float32(screen.error))
+    lost = _norm(graph, graph.op("Sub", states, rounded))
+    error = graph.op("Add", moved, graph.op("Mul", lost, np.float32(screen.norm)))
+    loud = np.int64(np.pad(screen.loud, (count, 0)))
+    padded = graph.op("Pad", ids, integers(0, 0, 0, len(screen.loud)))
+    return graph.op("Add", padded, loud), graph.op("Add", largest, error)
 
 
-def _norm(states: tf.Tensor) -> tf.Tensor:
-    [norm] = onnx_operator("ReduceL2", [states, _axis(1)], [(tf.float32, (None, 1))], keepdims=1)
-    return norm
+def _norm(graph: GraphBuilder, states: str) -> str:
+    return graph.op("ReduceL2", states, integers(1), keepdims=1)
 
 
-def _logits_of(states: tf.Tensor, matrix: np.ndarray, ids: tf.Tensor) -> tf.Tensor:
+def _logits_of(graph: GraphBuilder, states: str, matrix: np.ndarray, ids: str) -> str:
     """Returns the logits of some tokens of each row: float32, shaped as `ids`."""
-    width, count = matrix.shape[1], ids.shape[1]
-    shape = (None, count, width)
-    [weights] = onnx_operator("Gather", [weight(matrix), ids], [(tf.float32, shape)], axis=0)
-    columns = tf.reshape(states, (-1, width, 1))
-    [logits] = onnx_operator("MatMul", [weights, columns], [(tf.float32, (None, count, 1))])
-    return tf.reshape(logits, (-1, count))
+    weights = graph.op("Gather", matrix, ids, axis=0)
+    columns = graph.op("Unsqueeze", states, integers(2))
+    return graph.op("Squeeze", graph.op("MatMul", weights, columns), integers(2))
 
 
-def _decide(
-    found: tf.Tensor, is_open: tf.Tensor, states: tf.Tensor, matrix: np.ndarray
-) -> tf.Tensor:
+def _decide(graph: GraphBuilder, found: str, is_open: str, states: str, matrix: np.ndarray) -> str:
     """Replaces the ids of open rows by those of the largest of all their logits.
 
     Where there are none, which is nearly always, operators on empty tensors cost next to nothing.
     """
-    [left] = onnx_operator("Compress", [states, is_open], [(tf.float32, states.shape)], axis=0)
-    logits = product(left, matrix, transposed=True)
-    [rows] = onnx_operator("NonZero", [is_open], [(tf.int64, (1, None))])
-    updates = [found, tf.transpose(rows), arg_max(logits)]
-    [decided] = onnx_operator("ScatterND", updates, [(tf.int64, (None,))])
-    return decided
-
-
-def _axis(number: int) -> tf.Tensor:
-    return tf.constant([number], tf.int64)
+    left = graph.op("Compress", states, is_open, axis=0)
+    logits = graph.op("Gemm", left, matrix, transB=1)
+    rows = graph.op("Transpose", graph.op("NonZero", is_open), perm=[1, 0])
+    return graph.op("ScatterND", found, rows, arg_max(graph, logits))

@@ -1,5 +1,4 @@
-"""8-bit weights for ONNX graphs: a float32 graph comes in, a copy leaves whose linear layers have
-int8 weights and whose embedding table is int8, too.
+"""Linear layers and large embeddings with int8 weights.
 
 Every kernel stores int8 weights with a scale for each output:
 
@@ -16,7 +15,7 @@ tensor        DynamicQuantizeMatMul                whole batch
 `weights_only` is multiplied out when onnxruntime loads the graph, the others quantise their inputs,
 too. With the first three a row's result does not depend on the other rows, to the last bit. With
 `tensor` it does, so it is never chosen unasked. What each matrix gets; `words` in graphs with this
-package's own operators, where whole sub-layers of it become one (`native_sub_layers`):
+package's own operators, where whole sub-layers of it become one operator:
 
 ============================  ==================  ===================
 matrix                        unless asked        batch_dependent
@@ -29,155 +28,198 @@ others, such as the head's    rows                tensor
 With this package's operators `rows` is MatMulInteger and our ScaleSums, and the head's product part
 of the operator that ranks its outputs.
 
-Measured with onnxruntime 1.31 on one core, microseconds for 1 / 8 / 32 / 128 rows, with AVX512-VNNI
-(above) and with AVX2 (below, a slower processor); `blocks` is MatMulNBits with blocks of 64, which
-is not used:
-
-===============  ===================  ===================  ===================  ===================
-inputs×outputs   weights_only         rows                 tensor               blocks
-===============  ===================  ===================  ===================  ===================
-128×128          1.1 / 2.3 / 6 / 22   3.1 / 4.3 / 8 / 20   1.3 / 1.8 / 4 / 11   1.1 / 2.5 / 8 / 28
-128×384          3 / 6 / 17 / 64      4 / 7 / 13 / 40      2 / 3 / 8 / 27       2 / 5 / 18 / 73
-128×10000        68 / 130 / 510 /     23 / 55 / 187 /      40 / 63 / 185 /      22 / 112 / 440 /
-                 1715                 754                  756                  1760
-512×512          15 / 30 / 95 / 355   8 / 13 / 35 / 133    6 / 10 / 29 / 107    5 / 18 / 66 / 278
-512×2048         95 / 230 / 510 /     22 / 42 / 131 /      19 / 36 / 120 /      17 / 68 / 260 /
-                 1480                 475                  420                  1015
-512×32000        2200 / 4250 /        230 / 920 / 2230 /   370 / 850 / 2330 /   420 / 1400 / 4200 /
-                 8000 / 21800         9100                 7500                 15000
-128×128          10 / 13 / 26 / 67    19 / 24 / 38 / 95    12 / 14 / 21 / 58    11 / 17 / 44 / 147
-128×384          14 / 15 / 41 / 177   20 / 28 / 43 / 189   13 / 13 / 28 / 133   15 / 32 / 107 / 408
-128×10000        147 / 447 / 1324 /   80 / 308 / 1027 /    106 / 271 / 805 /    135 / 649 / 2520 /
-                 4914                 4499                 2946                 9650
-512×512          36 / 79 / 244 / 910  39 / 79 / 200 / 690  25 / 57 / 164 / 587  31 / 123 / 431 /
-                                                                                1710
-512×2048         114 / 273 / 1014 /   67 / 178 / 622 /     50 / 150 / 571 /     95 / 433 / 1660 /
-                 3601                 2380                 2115                 6550
-512×32000        3993 / 7245 /        1255 / 3102 /        1285 / 2933 /        1570 / 6550 /
-                 16847 / 54798        9787 / 35850         8362 / 31151         24500 / 95000
-===============  ===================  ===================  ===================  ===================
-
-The kernel cannot follow the number of rows at run time: a sentence alone and the same sentence in a
-batch would meet different kernels.
+Measurements are in `docs/results/int8_and_size.md`. The kernel cannot follow the number of rows at run time: a
+sentence alone and the same sentence in a batch would meet different kernels.
 
 With `summed` scales (`int8_matrices`) no processor cuts sums of bytes off: the session option
 `session.x64quantprecision`, which takes a slower way round that, is not needed.
 """
 
-from collections import Counter
+from collections.abc import Sequence
 
-import onnx
+import numpy as np
 
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, digest, integers
+from keras_transformer.export.onnx.graphs.linear import Linear
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT, NATIVE
-from keras_transformer.export.onnx.quantize.int8_kernels import Int8Kernels
-from keras_transformer.export.onnx.quantize.linear_nodes import (
-    GraphIndex,
-    LinearNode,
-    remove_unread,
-)
-from keras_transformer.export.onnx.quantize.native_sub_layers import merge_sub_layers
+from keras_transformer.export.onnx.quantize.byte_screen import Screen
+from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, quantize_lines
+from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 # From here on the operators that `rows` adds cost less than its product saves.
 _FEW_WEIGHTS = 1 << 17
-# ReduceMax takes its axes as an input since then.
-_LOWEST_OPSET = 18
+_ZERO_POINT = 128
+# From here on MatMulIntegerToFloat takes longer to get a scale for each output ready, at every run,
+# than a cast and a product of their own do.
+_WIDE = 4096
+# Divides every scale of a row to zero.
+_HUGE = 1e30
 
 
-def quantize_int8(
-    model: onnx.ModelProto, *, batch_dependent: bool = False, ranked: str = ""
-) -> onnx.ModelProto:
-    """Returns a copy whose linear layers and large embedding tables hold int8 weights.
-
-    Linear layers are Gemm and MatMul nodes of the main graph whose second input is a stored float32
-    matrix or its transpose; their first input must have two axes. A matrix that an embedding and
-    the head share is stored once. Biases and norms stay float32, as do inputs and outputs.
+class Int8:
+    """int8 weights for onnxruntime's operators; see `Kernels`.
 
     Args:
-        model: A float32 graph of opset 18 or newer; it is left as it is.
-        batch_dependent: Quantise inputs with one scale for the whole batch, about a tenth faster in
-            large batches: a sentence's result then depends on which others share its batch.
-        ranked: Output of which the one node that reads it needs no more than the largest of each
-            row: it reads it before it is multiplied by the rows' scales. A graph with this
-            package's operators need not have it at all.
-
-    Raises:
-        ValueError: There is no linear layer to quantise, the opset is too old, or a matrix holds a
-            value that is not finite; the message names it.
+        batch_dependent: Whether inputs have one scale for the whole batch: about a tenth faster in
+            large batches, but a sentence's result depends on which others share its batch.
     """
-    _check_opset(model)
-    quantized = onnx.ModelProto()
-    quantized.CopyFrom(model)
-    graph = quantized.graph
-    index = GraphIndex(graph)
-    native = any(entry.domain == NATIVE for entry in model.opset_import)
-    kernels = Int8Kernels(index, native=native)
-    ranked_by_us = _ranked_by_us(graph, ranked)
-    heads: dict[str, LinearNode] = {}
-    found = 0
-    for node in graph.node:
-        layer = index.linear(node)
-        if layer is not None:
-            found += 1
-            if batch_dependent:
-                kernels.tensor(layer)
-            elif index.size(layer.matrix.name) < _FEW_WEIGHTS:
-                kernels.words(layer) if native else kernels.weights_only(layer, node)
-            elif layer.output in ranked_by_us:
-                heads[layer.output] = layer
-            else:
-                kernels.rows(layer)
-        elif node.input and node.input[0] in heads:
-            kernels.head(heads[node.input[0]], node)
-        elif node.output[0] in kernels.merged:
-            continue
-        elif index.is_lookup(node) and index.size(node.input[0]) >= _FEW_WEIGHTS:
-            kernels.lookup(node)
+
+    def __init__(self, *, batch_dependent: bool = False) -> None:
+        self._batch_dependent = batch_dependent
+        self._quantized: dict[tuple[bytes, int, bool], tuple[np.ndarray, np.ndarray]] = {}
+
+    def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
+        """Applies a layer with the kernel that the table above gives it."""
+        added = residual if residual else layer.bias
+        if self._batch_dependent:
+            found = self._at_once(graph, inputs, layer)
+            found = graph.op("Add", found, residual) if residual else found
+        elif layer.kernel.size < _FEW_WEIGHTS:
+            kernel, flags = self._multiplied_out(graph, layer)
+            found = graph.op("Gemm", inputs, kernel, *_given(added), **flags)
         else:
-            kernels.nodes.append(node)
-    if not found:
-        raise ValueError(
-            "the graph has no linear layer with a stored float32 matrix: give a float32 graph that "
-            "was not quantised before."
-        )
-    _replace_nodes(quantized, kernels)
-    if native:
-        merge_sub_layers(graph)
-    for node in quantized.graph.node:
-        if ranked in node.input and ranked in kernels.unscaled:
-            node.input[list(node.input).index(ranked)] = kernels.unscaled[ranked]
-    return quantized
+            found = self._by_rows(graph, inputs, layer)
+            found = found if added is None else graph.op("Add", found, added)
+        return graph.op("Relu", found) if layer.relu else found
+
+    def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
+        """Looks rows of a large table up as int8, each with its own scale."""
+        if table.size < _FEW_WEIGHTS:
+            return graph.op("Gather", table, ids, axis=0)
+        values, scales = self.lines(table, axis=0, summed=True)
+        found = graph.cast(graph.op("Gather", values, ids), "float32")
+        return graph.op("Mul", found, graph.op("Gather", scales[:, None], ids))
+
+    def lines(
+        self, matrix: np.ndarray, axis: int, *, summed: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Quantises a matrix with a scale for each place on an axis, once for all graphs.
+
+        Products with bytes need `summed`, whose scales a lookup of the same matrix must share.
+
+        Raises:
+            ValueError: The matrix holds a value that is not finite.
+        """
+        key = digest(matrix), axis, summed
+        if key not in self._quantized:
+            if not np.isfinite(matrix).all():
+                raise ValueError(
+                    f"a matrix {matrix.shape[0]} × {matrix.shape[1]} holds a value that is not "
+                    "finite, which int8 cannot hold: export an earlier checkpoint."
+                )
+            self._quantized[key] = quantize_lines(matrix, axis, summed=summed)
+        return self._quantized[key]
+
+    def columns(self, graph: GraphBuilder, layer: Linear) -> tuple[Operand, np.ndarray]:
+        """Returns an int8 kernel `(inputs, outputs)` and the scales of its columns."""
+        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=True)
+        if not layer.transposed:
+            return values, scales
+        # onnxruntime transposes it once, when it loads the graph.
+        name = graph.operand(values)
+        make = ("transposed", name), lambda: graph.op("Transpose", name, perm=[1, 0])
+        return graph.shared(*make), scales
+
+    def _multiplied_out(self, graph: GraphBuilder, layer: Linear) -> tuple[str, dict[str, int]]:
+        """Returns a kernel in float32 and the flags of its product.
+
+        onnxruntime multiplies it out once, when it loads the graph. With DequantizeLinear in place
+        of Cast and Mul it would make a MatMulNBits of the product, which is slower.
+        """
+        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=False)
+        factors = scales[:, None] if layer.transposed else scales
+        key = ("multiplied out", graph.operand(values), graph.operand(factors))
+        make = lambda: graph.op("Mul", graph.cast(values, "float32"), factors)  # noqa: E731
+        return graph.shared(key, make), {"transB": 1} if layer.transposed else {}
+
+    def _at_once(self, graph: GraphBuilder, inputs: str, layer: Linear) -> str:
+        """Quantises inputs with one scale for all rows together."""
+        bias = [] if layer.bias is None else [None, layer.bias]
+        operands = (*self.columns(graph, layer), *bias)
+        return graph.op("DynamicQuantizeMatMul", inputs, *operands, domain=MICROSOFT)
+
+    def _by_rows(self, graph: GraphBuilder, inputs: str, layer: Linear) -> str:
+        """Multiplies inputs of which each row has its own scale, without the bias."""
+        kernel, scales = self.columns(graph, layer)
+        rows, row_scales, middle = _quantize_rows(graph, inputs, layer.nonnegative)
+        if layer.units < _WIDE:
+            operands = (rows, kernel, np.float32(1), scales, *middle)
+            product = graph.op("MatMulIntegerToFloat", *operands, domain=MICROSOFT)
+        else:
+            sums = graph.op("MatMulInteger", rows, kernel, *middle)
+            product = graph.op("Mul", graph.cast(sums, "float32"), scales)
+        return product if layer.ranked else graph.op("Mul", product, row_scales)
 
 
-def _ranked_by_us(graph: onnx.GraphProto, ranked: str) -> set[str]:
-    """Returns the values that only an operator of this package reads, which could compute them."""
-    times_read = Counter(name for node in graph.node for name in node.input)
-    found: set[str] = set()
-    for node in graph.node:
-        # The former gives what it has ranked, too.
-        if node.domain == NATIVE and (
-            node.op_type == "BestContinuations"
-            or (node.op_type == "LargestPlace" and node.input[0] == ranked)
-        ):
-            found.update(name for name in node.input[:1] if times_read[name] == 1)
-    return found
+class NativeInt8(Int8):
+    """int8 weights for this package's operators; see `NativeKernels`."""
+
+    def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
+        """Applies a layer with the kernel that the table above gives it."""
+        if self._batch_dependent:
+            return super().linear(graph, inputs, layer, residual)
+        flags = {"domain": NATIVE, "relu": int(layer.relu)}
+        packed = self.packed(layer)
+        if packed:
+            found = graph.op("BytesLinear", inputs, *packed, units=layer.units, **flags)
+        else:
+            kernel, scales = self.columns(graph, layer)
+            middle = 0 if layer.nonnegative else _ZERO_POINT
+            shifted = {"domain": NATIVE, "middle": middle}
+            rows, row_scales = graph.ops("QuantizeRows", inputs, count=2, **shifted)
+            sums = graph.op("MatMulInteger", rows, kernel, *([np.uint8(middle)] if middle else []))
+            ends = (scales, row_scales, *_given(layer.bias))
+            found = graph.op("ScaleSums", sums, *ends, **flags)
+        return graph.op("Add", found, residual) if residual else found
+
+    def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
+        """Looks rows of a large table up as int8, each with its own scale."""
+        if table.size < _FEW_WEIGHTS:
+            return graph.op("Gather", table, ids, axis=0)
+        return graph.op("LookUp", *self.lines(table, axis=0, summed=True), ids, domain=NATIVE)
+
+    def packed(self, layer: Linear) -> Sequence[Operand]:
+        """Packs a small layer."""
+        if self._batch_dependent or layer.kernel.size >= _FEW_WEIGHTS:
+            return ()
+        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=False)
+        bias = np.zeros_like(scales) if layer.bias is None else layer.bias
+        return PackedLinear.of(values if layer.transposed else values.T, scales, bias)
+
+    def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Packs a large matrix, which is all that decides."""
+        if self._batch_dependent or matrix.size < _FEW_WEIGHTS:
+            return ()
+        return Screen.packed(*self.lines(matrix, axis=0, summed=True))
+
+    def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Packs a large matrix, as for `best_token`."""
+        return self.best_token(matrix)
 
 
-def _check_opset(model: onnx.ModelProto) -> None:
-    opset = next((entry.version for entry in model.opset_import if not entry.domain), 0)
-    if opset < _LOWEST_OPSET:
-        raise ValueError(
-            f"int8 needs opset {_LOWEST_OPSET} or newer, the graph has {opset}: export it with "
-            f"opset={_LOWEST_OPSET}."
-        )
+def _given(operand: Operand) -> list[Operand]:
+    return [] if operand is None else [operand]
 
 
-def _replace_nodes(model: onnx.ModelProto, kernels: Int8Kernels) -> None:
-    graph = model.graph
-    del graph.node[:]
-    graph.node.extend(kernels.nodes)
-    graph.initializer.extend(kernels.stored.values())
-    remove_unread(graph)
-    # They may name values that are gone; readers infer what they need.
-    del graph.value_info[:]
-    if all(entry.domain != MICROSOFT for entry in model.opset_import):
-        model.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
+def _quantize_rows(
+    graph: GraphBuilder, inputs: str, nonnegative: bool
+) -> tuple[str, str, list[Operand]]:
+    """Quantises each row by its largest absolute value.
+
+    Unsigned, as signed inputs are 10 times slower; a row of zeros has the scale 0, by which
+    whatever it becomes is multiplied in the end.
+
+    Returns:
+        The rows as uint8 `(rows, inputs)`, their float32 scales `(rows, 1)`, and their zero point
+        where it is not 0.
+    """
+    values = inputs if nonnegative else graph.op("Abs", inputs)
+    largest = graph.op("ReduceMax", values, integers(1), keepdims=1)
+    scales = graph.op("Mul", largest, np.float32(1 / (255 if nonnegative else LARGEST)))
+    flat = graph.reshape(scales, -1)
+    if nonnegative:
+        return graph.op("QuantizeLinear", inputs, flat, axis=0), scales, []
+    # Every row needs its own zero point: 0 + 128, in one operator rather than Shape and Expand.
+    middle = np.uint8(_ZERO_POINT)
+    middles = graph.op("QuantizeLinear", flat, np.float32(_HUGE), middle)
+    return graph.op("QuantizeLinear", inputs, flat, middles, axis=0), scales, [middle]

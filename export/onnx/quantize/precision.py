@@ -1,5 +1,5 @@
-"""How an artefact's weights are stored and multiplied: float32 graphs and the name of a precision
-come in, graphs in that precision and what they are checked against leave.
+"""How an artefact's weights are stored and multiplied: the name of a precision comes in; what makes
+its graphs, and what they are checked against, leave.
 """
 
 from dataclasses import replace
@@ -7,8 +7,14 @@ from dataclasses import replace
 import onnx
 
 from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.onnx.graphs.native import Native
+from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
+from keras_transformer.export.onnx.graphs.portable import Portable
+from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.quantize.float16 import to_float16
-from keras_transformer.export.onnx.quantize.int8 import quantize_int8
+from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
+from keras_transformer.export.onnx.quantize.kernels import Float32
+from keras_transformer.models.transformer import Transformer
 
 # Largest absolute difference from Keras of any output. Quantized outputs are only kept from being
 # nonsense: what quantization costs is measured in translation quality.
@@ -25,23 +31,28 @@ _ALWAYS_FLOAT32 = (
 )
 
 
-def in_precision(graph: onnx.ModelProto, name: str, precision: str) -> onnx.ModelProto:
-    """Returns a graph in another precision.
+class Float16:
+    """The portable target in float16; see `target.Target`."""
+
+    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+        """Converts a portable graph; see `Target.graph`."""
+        return to_float16(Portable().graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
+
+
+def target_in(precision: str, name: str) -> Target:
+    """Returns the target of a name that makes graphs in a precision.
 
     Args:
-        graph: A float32 graph.
-        name: Of the manifest's graphs.
         precision: One of `settings.PRECISIONS`.
+        name: One of the manifest's targets; "portable" has no int8, the others no float16.
     """
+    if name == "portable":
+        return Float16() if precision == "float16" else Portable()
     if precision == "float32":
-        return graph
-    if precision == "float16":
-        return to_float16(graph, keep_float32=_ALWAYS_FLOAT32)
-    return quantize_int8(
-        graph,
-        batch_dependent=precision == "int8_batch_dependent",
-        ranked="logits" if name == "greedy" else "",
-    )
+        return OnnxRuntime(Float32()) if name == "onnxruntime" else Native(Float32(), Float32())
+    flags = {"batch_dependent": precision == "int8_batch_dependent"}
+    standard = Int8(**flags)
+    return OnnxRuntime(standard) if name == "onnxruntime" else Native(NativeInt8(**flags), standard)
 
 
 def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:

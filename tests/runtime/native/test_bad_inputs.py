@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, RuntimeException
 
-from keras_transformer.export.onnx.graphs.native_heads import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import Screen
 
 Run = Callable[..., list[np.ndarray]]
 NAN = float("nan")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.export.onnx.graphs.native_heads import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import Screen
 from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
 
 Run = Callable[..., list[np.ndarray]]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
-from keras_transformer.export.onnx.graphs.native_heads import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import Screen
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 Run = Callable[..., list[np.ndarray]]

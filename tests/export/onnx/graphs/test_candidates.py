@@ -5,18 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.candidates import (
     best_continuations,
     best_token,
     block_width,
 )
-from keras_transformer.export.onnx.graphs.tracing import _convert
 
 # Undivided; 25 blocks of 24, and with a rest of one; 27 blocks of 21 and a rest of two.
 VOCABULARIES = [7, 600, 601, 569]
@@ -31,31 +29,30 @@ def vocabulary(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="module")
-def select(vocabulary: int) -> Select:
-    """`select(logits, totals, count)` runs the exported selections; their outputs by name."""
-    sizes: list[tuple[str, str, tuple[int | str, ...]]] = [
-        ("logits", "float32", ("rows", vocabulary)),
-        ("totals", "float32", ("batch", "beams")),
-        ("count", "int64", (1,)),
-        ("token", "int32", ("rows",)),
-        ("ids", "int32", ("batch", "candidates")),
-        ("values", "float32", ("batch", "candidates")),
-        ("beams", "int32", ("batch", "candidates")),
-    ]
-    specs = [TensorSpec(name=name, dtype=dtype, shape=shape) for name, dtype, shape in sizes]
-    names = [spec.name for spec in specs]
+def select(vocabulary: int, build: Any, open_graph: Any) -> Select:
+    """`select(logits, totals, count)` runs the emitted selections; their outputs by name."""
+    inputs = {
+        "logits": ("float32", ("rows", vocabulary)),
+        "totals": ("float32", ("batch", "beams")),
+        "count": ("int64", (1,)),
+    }
+    outputs = {
+        "token": ("int32", ("rows",)),
+        "ids": ("int32", ("batch", "candidates")),
+        "values": ("float32", ("batch", "candidates")),
+        "beams": ("int32", ("batch", "candidates")),
+    }
 
-    def trace(logits: Any, totals: Any, count: Any) -> dict[str, Any]:
-        token = best_token(logits, vocabulary)
-        best = best_continuations(logits, vocabulary, count, totals)
-        return dict(zip(names[3:], (token, *best), strict=True))
+    def emit(graph: GraphBuilder) -> dict[str, str]:
+        token = best_token(graph, "logits", vocabulary)
+        best = best_continuations(graph, "logits", vocabulary, "count", "totals")
+        return dict(zip(outputs, (token, *best), strict=True))
 
-    proto = _convert(trace, (specs[:3], specs[3:]), 18, ())
-    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    opened = open_graph(build(emit, inputs, outputs))
 
     def run(logits: np.ndarray, totals: np.ndarray, count: int) -> Arrays:
-        inputs = {"logits": logits, "totals": totals, "count": np.array([count], np.int64)}
-        return dict(zip(names[3:], session.run(names[3:], inputs), strict=True))
+        given = {"logits": logits, "totals": totals, "count": np.array([count], np.int64)}
+        return dict(zip(outputs, opened(**given), strict=True))
 
     return run
 

@@ -5,21 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 import pytest
-import tensorflow as tf
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keras_transformer.artefact.manifest import TensorSpec
-from keras_transformer.export.onnx.graphs.operators import MICROSOFT
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.screening import (
     Screen,
-    _candidates,
+    find_candidates,
     is_worth_screening,
     screened_best_token,
 )
-from keras_transformer.export.onnx.graphs.tracing import _convert
 from keras_transformer.export.onnx.quantize.int8_matrices import largest_sums
 
 WIDTH, VOCABULARY = 40, 700
@@ -27,31 +23,32 @@ WIDTH, VOCABULARY = 40, 700
 Run = Callable[[np.ndarray], list[np.ndarray]]
 
 
-def session(matrix: np.ndarray, outputs: dict[str, str], trace: Callable[..., Any]) -> Run:
-    """`run(states)` gives the traced outputs, whose names and types are told."""
-    inputs = [TensorSpec(name="states", dtype="float32", shape=("rows", matrix.shape[1]))]
-    specs = [
-        TensorSpec(name=name, dtype=dtype, shape=("rows",) if name == "ids" else ("rows", None))
-        for name, dtype in outputs.items()
-    ]
-
-    def named(states: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = trace(states)
-        return dict(zip(outputs, found if isinstance(found, tuple) else [found], strict=True))
-
-    proto = _convert(named, (inputs, specs), 18, (MICROSOFT,))
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    opened = ort.InferenceSession(proto.SerializeToString(), options)
-    return lambda states: opened.run(list(outputs), {"states": states})
+INPUTS = {"states": ("float32", ("rows", WIDTH))}
+IDS = {"ids": ("int32", ("rows",))}
+CANDIDATES = {"candidates": ("int64", ("rows", "n")), "others": ("float32", ("rows", 1))}
 
 
 @pytest.fixture(scope="module")
-def case(kind: str, vocabularies: Any) -> tuple[np.ndarray, Run]:
+def case(kind: str, vocabularies: Any, build: Any, open_graph: Any) -> tuple[np.ndarray, Run]:
     matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
-    return matrix, session(
-        matrix, {"ids": "int32"}, lambda states: screened_best_token(states, matrix)
-    )
+    model = build(lambda graph: {"ids": screened_best_token(graph, "states", matrix)}, INPUTS, IDS)
+    run = open_graph(model)
+    return matrix, lambda states: run(states=states)
+
+
+@pytest.fixture(scope="module")
+def bound(build: Any, open_graph: Any) -> Callable[[np.ndarray], Run]:
+    """`bound(matrix)(states)` gives the candidates, and what no logit of another exceeds."""
+
+    def make(matrix: np.ndarray) -> Run:
+        def emit(graph: GraphBuilder) -> dict[str, str]:
+            found = find_candidates(graph, "states", Screen.of(matrix))
+            return dict(zip(CANDIDATES, found, strict=True))
+
+        run = open_graph(build(emit, INPUTS, CANDIDATES))
+        return lambda states: run(states=states)
+
+    return make
 
 
 @given(
@@ -90,10 +87,11 @@ def test_a_batch_equals_its_rows(
 
 
 @pytest.fixture(scope="module")
-def candidates(kind: str, vocabularies: Any) -> tuple[np.ndarray, Run]:
+def candidates(
+    kind: str, vocabularies: Any, bound: Callable[[np.ndarray], Run]
+) -> tuple[np.ndarray, Run]:
     matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
-    outputs = {"candidates": "int64", "others": "float32"}
-    return matrix, session(matrix, outputs, lambda states: _candidates(states, Screen.of(matrix)))
+    return matrix, bound(matrix)
 
 
 @given(
@@ -112,10 +110,11 @@ def test_no_other_token_has_a_logit_above_the_bound(
     assert (exact.max(axis=1) <= others[:, 0]).all()
 
 
-def test_bytes_do_decide_where_they_can(vocabularies: Any) -> None:
+def test_bytes_do_decide_where_they_can(
+    vocabularies: Any, bound: Callable[[np.ndarray], Run]
+) -> None:
     matrix = vocabularies.matrix("normal", VOCABULARY, WIDTH)
-    outputs = {"candidates": "int64", "others": "float32"}
-    run = session(matrix, outputs, lambda states: _candidates(states, Screen.of(matrix)))
+    run = bound(matrix)
     states = np.random.default_rng(1).normal(0, 1, (300, WIDTH)).astype(np.float32)
     _, others = run(states)
     proven = others[:, 0] < (states @ matrix.T).max(axis=1)

@@ -13,27 +13,21 @@ import onnxruntime as ort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
-from onnx.numpy_helper import from_array, to_array
+from onnx import TensorProto
+from onnx.numpy_helper import to_array
 
-from keras_transformer.export.onnx.quantize.int8 import quantize_int8
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.linear import Linear
+from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
+from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 
 _WORDS, _WIDTH, _HIDDEN = 1100, 120, 1200
 _BATCH = 70
-_KERNELS = ["MatMulIntegerToFloat", "DynamicQuantizeMatMul", "Gemm", "MatMul"]
+_KERNELS = ["MatMulIntegerToFloat", "DynamicQuantizeMatMul", "Gemm"]
+_X = {"x": ("float32", ("rows", "inputs"))}
+_Y = {"y": ("float32", ("rows", "outputs"))}
 
-
-def _graph(nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], opset: int = 18) -> Any:
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", "width"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", "outputs"])],
-        [from_array(values, name) for name, values in weights.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-    onnx.checker.check_model(model)
-    return model
+Make = Callable[..., onnx.ModelProto]
 
 
 def _random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -42,59 +36,46 @@ def _random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def network() -> onnx.ModelProto:
-    """ids → embedding → small and large layers, with bias, residual and Relu → tied head."""
-    nodes = [
-        helper.make_node("Gather", ["table", "ids"], ["embedded"]),
-        helper.make_node("Gemm", ["embedded", "small", "bias"], ["a"]),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("Gemm", ["b", "small_t", "embedded"], ["c"], transB=1),
-        helper.make_node("LayerNormalization", ["c", "gamma", "beta"], ["d"], axis=-1),
-        helper.make_node("Gemm", ["d", "large", "large_bias"], ["e"]),
-        helper.make_node("Relu", ["e"], ["f"]),
-        helper.make_node("Reshape", ["f", "rows_of_hidden"], ["g"]),
-        helper.make_node("Gemm", ["g", "large_back", "d"], ["h"]),
-        helper.make_node("MatMul", ["h", "other"], ["i"]),
-        helper.make_node("Add", ["i", "bias"], ["states"]),
-        helper.make_node("Transpose", ["table"], ["head"], perm=[1, 0]),
-        helper.make_node("MatMul", ["states", "head"], ["logits"]),
-    ]
-    weights = {
-        "table": _random(_WORDS, _WIDTH) * np.float32(30),
-        "small": _random(_WIDTH, _WIDTH),
-        "bias": _random(_WIDTH),
-        "small_t": _random(_WIDTH, _WIDTH, seed=1),
-        "other": _random(_WIDTH, _WIDTH, seed=2),
-        "gamma": 1 + _random(_WIDTH),
-        "beta": _random(_WIDTH, seed=1),
-        "large": _random(_WIDTH, _HIDDEN),
-        "large_bias": _random(_HIDDEN),
-        "large_back": _random(_HIDDEN, _WIDTH),
-        "rows_of_hidden": np.array([-1, _HIDDEN], np.int64),
-    }
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [helper.make_tensor_value_info("ids", TensorProto.INT32, ["rows"])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["rows", _WORDS])],
-        [from_array(values, name) for name, values in weights.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    onnx.checker.check_model(model, full_check=True)
-    return model
+def network(build: Any) -> Callable[[Kernels], onnx.ModelProto]:
+    """`network(kernels)`: ids → embedding → small and large layers, with bias, residual and ReLU →
+    tied head.
+    """
+    table = _random(_WORDS, _WIDTH) * np.float32(30)
+    small = Linear(_random(_WIDTH, _WIDTH), _random(_WIDTH), relu=True)
+    back = Linear(_random(_WIDTH, _WIDTH, seed=1), transposed=True, nonnegative=True)
+    large = Linear(_random(_WIDTH, _HIDDEN), _random(_HIDDEN), relu=True)
+    large_back = Linear(_random(_HIDDEN, _WIDTH), nonnegative=True)
+    other = Linear(_random(_WIDTH, _WIDTH, seed=2), _random(_WIDTH))
+    norm = 1 + _random(_WIDTH), _random(_WIDTH, seed=1)
+
+    def make(kernels: Kernels) -> onnx.ModelProto:
+        def emit(graph: GraphBuilder) -> dict[str, str]:
+            embedded = kernels.embedding(graph, table, "ids")
+            hidden = kernels.linear(graph, embedded, small)
+            joined = kernels.linear(graph, hidden, back, embedded)
+            normed = graph.op("LayerNormalization", joined, *norm, axis=-1)
+            hidden = kernels.linear(graph, normed, large)
+            states = kernels.linear(graph, hidden, large_back, normed)
+            states = kernels.linear(graph, states, other)
+            return {"logits": kernels.linear(graph, states, Linear(table, transposed=True))}
+
+        inputs = {"ids": ("int32", ("rows",))}
+        return build(emit, inputs, {"logits": ("float32", ("rows", _WORDS))})
+
+    return make
 
 
-def _session(model: onnx.ModelProto, threads: int = 1) -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    return ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+@pytest.fixture(scope="module")
+def one_layer(build: Any) -> Make:
+    """`one_layer(kernels, layer, before="Identity")`: x → the operator → the layer → y."""
 
+    def make(kernels: Kernels, layer: Linear, before: str = "Identity") -> onnx.ModelProto:
+        def emit(graph: GraphBuilder) -> dict[str, str]:
+            return {"y": kernels.linear(graph, graph.op(before, "x"), layer)}
 
-def _run(model: onnx.ModelProto, **inputs: np.ndarray) -> np.ndarray:
-    [result] = _session(model).run(None, inputs)
-    return result
+        return build(emit, _X, _Y)
+
+    return make
 
 
 def _error(found: np.ndarray, expected: np.ndarray) -> float:
@@ -109,35 +90,34 @@ def _operators(model: onnx.ModelProto) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("batch_dependent", "operators"),
     [
-        (False, {"MatMulIntegerToFloat": 3, "Gemm": 2, "MatMul": 1}),
+        (False, {"MatMulIntegerToFloat": 3, "Gemm": 3}),
         (True, {"DynamicQuantizeMatMul": 6}),
     ],
 )
 def test_every_linear_layer_gets_its_kernel(
-    network: onnx.ModelProto, batch_dependent: bool, operators: dict[str, int]
+    network: Make, batch_dependent: bool, operators: dict[str, int]
 ) -> None:
-    quantized = quantize_int8(network, batch_dependent=batch_dependent)
-    onnx.checker.check_model(quantized)
-    assert _operators(quantized) == operators
+    assert _operators(network(Int8(batch_dependent=batch_dependent))) == operators
 
 
 @pytest.mark.parametrize("batch_dependent", [False, True])
-def test_no_matrix_is_left_in_float32(network: onnx.ModelProto, batch_dependent: bool) -> None:
-    quantized = quantize_int8(network, batch_dependent=batch_dependent)
-    matrices = {t.name for t in network.graph.initializer if len(t.dims) == 2}
-    assert not matrices & {tensor.name for tensor in quantized.graph.initializer}
+def test_no_matrix_is_left_in_float32(network: Make, batch_dependent: bool) -> None:
+    quantized, exact = network(Int8(batch_dependent=batch_dependent)), network(Float32())
+    left = [t.dims for t in quantized.graph.initializer if t.data_type == TensorProto.FLOAT]
+    # Columns of scales.
+    assert {sizes[1] for sizes in left if len(sizes) == 2} == {1}
     # A quarter, the scales, the biases.
-    assert quantized.ByteSize() < 0.32 * network.ByteSize()
+    assert quantized.ByteSize() < 0.32 * exact.ByteSize()
 
 
 def test_onnxruntime_multiplies_small_matrices_out_when_it_loads_them(
-    network: onnx.ModelProto, tmp_path: Path
+    network: Make, tmp_path: Path
 ) -> None:
     loaded = tmp_path / "loaded.onnx"
     options = ort.SessionOptions()
     options.optimized_model_filepath = str(loaded)
     ort.InferenceSession(
-        quantize_int8(network).SerializeToString(), options, providers=["CPUExecutionProvider"]
+        network(Int8()).SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
     model = onnx.load(loaded)
     stored = {t.name for t in model.graph.initializer if t.data_type == TensorProto.FLOAT}
@@ -148,220 +128,172 @@ def test_onnxruntime_multiplies_small_matrices_out_when_it_loads_them(
     assert all(node.input[1] in stored for node in products)
 
 
-def test_the_head_and_the_embedding_share_one_table(network: onnx.ModelProto) -> None:
-    quantized = quantize_int8(network)
+def test_the_head_and_the_embedding_share_one_table(network: Make) -> None:
     tables = [
-        t.name for t in quantized.graph.initializer if sorted(t.dims) == sorted((_WORDS, _WIDTH))
+        to_array(t)
+        for t in network(Int8()).graph.initializer
+        if sorted(t.dims) == sorted((_WORDS, _WIDTH))
     ]
-    assert tables == ["table/int8_0"]
+    assert [(table.dtype, table.shape) for table in tables] == [(np.int8, (_WORDS, _WIDTH))]
 
 
-def test_layers_that_share_a_small_matrix_store_it_once() -> None:
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["a"]),
-        helper.make_node("Transpose", ["w"], ["w_t"], perm=[1, 0]),
-        helper.make_node("Gemm", ["a", "w_t", "x"], ["b"]),
-        helper.make_node("Gemm", ["b", "w", "a"], ["c"]),
-        helper.make_node("Gemm", ["c", "w"], ["y"], transB=1),
-    ]
-    model = _graph(nodes, {"w": _random(40, 40)})
-    quantized = quantize_int8(model)
-    stored = [t.name for t in quantized.graph.initializer if len(t.dims) == 2]
+def test_layers_that_share_a_small_matrix_store_it_once(build: Any, open_graph: Any) -> None:
+    matrix = _random(40, 40)
+    straight, turned = Linear(matrix), Linear(matrix, transposed=True)
+
+    def make(kernels: Kernels) -> onnx.ModelProto:
+        def emit(graph: GraphBuilder) -> dict[str, str]:
+            first = kernels.linear(graph, "x", straight)
+            second = kernels.linear(graph, first, turned, "x")
+            third = kernels.linear(graph, second, straight, first)
+            return {"y": kernels.linear(graph, third, turned)}
+
+        return build(emit, {"x": ("float32", ("rows", 40))}, _Y)
+
+    quantized = make(Int8())
+    stored = [t for t in quantized.graph.initializer if t.data_type == TensorProto.INT8]
     # Inputs of one are outputs of another, and scales belong to outputs.
-    assert sorted(stored) == ["w/int8_0", "w/int8_1"]
+    assert len(stored) == 2
     x = np.random.default_rng(0).standard_normal((_BATCH, 40)).astype(np.float32)
-    assert 0 < _error(_run(quantized, x=x), _run(model, x=x)) < 0.02
+    [found], [expected] = (open_graph(one)(x=x) for one in (quantized, make(Float32())))
+    assert 0 < _error(found, expected) < 0.02
 
 
 @pytest.mark.parametrize(("batch_dependent", "bound"), [(False, 0.02), (True, 0.04)])
 def test_numbers_stay_near_float32(
-    network: onnx.ModelProto, batch_dependent: bool, bound: float
+    network: Make, open_graph: Any, batch_dependent: bool, bound: float
 ) -> None:
     ids = np.arange(_BATCH, dtype=np.int32)
-    expected = _run(network, ids=ids)
-    found = _run(quantize_int8(network, batch_dependent=batch_dependent), ids=ids)
+    [expected] = open_graph(network(Float32()))(ids=ids)
+    [found] = open_graph(network(Int8(batch_dependent=batch_dependent)))(ids=ids)
     assert 0 < _error(found, expected) < bound
 
 
 @pytest.fixture(scope="module")
-def row_sessions(network: onnx.ModelProto) -> list[ort.InferenceSession]:
-    quantized = quantize_int8(network)
-    return [_session(quantized, threads) for threads in (1, 2)]
+def row_runs(network: Make, open_graph: Any) -> list[Any]:
+    quantized = network(Int8())
+    return [open_graph(quantized, threads) for threads in (1, 2)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(ids=st.lists(st.integers(0, _WORDS - 1), min_size=1, max_size=_BATCH), data=st.data())
 def test_a_row_is_the_same_to_the_last_bit_in_every_batch(
-    row_sessions: list[ort.InferenceSession], ids: list[int], data: st.DataObject
+    row_runs: list[Any], ids: list[int], data: st.DataObject
 ) -> None:
-    [alone] = row_sessions[0].run(None, {"ids": np.array(ids[:1], np.int32)})
+    [alone] = row_runs[0](ids=np.array(ids[:1], np.int32))
     order = data.draw(st.permutations(range(len(ids))))
-    for session in row_sessions:
-        [together] = session.run(None, {"ids": np.array(ids, np.int32)[list(order)]})
+    for run in row_runs:
+        [together] = run(ids=np.array(ids, np.int32)[list(order)])
         np.testing.assert_array_equal(together[order.index(0)], alone[0])
 
 
 def test_with_one_scale_for_all_rows_a_row_does_depend_on_the_others(
-    network: onnx.ModelProto,
+    network: Make, open_graph: Any
 ) -> None:
-    session = _session(quantize_int8(network, batch_dependent=True))
-    [alone] = session.run(None, {"ids": np.array([5], np.int32)})
-    [together] = session.run(None, {"ids": np.arange(40, dtype=np.int32)})
+    run = open_graph(network(Int8(batch_dependent=True)))
+    [alone] = run(ids=np.array([5], np.int32))
+    [together] = run(ids=np.arange(40, dtype=np.int32))
     assert (alone[0] != together[5]).any()
     assert _error(together[5], alone[0]) < 0.04
 
 
 @pytest.mark.parametrize("inputs", [1, 20, 63, 64, 65, 100, 320, 513])
 @pytest.mark.parametrize("outputs", [33, 5000])
-def test_matrices_of_any_width_are_exact_by_row_too(inputs: int, outputs: int) -> None:
-    nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["y"])]
-    weights = {"w": _random(inputs, outputs), "b": _random(outputs)}
-    model = _graph(nodes, weights)
-    session = _session(quantize_int8(model))
+def test_matrices_of_any_width_are_exact_by_row_too(
+    one_layer: Make, open_graph: Any, inputs: int, outputs: int
+) -> None:
+    layer = Linear(_random(inputs, outputs), _random(outputs))
+    run = open_graph(one_layer(Int8(), layer))
     x = np.random.default_rng(0).standard_normal((_BATCH, inputs)).astype(np.float32)
-    [all_rows] = session.run(None, {"x": x})
-    assert _error(all_rows, _run(model, x=x)) < 0.02
+    [all_rows], [expected] = run(x=x), open_graph(one_layer(Float32(), layer))(x=x)
+    assert _error(all_rows, expected) < 0.02
     for size in (1, 2, 3, 7, 32, 33, 69):
-        [some] = session.run(None, {"x": x[:size]})
+        [some] = run(x=x[:size])
         np.testing.assert_array_equal(some, all_rows[:size])
 
 
 @pytest.mark.parametrize("before", ["Identity", "Relu"])
-def test_a_wide_head_is_multiplied_as_integers_and_exact_by_row(before: str) -> None:
-    nodes = [
-        helper.make_node(before, ["x"], ["z"]),
-        helper.make_node("Gemm", ["z", "w"], ["y"], transB=1),
-    ]
-    model = _graph(nodes, {"w": _random(5000, 40)})
-    quantized = quantize_int8(model)
+def test_a_wide_head_is_multiplied_as_integers_and_exact_by_row(
+    one_layer: Make, open_graph: Any, before: str
+) -> None:
+    layer = Linear(_random(5000, 40), transposed=True, nonnegative=before == "Relu")
+    quantized = one_layer(Int8(), layer, before)
     assert "MatMulInteger" in {node.op_type for node in quantized.graph.node}
     x = np.random.default_rng(0).standard_normal((_BATCH, 40)).astype(np.float32)
-    session = _session(quantized)
-    [found] = session.run(None, {"x": x})
-    assert _error(found, _run(model, x=x)) < 0.02
+    run = open_graph(quantized)
+    [found], [expected] = run(x=x), open_graph(one_layer(Float32(), layer, before))(x=x)
+    assert _error(found, expected) < 0.02
     for size in (1, 2, 33):
-        np.testing.assert_array_equal(session.run(None, {"x": x[:size]})[0], found[:size])
+        np.testing.assert_array_equal(run(x=x[:size])[0], found[:size])
 
 
-def test_who_only_ranks_reads_the_head_before_its_rows_are_scaled() -> None:
-    nodes = [
-        helper.make_node("Gemm", ["x", "w"], ["logits"], transB=1),
-        helper.make_node("ArgMax", ["logits"], ["best"], axis=1),
-        helper.make_node("Cast", ["best"], ["y"], to=TensorProto.FLOAT),
-    ]
-    model = _graph(nodes, {"w": _random(5000, 40)})
-    model.graph.output.append(helper.make_tensor_value_info("logits", TensorProto.FLOAT, None))
-    ranked, plain = (quantize_int8(model, ranked=name) for name in ("logits", ""))
-    readers = [
-        [node for node in one.graph.node if "logits" in node.input] for one in (ranked, plain)
-    ]
-    assert [len(found) for found in readers] == [0, 1]
+def test_who_only_ranks_reads_the_head_before_its_rows_are_scaled(
+    build: Any, open_graph: Any
+) -> None:
+    def make(ranked: bool) -> onnx.ModelProto:
+        layer = Linear(_random(5000, 40), transposed=True, ranked=ranked)
+
+        def emit(graph: GraphBuilder) -> dict[str, str]:
+            logits = Int8().linear(graph, "x", layer)
+            return {"y": graph.op("ArgMax", logits, axis=1)}
+
+        return build(emit, {"x": ("float32", ("rows", 40))}, {"y": ("int64", ("rows", 1))})
+
+    ranked, plain = make(True), make(False)
+    assert len(plain.graph.node) - len(ranked.graph.node) == 1
     x = np.random.default_rng(0).standard_normal((_BATCH, 40)).astype(np.float32)
-    for one, other in zip(*(_session(q).run(None, {"x": x}) for q in (ranked, plain)), strict=True):
-        np.testing.assert_array_equal(one, other)
+    [one], [other] = (open_graph(model)(x=x) for model in (ranked, plain))
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("before", ["Identity", "Relu"])
-def test_a_row_of_zeros_gives_the_bias(before: str) -> None:
-    nodes = [
-        helper.make_node(before, ["x"], ["z"]),
-        helper.make_node("Gemm", ["z", "w", "b"], ["y"]),
-    ]
-    bias = _random(400)
-    quantized = quantize_int8(_graph(nodes, {"w": _random(400, 400), "b": bias}))
+def test_a_row_of_zeros_gives_the_bias(one_layer: Make, open_graph: Any, before: str) -> None:
+    layer = Linear(_random(400, 400), _random(400), nonnegative=before == "Relu")
+    quantized = one_layer(Int8(), layer, before)
     assert "MatMulIntegerToFloat" in {node.op_type for node in quantized.graph.node}
     x = np.zeros((3, 400), np.float32)
     x[1] = -1 if before == "Relu" else 1e-44
-    np.testing.assert_array_equal(_run(quantized, x=x), np.tile(bias, (3, 1)))
+    [found] = open_graph(quantized)(x=x)
+    np.testing.assert_array_equal(found, np.tile(_random(400), (3, 1)))
 
 
 @pytest.mark.parametrize("batch_dependent", [False, True])
 @pytest.mark.parametrize("before", ["Identity", "Relu"])
-def test_no_processor_cuts_the_largest_sums_off(before: str, batch_dependent: bool) -> None:
+def test_no_processor_cuts_the_largest_sums_off(
+    one_layer: Make, open_graph: Any, before: str, batch_dependent: bool
+) -> None:
     # Weights of which neighbours are alike, and inputs that are large where they are.
     weights = np.sign(_random(400, 400)).repeat(2, axis=0)[:401]
-    nodes = [helper.make_node(before, ["x"], ["z"]), helper.make_node("MatMul", ["z", "w"], ["y"])]
-    model = _graph(nodes, {"w": weights})
+    layer = Linear(weights, nonnegative=before == "Relu")
     x = np.maximum(weights.T, -1 if before == "Identity" else 0)
-    found = _run(quantize_int8(model, batch_dependent=batch_dependent), x=x)
-    assert _error(found, _run(model, x=x)) < 0.01
+    [found] = open_graph(one_layer(Int8(batch_dependent=batch_dependent), layer, before))(x=x)
+    [expected] = open_graph(one_layer(Float32(), layer, before))(x=x)
+    assert _error(found, expected) < 0.01
 
 
-def test_rows_of_any_size_keep_their_relative_error() -> None:
-    model = _graph([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": _random(400, 400)})
+def test_rows_of_any_size_keep_their_relative_error(one_layer: Make, open_graph: Any) -> None:
+    layer = Linear(_random(400, 400))
     x = np.random.default_rng(0).standard_normal((6, 400)).astype(np.float32)
     x *= 10.0 ** np.arange(-9, 9, 3, dtype=np.float32)[:, None]
-    found, expected = _run(quantize_int8(model), x=x), _run(model, x=x)
+    [found], [expected] = (open_graph(one_layer(one, layer))(x=x) for one in (Int8(), Float32()))
     assert max(map(_error, found, expected)) < 0.02
 
 
-def test_the_given_graph_is_left_as_it_is(network: onnx.ModelProto) -> None:
-    before = network.SerializeToString()
-    quantize_int8(network)
-    assert network.SerializeToString() == before
+@pytest.mark.parametrize("kernels", [Int8, NativeInt8])
+@pytest.mark.parametrize("width", [8, 400])
+def test_a_matrix_that_is_not_finite_is_refused(kernels: Any, width: int) -> None:
+    layer = Linear(np.full((width, width), np.nan, np.float32))
+    with pytest.raises(ValueError, match=f"matrix {width} × {width} holds a value .* not finite"):
+        kernels().linear(GraphBuilder([], 18), "x", layer)
 
 
-@pytest.mark.parametrize(
-    "node",
-    [
-        helper.make_node("Gemm", ["x", "w", "b"], ["y"], alpha=2.0),
-        helper.make_node("Gemm", ["x", "w", "b"], ["y"], transA=1),
-        helper.make_node("Gemm", ["x", "w", "as_row"], ["y"]),
-        helper.make_node("MatMul", ["x", "x"], ["y"]),
-        helper.make_node("Gemm", ["x", "doubles"], ["y"]),
-    ],
-    ids=["scaled", "first transposed", "bias of two axes", "no stored matrix", "other type"],
-)
-def test_other_products_are_left_alone(node: onnx.NodeProto) -> None:
-    weights = {"w": _random(8, 8), "b": _random(8), "as_row": _random(1, 8)}
-    weights["doubles"] = _random(8, 8).astype(np.float64)
-    with pytest.raises(ValueError, match="no linear layer with a stored float32 matrix"):
-        quantize_int8(_unchecked(node, weights))
-
-
-def _unchecked(node: onnx.NodeProto, weights: dict[str, np.ndarray]) -> onnx.ModelProto:
-    stored = [from_array(values, name) for name, values in weights.items()]
-    graph = helper.make_graph([node], "graph", [], [], stored)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-
-
-def test_a_quantized_graph_is_not_quantized_again(network: onnx.ModelProto) -> None:
-    quantized = quantize_int8(network)
-    with pytest.raises(ValueError, match="was not quantised before"):
-        quantize_int8(quantized)
-
-
-def _linear(weights: np.ndarray) -> onnx.ModelProto:
-    return _graph([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": weights})
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: quantize_int8(_linear(np.full((8, 8), np.nan, np.float32))),
-            "'w' holds a value that is not finite",
-        ),
-        (
-            lambda: quantize_int8(
-                _graph([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": _random(8, 8)}, 17),
-            ),
-            "opset 18 or newer, the graph has 17",
-        ),
-    ],
-)
-def test_errors_say_what_is_wrong(call: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_a_small_table_stays_float32() -> None:
-    nodes = [
-        helper.make_node("ArgMax", ["x"], ["ids"], axis=1, keepdims=0),
-        helper.make_node("Gather", ["table", "ids"], ["z"]),
-        helper.make_node("MatMul", ["z", "w"], ["y"]),
-    ]
+def test_a_small_table_stays_float32(build: Any) -> None:
     table = _random(30, 8)
-    quantized = quantize_int8(_graph(nodes, {"table": table, "w": _random(8, 8)}))
-    [kept] = [to_array(t) for t in quantized.graph.initializer if t.name == "table"]
-    np.testing.assert_array_equal(kept, table)
+    for kernels in (Int8(), NativeInt8(), Int8(batch_dependent=True)):
+        model = build(
+            lambda graph, kernels=kernels: {"y": kernels.embedding(graph, table, "ids")},
+            {"ids": ("int32", ("rows",))},
+            _Y,
+        )
+        [kept] = map(to_array, model.graph.initializer)
+        np.testing.assert_array_equal(kept, table)

@@ -1,13 +1,9 @@
-"""The ends of a decode step in this package's own operators: greedy search's token without most
-logits, and beam search's candidates.
-"""
+"""A vocabulary's matrix in bytes, as this package's operators that rank tokens read it."""
 
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from keras_transformer.export.onnx.graphs.operators import NATIVE, onnx_operator, weight
 from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
 
 # As in `native/linear/byte_products.h`: tokens in a block, bytes of each that lie side by side,
@@ -63,38 +59,3 @@ class Screen(NamedTuple):
                 bounds.reshape(-1, _TOKENS, 3).transpose(0, 2, 1).astype(np.float32)
             ),
         )
-
-
-def screened_best_token(states: tf.Tensor, matrix: np.ndarray) -> tf.Tensor:
-    """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
-
-    Args:
-        states: float32 `(rows, model_dim)`.
-        matrix: float32 `(vocabulary, model_dim)`; logits are the products with its rows.
-    """
-    screen = Screen.of(matrix)
-    inputs = [states, *map(weight, screen), weight(matrix)]
-    [best] = onnx_operator(
-        "BestToken", inputs, [(tf.int32, (None,))], domain=NATIVE, vocabulary=len(matrix)
-    )
-    return best
-
-
-def best_token(logits: tf.Tensor, vocabulary: int) -> tf.Tensor:
-    """Selects the id of the largest logit of each row; see `candidates.best_token`."""
-    [best] = onnx_operator("LargestPlace", [logits], [(tf.int32, (None,))], domain=NATIVE)
-    return best
-
-
-def best_continuations(
-    logits: tf.Tensor, vocabulary: int, count: tf.Tensor, totals: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Selects the best continuations of each sentence; see `candidates.best_continuations`."""
-    shape = (None, None)
-    ids, values, beams = onnx_operator(
-        "BestContinuations",
-        [logits, totals, count],
-        [(tf.int32, shape), (tf.float32, shape), (tf.int32, shape)],
-        domain=NATIVE,
-    )
-    return ids, values, beams

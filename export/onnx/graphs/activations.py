@@ -1,0 +1,55 @@
+"""The feed-forward layer's activation: a Keras function comes in, nodes leave."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.tracing import converted
+
+activations = keras.activations
+
+
+def _gelu(graph: GraphBuilder, value: str) -> str:
+    """X Φ(x), in the form that onnxruntime makes one operator of."""
+    erf = graph.op("Erf", graph.op("Div", value, np.float32(math.sqrt(2))))
+    doubled = graph.op("Mul", value, graph.op("Add", erf, np.float32(1)))
+    return graph.op("Mul", doubled, np.float32(0.5))
+
+
+def _silu(graph: GraphBuilder, value: str) -> str:
+    return graph.op("Mul", value, graph.op("Sigmoid", value))
+
+
+def _operator(name: str, **attributes: float) -> Callable[[GraphBuilder, str], str]:
+    return lambda graph, value: graph.op(name, value, **attributes)
+
+
+_EMITTERS: dict[Any, Callable[[GraphBuilder, str], str]] = {
+    activations.linear: lambda _, value: value,
+    activations.relu: _operator("Relu"),
+    activations.leaky_relu: _operator("LeakyRelu", alpha=0.2),
+    activations.elu: _operator("Elu"),
+    activations.selu: _operator("Selu"),
+    activations.softplus: _operator("Softplus"),
+    activations.sigmoid: _operator("Sigmoid"),
+    activations.tanh: _operator("Tanh"),
+    activations.gelu: _gelu,
+    activations.silu: _silu,
+}
+
+
+def emit_activation(graph: GraphBuilder, activation: Any, value: str, width: int) -> str:
+    """Applies a Keras activation to float32 `(rows, width)`.
+
+    One that is not listed here is converted by tf2onnx.
+    """
+    if activation in _EMITTERS:
+        return _EMITTERS[activation](graph, value)
+    x, y = (TensorSpec(name=name, dtype="float32", shape=("rows", width)) for name in "xy")
+    found = converted(lambda x: {"y": activation(x)}, ([x], [y]), graph.opset)
+    return graph.splice(found.graph, {"x": value})["y"]

@@ -1,0 +1,189 @@
+"""Builds an ONNX graph node by node, of operators and arrays."""
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.numpy_helper import from_array, to_array
+
+from keras_transformer.artefact.manifest import TensorSpec
+
+_PRODUCER = "keras-transformer"
+# What an operator reads: the name of a value, or an array, which the graph then holds; None leaves
+# an optional input out.
+Operand = str | np.ndarray | np.generic | None
+
+
+def integers(*values: int) -> np.ndarray:
+    """Returns int64 `(len(values),)`, as shapes and axes are given to operators."""
+    return np.array(values, np.int64)
+
+
+def digest(values: np.ndarray) -> bytes:
+    """Returns what tells arrays apart: equal for equal types, shapes and values."""
+    found = hashlib.sha256(f"{values.dtype} {values.shape}".encode())
+    found.update(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+    return found.digest()
+
+
+class GraphBuilder:
+    """One graph while it is built.
+
+    Args:
+        inputs: Its inputs in order; their names are values from the start.
+        opset: Version of the standard operators, 18 or newer.
+
+    Example:
+        >>> x, y = (TensorSpec(name=name, dtype="float32", shape=("rows", 2)) for name in "xy")
+        >>> graph = GraphBuilder([x], opset=18)
+        >>> graph.output("y", graph.op("Add", "x", np.ones(2, np.float32)))
+        >>> [node.op_type for node in graph.finish([y]).graph.node]
+        ['Add']
+    """
+
+    def __init__(self, inputs: Sequence[TensorSpec], opset: int) -> None:
+        self.opset = opset
+        self._model = onnx.ModelProto(producer_name=_PRODUCER)
+        self._graph = self._model.graph
+        self._graph.name = "graph"
+        self._graph.input.extend(map(_declared, inputs))
+        self._stored: dict[bytes, str] = {}
+        self._shared: dict[Hashable, Any] = {}
+        self._outputs: dict[str, str] = {}
+
+    def op(self, name: str, *inputs: Operand, domain: str = "", **attributes: Any) -> str:
+        """Adds an operator with one output and returns the output's name."""
+        return self.ops(name, *inputs, count=1, domain=domain, **attributes)[0]
+
+    def ops(
+        self, name: str, *inputs: Operand, count: int, domain: str = "", **attributes: Any
+    ) -> list[str]:
+        """Adds an operator with `count` outputs and returns their names.
+
+        Args:
+            name: The operator, such as "Gemm".
+            *inputs: Its inputs in order.
+            count: How many outputs it has.
+            domain: Its operator domain; empty for standard ONNX.
+            **attributes: Its attributes.
+        """
+        node_name = f"{name}_{len(self._graph.node)}"
+        outputs = [f"{node_name}:{place}" for place in range(count)]
+        self._graph.node.append(
+            onnx.helper.make_node(
+                name,
+                [self.operand(value) for value in inputs],
+                outputs,
+                name=node_name,
+                domain=domain,
+                **attributes,
+            )
+        )
+        return outputs
+
+    def operand(self, value: Operand) -> str:
+        """Returns the name of a value; arrays are stored, equal ones under one name."""
+        if value is None or isinstance(value, str):
+            return value or ""
+        values = np.asarray(value)
+        key = digest(values)
+        if key not in self._stored:
+            self._stored[key] = f"stored_{len(self._stored)}"
+            self._graph.initializer.append(
+                from_array(np.ascontiguousarray(values).reshape(values.shape), self._stored[key])
+            )
+        return self._stored[key]
+
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns what `make` returned when it was called with this key for the first time."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
+
+    def cast(self, value: Operand, dtype: str) -> str:
+        """Converts a value to a NumPy type, such as "int32"."""
+        return self.op("Cast", value, to=_element_type(dtype))
+
+    def reshape(self, value: Operand, *sizes: int) -> str:
+        """Reshapes a value; one size may be -1."""
+        return self.op("Reshape", value, integers(*sizes))
+
+    def extended_shape(self, name: str, *sizes: int) -> str:
+        """Returns the shape of a value with more sizes behind it, made once for the graph."""
+        shape = self.shared(("shape", name), lambda: self.op("Shape", name))
+        if not sizes:
+            return shape
+        key = ("extended shape", name, sizes)
+        return self.shared(key, lambda: self.op("Concat", shape, integers(*sizes), axis=0))
+
+    def splice(self, graph: onnx.GraphProto, inputs: Mapping[str, str]) -> dict[str, str]:
+        """Adds all nodes of another graph.
+
+        Args:
+            graph: The other graph.
+            inputs: For each of its inputs a value of this one.
+
+        Returns:
+            For each of its outputs the value of this one.
+        """
+        prefix = f"spliced_{len(self._graph.node)}"
+        names = {"": "", **inputs}
+        for tensor in graph.initializer:
+            names[tensor.name] = self.operand(to_array(tensor))
+        for node in graph.node:
+            names.update({name: f"{prefix}/{name}" for name in node.output if name})
+        for node in graph.node:
+            added = self._graph.node.add()
+            added.CopyFrom(node)
+            added.name = f"{prefix}/{node.name}"
+            _rename(added, names)
+        return {value.name: names[value.name] for value in graph.output}
+
+    def output(self, name: str, value: str) -> None:
+        """Makes a value one of the graph's outputs."""
+        self._outputs[name] = value
+
+    def outputs(self, names: Iterable[str], values: Iterable[str]) -> None:
+        """Makes values outputs of the graph."""
+        self._outputs.update(zip(names, values, strict=True))
+
+    def finish(self, outputs: Sequence[TensorSpec]) -> onnx.ModelProto:
+        """Returns the graph with its outputs in order; nothing may be added afterwards.
+
+        Raises:
+            RuntimeError: The values that were made outputs are others.
+        """
+        if sorted(self._outputs) != sorted(spec.name for spec in outputs):
+            raise RuntimeError(f"the graph has the outputs {', '.join(sorted(self._outputs))}.")
+        names = {value: name for name, value in self._outputs.items()}
+        for node in self._graph.node:
+            _rename(node, names)
+        self._graph.output.extend(map(_declared, outputs))
+        domains = sorted({node.domain for node in self._graph.node} | {""})
+        opsets = [onnx.helper.make_opsetid(one, 1 if one else self.opset) for one in domains]
+        self._model.opset_import.extend(opsets)
+        self._model.ir_version = onnx.helper.find_min_ir_version_for(opsets, True)
+        return self._model
+
+
+def _declared(spec: TensorSpec) -> onnx.ValueInfoProto:
+    return onnx.helper.make_tensor_value_info(
+        spec.name, _element_type(spec.dtype), list(spec.shape)
+    )
+
+
+def _element_type(dtype: str) -> int:
+    return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+    """Gives values other names, in the graphs inside of a node as well."""
+    for field in (node.input, node.output):
+        field[:] = [names.get(name, name) for name in field]
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            _rename(inner, names)
+        for value in attribute.g.output:
+            value.name = names.get(value.name, value.name)

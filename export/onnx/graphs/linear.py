@@ -1,0 +1,74 @@
+"""Linear layers as graphs hold them: Keras layers come in, kernels and biases leave, side by side
+where one product serves several of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.layers.attention import MultiHeadAttention
+
+
+@dataclass(frozen=True)
+class Linear:
+    """inputs · kernel + bias, and what an emitter may make use of.
+
+    Attributes:
+        kernel: float32 `(inputs, outputs)`, or with `transposed` `(outputs, inputs)`.
+        bias: float32 `(outputs,)`, or None.
+        transposed: Whether the kernel's transpose is multiplied by, as by a tied embedding's.
+        relu: Whether ReLU follows.
+        nonnegative: Whether the inputs come from ReLU.
+        ranked: Whether each row of the outputs may be multiplied by a positive factor of its own.
+    """
+
+    kernel: np.ndarray
+    bias: np.ndarray | None = None
+    transposed: bool = False
+    relu: bool = False
+    nonnegative: bool = False
+    ranked: bool = False
+
+    @classmethod
+    def of(cls, dense: Any, scale: float = 1.0, **flags: bool) -> "Linear":
+        """Reads a Keras Dense layer with a bias; its outputs become `scale` times as large."""
+        factor = np.float32(scale)
+        return cls(weight_array(dense.kernel) * factor, weight_array(dense.bias) * factor, **flags)
+
+    @property
+    def units(self) -> int:
+        """The number of outputs."""
+        return self.kernel.shape[0 if self.transposed else 1]
+
+
+def side_by_side(layers: Iterable[Linear]) -> Linear:
+    """Returns one layer that computes the outputs of all, one behind the other."""
+    kernels, biases = zip(*((layer.kernel, layer.bias) for layer in layers), strict=True)
+    return Linear(np.concatenate(kernels, axis=1), np.concatenate(biases))
+
+
+def query_projection(attention: MultiHeadAttention) -> Linear:
+    """Returns the queries' layer with 1/√key_dim folded in: scaling scores would cost time."""
+    return Linear.of(attention.query_linear, attention.key_dim**-0.5)
+
+
+def own_projection(attention: MultiHeadAttention) -> Linear:
+    """Returns one layer for queries, keys and values, the queries divided by √key_dim already."""
+    others = (Linear.of(attention.key_linear), Linear.of(attention.value_linear))
+    return side_by_side((query_projection(attention), *others))
+
+
+def source_projection(attentions: Iterable[MultiHeadAttention]) -> Linear:
+    """Returns one layer for all keys and values of the source, block by block."""
+    return side_by_side(
+        Linear.of(linear)
+        for attention in attentions
+        for linear in (attention.key_linear, attention.value_linear)
+    )
+
+
+def weight_array(weight: Any) -> np.ndarray:
+    """Returns a Keras variable's value as float32."""
+    return np.asarray(weight, np.float32)

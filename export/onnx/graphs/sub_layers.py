@@ -1,0 +1,127 @@
+"""Residual sub-layers, one after another, each as two linear layers and what lies between them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_transformer.export.onnx.graphs.activations import emit_activation
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.linear import Linear, weight_array
+from keras_transformer.export.onnx.quantize.kernels import Kernels
+from keras_transformer.layers.feed_forward import FeedForward
+
+
+class Parts(NamedTuple):
+    """What a residual sub-layer is made of in a graph.
+
+    Attributes:
+        projection: Its first linear layer.
+        between: Adds the nodes from the projection's outputs to the second layer's inputs.
+        output: Its second linear layer.
+    """
+
+    projection: Linear
+    between: Callable[[str], str]
+    output: Linear
+
+
+# Makes the parts of an attention layer in the block of a number.
+EmitAttention = Callable[[Any, int], Parts]
+
+
+def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
+    """Applies the position-wise feed-forward network of section 3.3."""
+    if layer.activation is keras.activations.relu:
+        # Some kernels take it in.
+        hidden, output = (
+            Linear.of(layer.hidden, relu=True),
+            Linear.of(layer.output_linear, nonnegative=True),
+        )
+        return Parts(hidden, lambda value: value, output)
+    return Parts(
+        Linear.of(layer.hidden),
+        lambda value: emit_activation(graph, layer.activation, value, layer.hidden_dim),
+        Linear.of(layer.output_linear),
+    )
+
+
+def each_sub_layer(
+    graph: GraphBuilder, stack: Any, attend: dict[str, EmitAttention]
+) -> Iterator[tuple[Any, Parts]]:
+    """Yields the `Residual` and the parts of each sub-layer of a stack, in order.
+
+    Args:
+        graph: The graph.
+        stack: The Keras stack.
+        attend: What emits attention, by what is attended to: "own" and "source".
+    """
+    for number, block in enumerate(stack.blocks):
+        for sub_layer in block.sub_layers:
+            if isinstance(sub_layer.layer, FeedForward):
+                yield sub_layer.residual, feed_forward(graph, sub_layer.layer)
+            else:
+                parts = attend[sub_layer.attends_to](sub_layer.layer, number)
+                yield sub_layer.residual, parts
+
+
+def first_bias(stack: Any) -> np.ndarray | None:
+    """Returns what must be added to the states that `run_sub_layers` is given, or None."""
+    if stack.final_norm is not None:
+        return None
+    return weight_array(stack.blocks[0].sub_layers[0].layer.output_linear.bias)
+
+
+def run_sub_layers(
+    graph: GraphBuilder, kernels: Kernels, stack: Any, states: str, attend: dict[str, EmitAttention]
+) -> str:
+    """Runs a stack of residual sub-layers, post-norm or, where there is a final norm, pre-norm.
+
+    Args:
+        graph: The graph.
+        kernels: How linear layers are multiplied.
+        stack: The Keras stack.
+        states: `(rows, model_dim)`, embedded tokens with their positions and `first_bias`.
+        attend: As for `each_sub_layer`.
+
+    Returns:
+        `(rows, model_dim)`.
+    """
+    sub_layers = each_sub_layer(graph, stack, attend)
+    if stack.final_norm is None:
+        return _run_post_norm(graph, kernels, states, list(sub_layers))
+    for residual, (projection, between, output) in sub_layers:
+        inputs = layer_norm(graph, states, residual.layer_norm)
+        hidden = between(kernels.linear(graph, inputs, projection))
+        # The bias with the product: int8 kernels take one, but no residual.
+        states = graph.op("Add", states, kernels.linear(graph, hidden, output))
+    return layer_norm(graph, states, stack.final_norm)
+
+
+def _run_post_norm(
+    graph: GraphBuilder, kernels: Kernels, states: str, sub_layers: list[tuple[Any, Parts]]
+) -> str:
+    """Runs LayerNorm(x + Sublayer(x)) with every output bias folded away.
+
+    The states carry the bias that the next sub-layer's output would add to them: the norm before
+    adds it to its beta, and the sub-layer's own projections take it out of their bias.
+    """
+    biases = [parts.output.bias for _, parts in sub_layers]
+    for (residual, (projection, between, output)), carried, following in zip(
+        sub_layers, biases, [*biases[1:], None], strict=True
+    ):
+        bias = projection.bias - carried @ projection.kernel
+        hidden = between(kernels.linear(graph, states, replace(projection, bias=bias)))
+        joined = kernels.linear(graph, hidden, replace(output, bias=None), states)
+        states = layer_norm(graph, joined, residual.layer_norm, following)
+    return states
+
+
+def layer_norm(graph: GraphBuilder, states: str, norm: Any, more: np.ndarray | None = None) -> str:
+    """Applies a Keras layer normalisation over the last axis and adds `more` to its beta."""
+    gamma, beta = weight_array(norm.gamma), weight_array(norm.beta)
+    beta = beta if more is None else beta + more
+    epsilon = float(norm.epsilon)
+    return graph.op("LayerNormalization", states, gamma, beta, axis=-1, epsilon=epsilon)
