@@ -28,8 +28,8 @@ others, such as the head's    rows                tensor
 With this package's operators `rows` is MatMulInteger and our ScaleSums, and the head's product part
 of the operator that ranks its outputs.
 
-Measurements are in `docs/results/int8_and_size.md`. The kernel cannot follow the number of rows at run time: a
-sentence alone and the same sentence in a batch would meet different kernels.
+Measurements are in `docs/results/int8_and_size.md`. The kernel cannot follow the number of rows at
+run time: a sentence alone and the same sentence in a batch would meet different kernels.
 
 With `summed` scales (`int8_matrices`) no processor cuts sums of bytes off: the session option
 `session.x64quantprecision`, which takes a slower way round that, is not needed.
