@@ -90,7 +90,7 @@ def _fill_embeddings(spec: Any, model: Transformer) -> None:
     spec.decoder.projection.weight = np.ascontiguousarray(_array(model.head.matrix))
     places = np.arange(model.config.max_positions or _MOST_POSITIONS, dtype=np.int32)
     for side, embeddings in ((spec.encoder, source), (spec.decoder, target)):
-        side.position_encodings.encodings = _array(embeddings.positions.encode(places))
+        side.position_encodings.encodings = _array(embeddings.positions.vectors(places))
 
 
 def _fill_encoder(spec: Any, encoder: Any) -> None:

@@ -40,7 +40,7 @@ def write_naive(model: Transformer, directory: Path) -> None:
                 given[name] = tf.TensorSpec(shape, tf.float32, name)
 
     def encode(inputs: Tensors) -> Tensors:
-        return _named("cross", model.encode(inputs["source_ids"]))
+        return _named("cross", model.source_keys_values(inputs["source_ids"]))
 
     def step(inputs: Tensors) -> Tensors:
         cross, caches = (

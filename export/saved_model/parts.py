@@ -63,8 +63,8 @@ class SharedParts:
             caches,
         )
 
-    def encode(self, source_ids: Tensor) -> list[KeysValues]:
-        """As `Transformer.encode`."""
+    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
+        """As `Transformer.source_keys_values`."""
         return self._project(self.encoder_states(source_ids))
 
     def decode_step(

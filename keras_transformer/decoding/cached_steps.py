@@ -16,7 +16,7 @@ Tensor = Any
 class DecodingModel(Protocol):
     """What decoding needs of a `Transformer`, whose methods say what they do."""
 
-    def encode(self, source_ids: Tensor) -> list[KeysValues]:
+    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """Returns each block's keys and values of the source."""
         ...
 
@@ -43,7 +43,7 @@ class CachedSteps:
         model: The model, or its parts as functions of a graph.
         source_ids: int32 `(batch, source_length)`.
         special_ids: The model's.
-        cross: What `model.encode` returned for the sources; computed here if None.
+        cross: What `model.source_keys_values` returned for the sources; computed here if None.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class CachedSteps:
         self.model = model
         self.special_ids = special_ids
         self.keep_mask = padding_mask(source_ids, special_ids.pad)
-        self.cross = model.encode(source_ids) if cross is None else cross
+        self.cross = model.source_keys_values(source_ids) if cross is None else cross
 
     def start(self, rows: Tensor, length: int) -> Any:
         """Returns empty caches."""

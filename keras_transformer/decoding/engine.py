@@ -54,7 +54,7 @@ class KerasEngine:
 
         ids = tf.TensorSpec((None, None), tf.int32)
         self._encoder_states = tf.function(encoder_states, input_signature=[ids])
-        self._keys_values = tf.function(model.encode, input_signature=[ids])
+        self._keys_values = tf.function(model.source_keys_values, input_signature=[ids])
 
     def search(
         self,

@@ -65,7 +65,7 @@ class TeacherForcing:
 class ScoringModel(Protocol):
     """What scoring needs of a `Transformer`, whose methods say what they do."""
 
-    def encode(self, source_ids: Tensor) -> list[KeysValues]:
+    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """Returns each block's keys and values of the source."""
         ...
 
@@ -100,7 +100,7 @@ def align_tokens(
     # The end token that shorter rows read here comes after all of their labels.
     target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
     keep = padding_mask(source_ids, special_ids.pad)
-    return model.align(target_ids, labels, keep, model.encode(source_ids))
+    return model.align(target_ids, labels, keep, model.source_keys_values(source_ids))
 
 
 def align_ids(

@@ -91,7 +91,7 @@ class Embeddings(keras.layers.Layer):
         Returns:
             `(rows, 1, model_dim)`.
         """
-        return self.tokens(ids[:, None]) + self.positions.encode(position)
+        return self.tokens(ids[:, None]) + self.positions.vectors(position)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -26,7 +26,7 @@ def token_positions(keep_mask: Tensor) -> Tensor:
 class Positions(keras.layers.Layer):
     """What both kinds share: vectors `(batch, length, model_dim)` for a keep mask.
 
-    Subclasses define `encode(positions)` for int32 positions of any shape.
+    Subclasses define `vectors(positions)` for int32 positions of any shape.
     """
 
     def __init__(self, model_dim: int, **kwargs: Any) -> None:
@@ -35,13 +35,13 @@ class Positions(keras.layers.Layer):
         super().__init__(**kwargs)
         self.model_dim = model_dim
 
-    def encode(self, positions: Tensor) -> Tensor:
+    def vectors(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
         raise NotImplementedError
 
     def call(self, keep_mask: Tensor) -> Tensor:
         """Returns a vector for each place of a batch: `(batch, length, model_dim)`."""
-        vectors = self.encode(ops.arange(ops.shape(keep_mask)[1]))
+        vectors = self.vectors(ops.arange(ops.shape(keep_mask)[1]))
         return ops.take(vectors, token_positions(keep_mask), axis=0)
 
     def get_config(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class SinusoidalPositions(Positions):
         pair = 2 * (np.arange(self.model_dim) // 2)
         return np.power(10000.0, -pair / self.model_dim).astype("float32")
 
-    def encode(self, positions: Tensor) -> Tensor:
+    def vectors(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
         angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * self.rates()
         waves = ops.where(np.arange(self.model_dim) % 2 == 0, ops.sin(angles), ops.cos(angles))
@@ -114,7 +114,7 @@ class LearnedPositions(Positions):
             )
         return super().call(keep_mask)
 
-    def encode(self, positions: Tensor) -> Tensor:
+    def vectors(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
         return ops.take(ops.cast(self.matrix, self.compute_dtype), positions, axis=0)
 

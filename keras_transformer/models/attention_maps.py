@@ -47,7 +47,7 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
         encoder.append(block.attention(inputs, keep_mask=source_mask, return_weights=True)[1])
         states = block(states, source_mask)
     states = model.target_embeddings(target_ids, keep)
-    cross_keys_values = model.encode(source_ids)
+    cross_keys_values = model.source_keys_values(source_ids)
     for block, keys_values in zip(model.decoder_stack.blocks, cross_keys_values, strict=True):
         inputs = block.self_attention_residual.enter(states)
         decoder.append(block.self_attention(inputs, keep_mask=mask, return_weights=True)[1])

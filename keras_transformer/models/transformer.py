@@ -164,7 +164,7 @@ class Transformer(TracedOnce, keras.Model):
         for stack in (self.encoder_stack, self.decoder_stack):
             stack.recompute = recompute
 
-    def encode(self, source_ids: Tensor) -> list[KeysValues]:
+    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """Runs the encoder and projects its states for every decoder block.
 
         Args:
@@ -190,7 +190,7 @@ class Transformer(TracedOnce, keras.Model):
             target_ids: int32 `(rows,)`, the token at position `step`; rows = batch * beams.
             step: int32 scalar, tokens already in the caches.
             source_keep_mask: Boolean `(batch, source_length)`.
-            cross: `encode`'s result.
+            cross: `source_keys_values`'s result.
             caches: For each block keys and values `(rows, heads, cache_length, width)`.
 
         Returns:
@@ -214,7 +214,7 @@ class Transformer(TracedOnce, keras.Model):
             target_ids: int32 `(batch, target_length)`, from the start token, padded on the right.
             labels: int32 `(batch, target_length)`, the token that follows each of them.
             source_keep_mask: Boolean `(batch, source_length)`.
-            cross: `encode`'s result.
+            cross: `source_keys_values`'s result.
 
         Returns:
             The labels' log-probabilities float32 `(batch, target_length)`, and the attention to

@@ -24,7 +24,9 @@ def position_curves(length: int, model_dim: int) -> Figure:
         ValueError: One of them is too small.
     """
     check_positions(length, model_dim)
-    vectors = np.asarray(SinusoidalPositions(model_dim, dtype="float32").encode(ops.arange(length)))
+    vectors = np.asarray(
+        SinusoidalPositions(model_dim, dtype="float32").vectors(ops.arange(length))
+    )
     figure = new_figure(11, 4.8)
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.1))[0]
     matrix = left.subplots()

@@ -59,7 +59,7 @@ def test_single_positions_are_rows_of_the_whole() -> None:
     for layer in (SinusoidalPositions(6), LearnedPositions(6, max_positions=8)):
         whole = layer(all_real(8))[0]
         for position in (0, 3, 7):
-            vector = layer.encode(tf.constant(position))
+            vector = layer.vectors(tf.constant(position))
             np.testing.assert_allclose(vector, whole[position], atol=1e-6)
 
 

@@ -99,7 +99,7 @@ def test_rows_sum_to_one_and_never_look_at_padding_or_the_future(random_model) -
 def test_the_mean_of_the_attention_to_the_source_is_the_one_of_align(random_model) -> None:
     model = random_model(norm="pre")
     found = attention_maps(model, SOURCE, TARGET)
-    _, mean = model.align(TARGET, TARGET, SOURCE != PAD_ID, model.encode(SOURCE))
+    _, mean = model.align(TARGET, TARGET, SOURCE != PAD_ID, model.source_keys_values(SOURCE))
     np.testing.assert_allclose(found.cross.mean(axis=(0, 2)), mean, atol=1e-6)
 
 

@@ -221,7 +221,7 @@ def test_cached_steps_equal_the_full_pass(fields: dict, beams: int, random_model
     source = np.array(SOURCE, np.int32)
     target = np.random.default_rng(0).integers(4, 19, (3 * beams, 5)).astype(np.int32)
     whole = logits_of(model, np.repeat(source, beams, axis=0), target)
-    cross, caches = model.encode(source), model.empty_caches(3 * beams, 8)
+    cross, caches = model.source_keys_values(source), model.empty_caches(3 * beams, 8)
     for step in range(5):
         logits, caches = model.decode_step(target[:, step], step, source != PAD_ID, cross, caches)
         np.testing.assert_allclose(logits, whole[:, step], atol=5e-5)
@@ -229,7 +229,7 @@ def test_cached_steps_equal_the_full_pass(fields: dict, beams: int, random_model
 
 def test_encoding_projects_keys_and_values_for_each_block(random_model) -> None:
     model = random_model(**VARIANTS[3])
-    cross = model.encode(np.array(SOURCE, np.int32))
+    cross = model.source_keys_values(np.array(SOURCE, np.int32))
     assert [(keys.shape, values.shape) for keys, values in cross] == [
         ((3, 3, 4, 5), (3, 3, 4, 2))
     ] * 2

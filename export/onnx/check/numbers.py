@@ -75,7 +75,9 @@ def check_numbers(
     """
     random = np.random.default_rng(0)
     source_ids = _random_sources(model.config, random)
-    cross = [(np.asarray(key), np.asarray(value)) for key, value in model.encode(source_ids)]
+    cross = [
+        (np.asarray(key), np.asarray(value)) for key, value in model.source_keys_values(source_ids)
+    ]
     special_ids = model.config.special_ids
     keep = source_ids != special_ids.pad
     given = {"source_mask": keep.astype(np.int32), **_by_name("cross", cross)}

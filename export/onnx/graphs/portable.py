@@ -27,7 +27,7 @@ class Portable:
         inputs, outputs = SPECS[name](model.config)
         vocabulary = model.config.target_vocab_size
         graph = GraphBuilder(inputs, opset)
-        function = {"encoder": _encode, "scorer": _score}.get(name, _decode_step)
+        function = {"encoder": _encoder, "scorer": _score}.get(name, _decode_step)
         # What ends a step reads the logits, and makes what is left of the outputs.
         made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
         if function is _decode_step and LOGITS not in {spec.name for spec in made}:
@@ -66,7 +66,7 @@ def _converted_into(
     return graph.splice(proto.graph, {name: name for name in names})
 
 
-def _encode(model: Transformer, given: Tensors) -> Tensors:
+def _encoder(model: Transformer, given: Tensors) -> Tensors:
     """Runs the encoder and projects its states for every decoder block."""
     states = model.encoder(given, training=False)
     cross = model.decoder_stack.project(states)

@@ -61,7 +61,7 @@ def test_add_sinusoid_is_the_position_of_the_keras_layer(
     layer, found = SinusoidalPositions(width), draw(step, rows, width)
     place = np.array([step], np.int32)
     [states] = run("AddSinusoid", [found, place, layer.rates()], stored=[2], scale=3.0)
-    expected = 3.0 * found + np.asarray(layer.encode(place))
+    expected = 3.0 * found + np.asarray(layer.vectors(place))
     np.testing.assert_allclose(states, expected, rtol=1e-5, atol=2e-6)
 
 
@@ -72,7 +72,7 @@ def test_add_sinusoid_takes_a_position_for_each_row(
     layer, found = SinusoidalPositions(width), draw(seed, rows, width)
     places = np.random.default_rng(seed).integers(0, 600, rows).astype(np.int32)
     [states] = run("AddSinusoid", [found, places, layer.rates()], stored=[2], scale=3.0)
-    expected = 3.0 * found + np.asarray(layer.encode(places))
+    expected = 3.0 * found + np.asarray(layer.vectors(places))
     np.testing.assert_allclose(states, expected, rtol=1e-5, atol=2e-6)
 
 
@@ -108,7 +108,7 @@ def test_a_position_is_not_taken_for_another_of_the_same_slot(run: Run) -> None:
     for step in (3, 3 + 256, 3):
         place = np.array([step], np.int32)
         [states] = run("AddSinusoid", [found, place, layer.rates()], stored=[2], scale=1.0)
-        np.testing.assert_allclose(states[0], np.asarray(layer.encode(place))[0], atol=2e-6)
+        np.testing.assert_allclose(states[0], np.asarray(layer.vectors(place))[0], atol=2e-6)
 
 
 @given(
