@@ -156,10 +156,19 @@ def test_an_unknown_option_is_an_error() -> None:
         SearchOptions(beams=4)
 
 
-@pytest.mark.parametrize("name", ["options", "random_numbers", "inputs", "passages"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "search.options",
+        "search.random_numbers",
+        "search.inputs",
+        "translation.translator",
+        "translation.by_sentence",
+    ],
+)
 def test_what_both_sides_share_imports_no_keras(name: str) -> None:
     code = (
-        f"import sys, keras_transformer.search.{name}\n"
+        f"import sys, keras_transformer.{name}\n"
         "assert not {'keras', 'tensorflow'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
