@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.export.onnx.graphs import candidates
 from keras_transformer.export.onnx.graphs.attention import (
     cached_attention,
     cross_attention,
@@ -25,13 +24,14 @@ from keras_transformer.export.onnx.graphs.embedding import (
     token_positions,
 )
 from keras_transformer.export.onnx.graphs.linear import Linear, source_projection, weight_array
-from keras_transformer.export.onnx.graphs.screening import is_worth_screening, screened_best_token
 from keras_transformer.export.onnx.graphs.specs import LOGITS, SPECS
 from keras_transformer.export.onnx.graphs.sub_layers import (
     EmitAttention,
     first_bias,
     run_sub_layers,
 )
+from keras_transformer.export.onnx.heads import candidates
+from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.special_ids import PAD_ID
