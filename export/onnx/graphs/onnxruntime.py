@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.export.onnx.graphs import candidates
 from keras_transformer.export.onnx.graphs.attention import (
     cached_attention,
     cross_attention,
@@ -25,13 +24,14 @@ from keras_transformer.export.onnx.graphs.embedding import (
     token_positions,
 )
 from keras_transformer.export.onnx.graphs.linear import Linear, source_projection, weight_array
-from keras_transformer.export.onnx.graphs.screening import is_worth_screening, screened_best_token
 from keras_transformer.export.onnx.graphs.specs import LOGITS, SPECS
 from keras_transformer.export.onnx.graphs.sub_layers import (
     EmitAttention,
     first_bias,
     run_sub_layers,
 )
+from keras_transformer.export.onnx.heads import candidates
+from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 from keras_transformer.models.transformer import Transformer
 
@@ -177,7 +177,8 @@ class OnnxRuntime:
         }
         embeddings, stack = model.target_embeddings, model.decoder_stack
         tokens = embed_tokens(graph, self.kernels, embeddings, "target_ids")
-        vectors = self._vectors(graph, embeddings, stack, "step")
+        vectors = position_vectors(graph, self.kernels, embeddings, "step")
+        vectors = _with_bias(graph, vectors, stack)
         return self.run(graph, stack, graph.op("Add", tokens, vectors), attend)
 
     def best_continuations(
@@ -206,21 +207,22 @@ class OnnxRuntime:
         layer = Linear(matrix, transposed=True, ranked=ranked)
         return self.kernels.linear(graph, states, layer)
 
-    def _vectors(self, graph: GraphBuilder, embeddings: Any, stack: Any, positions: str) -> str:
-        """Returns the vectors of positions, with what else the stack wants added to its states."""
-        vectors = position_vectors(graph, self.kernels, embeddings, positions)
-        bias = first_bias(stack)
-        return vectors if bias is None else graph.op("Add", vectors, bias)
-
     def _embed_sequences(
         self, graph: GraphBuilder, embeddings: Any, stack: Any, ids: str, positions: str | None
     ) -> str:
         """Embeds whole sequences, at positions `(batch, length)` or each token at its place."""
         tokens = embed_tokens(graph, self.kernels, embeddings, ids)
-        vectors = self._vectors(graph, embeddings, stack, places_of_rows(graph, ids))
+        vectors = position_vectors(graph, self.kernels, embeddings, places_of_rows(graph, ids))
         if positions is not None:
             vectors = graph.op("Gather", vectors, positions, axis=0)
-        return graph.reshape(graph.op("Add", tokens, vectors), -1, embeddings.model_dim)
+        states = graph.reshape(graph.op("Add", tokens, vectors), -1, embeddings.model_dim)
+        return _with_bias(graph, states, stack)
+
+
+def _with_bias(graph: GraphBuilder, vectors: str, stack: Any) -> str:
+    """Adds what the stack wants added to the states that it is given."""
+    bias = first_bias(stack)
+    return vectors if bias is None else graph.op("Add", vectors, bias)
 
 
 def vocabulary_matrix(model: Transformer) -> np.ndarray:

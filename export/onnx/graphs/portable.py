@@ -8,11 +8,11 @@ import onnx
 import tensorflow as tf
 
 from keras_transformer.artefact.manifest import TensorSpec
-from keras_transformer.export.onnx.graphs import candidates
 from keras_transformer.export.onnx.graphs.attention import named
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.specs import LOGITS, SPECS
 from keras_transformer.export.onnx.graphs.tracing import converted
+from keras_transformer.export.onnx.heads import candidates
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.models.transformer import Transformer
 

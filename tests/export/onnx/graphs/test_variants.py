@@ -12,7 +12,7 @@ import pytest
 
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
-from keras_transformer.export.onnx.graphs import screening
+from keras_transformer.export.onnx.heads import screening
 from keras_transformer.runtime.onnx_graphs.cache import BLOCK_TOKENS
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 

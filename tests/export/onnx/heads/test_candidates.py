@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.candidates import (
+from keras_transformer.export.onnx.heads.candidates import (
     best_continuations,
     best_token,
     block_width,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.candidates import arg_max, top_k
+from keras_transformer.export.onnx.heads.candidates import arg_max, top_k
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, largest_sums
 
 # Smaller matrices take about as long in float32.

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.screening import (
+from keras_transformer.export.onnx.heads.screening import (
     Screen,
     find_candidates,
     is_worth_screening,

@@ -1,0 +1,1 @@
+"""The ends of a decode step: from states or logits to the best tokens."""
