@@ -71,7 +71,7 @@ def test_prefixes_come_back_as_plain_integers() -> None:
 @pytest.mark.parametrize(
     ("prefixes", "message"),
     [
-        ([[4]], "got 1 prefixes for 2 sentences: give one for each, empty where"),
+        ([[4]], "got 1 prefixes for 2 sentences: give one for each, empty if"),
         ([[], [24]], "the prefix of sentence 1 holds token 24: it must hold ids from 0 to 23"),
         ([[-1], []], "the prefix of sentence 0 holds token -1"),
         ([[4, PAD_ID], []], "the prefix of sentence 0 holds token 0: .* without padding"),
