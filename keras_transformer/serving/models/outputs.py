@@ -73,7 +73,7 @@ class ResultWriter:
         columns = max(map(len, best), default=0)
         length = max((len(one.ids) for row in best for one in row), default=0)
         rows = [_filled(row, columns, _MISSING) for row in best]
-        ids = np.zeros((len(rows), columns, length), np.int32)
+        ids = self._padding(len(rows), columns, length)
         for row, own in zip(ids, rows, strict=True):
             for line, one in zip(row, own, strict=True):
                 line[: len(one.ids)] = one.ids
@@ -90,10 +90,13 @@ class ResultWriter:
 
     def _ids(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         best = [found[0] for found in results]
-        ids = np.zeros((len(best), self._search.max_length), np.int32)
+        ids = self._padding(len(best), self._search.max_length)
         for row, one in zip(ids, best, strict=True):
             row[: len(one.ids)] = one.ids
         return {"ids": ids, **self._scores(request, best)}
+
+    def _padding(self, *shape: int) -> npt.NDArray[np.int32]:
+        return np.full(shape, self._target.special_ids.pad, np.int32)
 
     def _scores(self, _: Request, results: Sequence[Candidate]) -> Outputs:
         return {
