@@ -75,7 +75,7 @@ class FiniteGuard(keras.callbacks.Callback):
 
 
 _ADVICE = (
-    "The checkpoints are from before and good. Look at these pairs; where nothing is wrong with "
+    "The checkpoints are from before and good. Look at these pairs; if nothing is wrong with "
     "them, train into another directory with a lower learning rate or clip norm."
 )
 

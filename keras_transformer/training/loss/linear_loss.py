@@ -103,7 +103,7 @@ class Distribution(NamedTuple):
         exponentials: exp of the logits minus their maximum, in the same shape.
         total: Sum of the exponentials.
         figures: `(3, ..., tokens)`: smoothed cross-entropy and negative log-likelihood in nats, and
-            1 where the label has the highest logit.
+            1 if the label has the highest logit, else 0.
     """
 
     logits: Tensor

@@ -82,7 +82,7 @@ class ValidationTranslations(SampledValidation):
 def validation_translations(
     transformer: Transformer, data: TrainingData, options: TrainOptions
 ) -> ValidationTranslations | None:
-    """Returns the callback that translates validation sentences; None if there are none or 0."""
+    """Returns the callback that translates validation sentences, or None if there are none."""
     if data.valid is None or not options.bleu_sentences:
         return None
     return ValidationTranslations(
