@@ -1,5 +1,5 @@
-"""Position vectors, sinusoidal (paper, section 3.5) or learned; positions count real tokens, so
-padding on either side of a sequence moves nothing.
+"""Position vectors, sinusoidal (paper, section 3.5) or learned: takes a padding mask and returns
+vectors. Positions count real tokens, so padding on either side of a sequence does not shift them.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ def token_positions(keep_mask: Tensor) -> Tensor:
         keep_mask: Boolean `(batch, length)`, True at real tokens.
 
     Returns:
-        int32 `(batch, length)`; padding before the first token gets 0, after the last the last's.
+        int32 `(batch, length)`; padding has the position of the token before it, or 0 at the start.
     """
     return ops.maximum(ops.cumsum(ops.cast(keep_mask, "int32"), axis=1) - 1, 0)
 
 
 class Positions(keras.layers.Layer):
-    """What both kinds share: vectors `(batch, length, model_dim)` for a keep mask.
+    """The base of both kinds: returns vectors `(batch, length, model_dim)` for a keep mask.
 
     Subclasses define `vectors(positions)` for int32 positions of any shape.
     """
@@ -57,15 +57,15 @@ class Positions(keras.layers.Layer):
 class SinusoidalPositions(Positions):
     """PE(pos, 2i) = sin(pos / 10000^(2i/model_dim)), PE(pos, 2i+1) the cosine of the same angle.
 
-    The first position is 0; there is no longest one. Computed in float32, returned in the
-    layer's compute dtype.
+    The first position is 0; there is no limit. Computed in float32, returned in the layer's
+    compute dtype.
 
     Args:
         model_dim: Width of a vector, even or odd.
     """
 
     def rates(self) -> np.ndarray:
-        """Returns each feature's angle of one position: float32 `(model_dim,)`, in radians."""
+        """Returns the angle per position of each feature: float32 `(model_dim,)`, in radians."""
         pair = 2 * (np.arange(self.model_dim) // 2)
         return np.power(10000.0, -pair / self.model_dim).astype("float32")
 
