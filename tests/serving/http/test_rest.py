@@ -167,7 +167,7 @@ def test_no_rows_give_no_rows(server, body) -> None:
         ({"instances": [{"text": "a", "b": 1}]}, "must have text, got b, text"),
         ({"inputs": "a"}, "text must be a list in 1 levels, got a string"),
         ({"inputs": {"b64": "YQ=="}}, "text must be a list in 1 levels"),
-        ({"instances": [{"b64": "?"}]}, "no base64"),
+        ({"instances": [{"b64": "?"}]}, "not base64"),
         ({"instances": [{"b64": 1}]}, "text must hold strings"),
         ({"instances": ["\ud800"]}, "half a surrogate pair"),
         ({"signature_name": 1, "instances": ["a"]}, "'signature_name' key must be a string"),
