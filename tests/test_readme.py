@@ -128,4 +128,4 @@ def test_the_python_of_the_readme_runs_and_translates(
     assert capsys.readouterr().out.splitlines()[-1] == promised
     for block in others:
         exec(block, names)
-    assert "¡Hola!" in [hypothesis.text for hypothesis in names["best"][0]]
+    assert "Hola, ¿cómo estás?" in [hypothesis.text for hypothesis in names["best"][0]]
