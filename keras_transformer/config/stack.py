@@ -42,7 +42,8 @@ class BlockConfig:
         use_bias: Whether the linear layers of attention and feed-forward have biases.
         scale_attention: Whether attention scores are divided by √key_dim.
         num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a
-            group of queries' heads (Ainslie et al. 2023); `num_heads` if None.
+            group of queries' heads (Ainslie et al. 2023); None, which `num_heads` itself becomes,
+            for as many as queries have.
         rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
             `positions` adds; 10,000 in the paper, None for none.
 
@@ -67,7 +68,7 @@ class BlockConfig:
     gated_feed_forward: bool = False
     use_bias: bool = True
     scale_attention: bool = True
-    num_key_value_heads: int = None  # type: ignore[assignment]
+    num_key_value_heads: int | None = None
     rotary_base: float | None = None
 
     def __post_init__(self) -> None:
@@ -94,15 +95,21 @@ class BlockConfig:
                 f"activation must be the name of a Keras activation, got {self.activation!r}."
             )
 
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.num_heads if self.num_key_value_heads is None else self.num_key_value_heads
+
     def _check_attention(self) -> None:
-        if self.num_key_value_heads is None:
-            object.__setattr__(self, "num_key_value_heads", self.num_heads)
-        check_size("num_key_value_heads", self.num_key_value_heads)
-        if self.num_heads % self.num_key_value_heads:
+        check_size("num_key_value_heads", self.key_value_heads)
+        if self.num_heads % self.key_value_heads:
             raise ValueError(
                 f"num_heads ({self.num_heads}) must be a multiple of num_key_value_heads "
-                f"({self.num_key_value_heads})."
+                f"({self.key_value_heads})."
             )
+        if self.key_value_heads == self.num_heads:
+            # None, as in the configs of runs from before the field, so that both are equal.
+            object.__setattr__(self, "num_key_value_heads", None)
         if self.rotary_base is None:
             return
         check_number("rotary_base", self.rotary_base)
@@ -146,7 +153,7 @@ class StackConfig(BlockConfig):
         """
         width = self.model_dim
         queries, heads_out = self.num_heads * self.key_dim, self.num_heads * self.value_dim
-        heads_in = queries + self.num_key_value_heads * (self.key_dim + self.value_dim)
+        heads_in = queries + self.key_value_heads * (self.key_dim + self.value_dim)
         hidden = (1 + self.gated_feed_forward) * self.feed_forward_dim
         attention = width * (heads_in + heads_out)
         feed_forward = width * (hidden + self.feed_forward_dim)

@@ -235,7 +235,7 @@ class Transformer(TracedOnce, keras.Model):
 
         Their shape is `(rows, key_value_heads, cache_length, width)`.
         """
-        shape = (rows, self.config.num_key_value_heads, cache_length)
+        shape = (rows, self.config.key_value_heads, cache_length)
         dtype = self.compute_dtype
         return [
             (

@@ -22,6 +22,13 @@ def test_given_head_widths_stand() -> None:
     assert (config.key_dim, config.value_dim) == (7, 2)
 
 
+def test_as_many_heads_of_keys_as_of_queries_are_the_default() -> None:
+    default = TransformerConfig(source_vocab_size=30)
+    assert default == TransformerConfig(source_vocab_size=30, num_key_value_heads=8)
+    assert default.key_value_heads == 8
+    assert TransformerConfig(source_vocab_size=30, num_key_value_heads=2).key_value_heads == 2
+
+
 def test_a_config_cannot_be_changed() -> None:
     config = TransformerConfig(source_vocab_size=30)
     with pytest.raises(dataclasses.FrozenInstanceError):
