@@ -57,12 +57,24 @@ FEED_FORWARD = {
     "gated": False,
     "use_bias": True,
 }
+EMBEDDINGS = {
+    "vocab_size": 11,
+    "model_dim": 6,
+    "max_positions": 9,
+    "dropout": 0.2,
+    "add_positions": True,
+    "position_offset": 0,
+    "sinusoid_layout": "interleaved",
+    "num_token_types": 0,
+    "norm_epsilon": None,
+    "scale": True,
+}
 RESIDUAL = {"norm": "pre", "dropout": 0.2, "epsilon": 1e-4, "norm_kind": "layer_norm"}
 # A second word tells apart the forms of a layer.
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "TokenEmbedding": {"vocab_size": 11, "model_dim": 6},
-    "SinusoidalPositions": {"model_dim": 6},
-    "LearnedPositions": {"model_dim": 6, "max_positions": 9},
+    "TokenEmbedding": {"vocab_size": 11, "model_dim": 6, "scale": True},
+    "SinusoidalPositions": {"model_dim": 6, "offset": 1, "layout": "halves"},
+    "LearnedPositions": {"model_dim": 6, "max_positions": 9, "offset": 2},
     "MultiHeadAttention": ATTENTION,
     "MultiHeadAttention grouped": {
         **ATTENTION,
@@ -75,7 +87,15 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "RMSNorm": {"epsilon": 1e-4},
     "Residual": RESIDUAL,
     "Residual rms": {**RESIDUAL, "norm_kind": "rms_norm"},
-    "Embeddings": {"vocab_size": 11, "model_dim": 6, "max_positions": 9, "dropout": 0.2},
+    "Embeddings": EMBEDDINGS,
+    "Embeddings of BERT": {
+        **EMBEDDINGS,
+        "position_offset": 2,
+        "num_token_types": 2,
+        "norm_epsilon": 1e-4,
+        "scale": False,
+    },
+    "Embeddings without positions": {**EMBEDDINGS, "max_positions": None, "add_positions": False},
     "VocabularyHead": {"vocab_size": 6},
     "EncoderBlock": BLOCK,
     "DecoderBlock": {"attends_source": True, **BLOCK},
