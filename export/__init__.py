@@ -1,6 +1,6 @@
-"""Writes artefacts. `export_run` and `export_onnx` write one, of a run or a model, for
-`OnnxTranslator`, which translates where no TensorFlow is installed; `Manifest` is what they agree
-on. `export_saved_model` writes one for TensorFlow Serving. Names load on first use.
+"""Writes artefacts. `export_run` and `export_onnx` take a run or a model and write one for
+`OnnxTranslator`, which needs no TensorFlow; `Manifest` is the contract between them.
+`export_saved_model` writes one for TensorFlow Serving. Names load on first use.
 """
 
 from importlib import import_module

@@ -1,5 +1,5 @@
-"""What comes to an export: a model and its tokenizers, checked against each other, and the model in
-float32, the type of its weights.
+"""Prepares the inputs of an export: checks a model and its tokenizers against each other, and
+returns the model in float32, the type of its weights.
 """
 
 import dataclasses
@@ -15,8 +15,8 @@ def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> No
 
     Raises:
         TypeError: The model is no `Transformer`.
-        ValueError: Keras runs on something else than TensorFlow, or a tokenizer's size or its
-            special ids are not the model's.
+        ValueError: Keras runs on another backend than TensorFlow, or a tokenizer's size or special
+            ids differ from the model's.
     """
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
@@ -44,7 +44,7 @@ def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> No
 
 
 def in_float32(model: Transformer) -> Transformer:
-    """Returns the model itself, or its float32 twin where layers compute in another type."""
+    """Returns the model itself, or a float32 copy of it if layers compute in another type."""
     if all(layer.compute_dtype == "float32" for layer in model.layers):
         return model
     policy = keras.config.dtype_policy()

@@ -1,5 +1,5 @@
-"""How an artefact gets its name: a directory is written beside its final place and renamed when it
-is complete, so that a kill leaves the old artefact, the new one, or none, never half of one.
+"""Puts artefacts in place: takes a final name and gives a temporary directory beside it, renamed
+when it is complete. A killed export leaves the old artefact, the new one, or none, never a part.
 """
 
 import os
@@ -19,12 +19,13 @@ def placed(final: Path, *, mark: str, overwrite: bool) -> Iterator[Path]:
     The temporary name begins with a dot, so that no server takes it for a version.
 
     Args:
-        final: Absolute name of the artefact; its parents are made where they are missing.
-        mark: A file that every artefact of this kind holds: what lacks it is never replaced.
-        overwrite: Replace the directory where it exists.
+        final: Absolute name of the artefact; missing parents are made.
+        mark: A file that every artefact of this kind holds: a directory without it is never
+            replaced.
+        overwrite: Replace the directory if it exists.
 
     Raises:
-        FileExistsError: `final` exists and `overwrite` is False, or is no artefact.
+        FileExistsError: `final` exists and `overwrite` is False, or it is not an artefact.
         OSError: Its parent cannot be made, or may not be written to.
     """
     check_place(final, mark=mark, overwrite=overwrite)
@@ -39,13 +40,13 @@ def placed(final: Path, *, mark: str, overwrite: bool) -> Iterator[Path]:
 
 
 def check_place(final: Path, *, mark: str, overwrite: bool) -> None:
-    """Looks whether an artefact can get its name; arguments and errors are those of `placed`."""
+    """Checks that an artefact can get its name; arguments and errors are those of `placed`."""
     check_output(final.parent, is_directory=True)
     if not os.path.lexists(final):
         return
     if not overwrite:
         raise FileExistsError(f"{final} exists: choose another directory, or overwrite=True.")
-    # Overwriting deletes: never what an export did not write itself.
+    # Overwriting deletes: only a directory that an export has written.
     if not (final / mark).is_file() and (not final.is_dir() or any(final.iterdir())):
         raise FileExistsError(
             f"{final} exists and holds no {mark}: it is no artefact and will not be replaced; "
@@ -54,8 +55,8 @@ def check_place(final: Path, *, mark: str, overwrite: bool) -> None:
 
 
 def _put_in_place(temporary: Path, final: Path) -> None:
-    """Renames the finished artefact; one that stood there before is put aside, then removed."""
-    # mkdtemp makes the directory private; an artefact is read by whoever may read its parent.
+    """Renames the finished artefact; an earlier one is first put aside, then removed."""
+    # mkdtemp makes the directory private; an artefact can be read by all who may read its parent.
     temporary.chmod(0o755)
     if not final.exists():
         temporary.rename(final)

@@ -1,5 +1,5 @@
-"""Writes the ONNX artefact: a Keras model and its tokenizers come in; a directory leaves that was
-checked against Keras before it got its name.
+"""Takes a Keras model and its tokenizers and writes the ONNX artefact: a directory that gets its
+name only after it was checked against Keras.
 """
 
 import os
@@ -84,20 +84,20 @@ def export_onnx(
 
     Args:
         model: A model of `build_transformer`.
-        tokenizer: The source tokenizer, and the target's where the vocabulary is shared.
-        directory: Name of the artefact, written beside its final place first.
-        target_tokenizer: The target tokenizer, where there are two vocabularies.
+        tokenizer: The source tokenizer, also the target's if the vocabulary is shared.
+        directory: Name of the artefact, which is first written beside its final place.
+        target_tokenizer: The target tokenizer, if there are two vocabularies.
         target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
-            beside them, the fastest, which run where this package is installed and was compiled;
-            "portable" for standard ONNX operators only, for other runtimes. Where a target cannot
-            hold the model another is written, and the manifest says why.
+            as well, the fastest, which run only if this package is installed and was compiled;
+            "portable" for standard ONNX operators only, for other runtimes. If a target cannot
+            hold the model, another is written, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, or "float16", for GPUs.
         opset: ONNX operator set, 18 or newer.
         min_score: Log-probability a token below which a translation has low confidence; the
-            artefact knows none where None. `export_run` takes a run's, and its `training_text`.
-        overwrite: Replace the directory where it exists.
+            artefact knows none if None. `export_run` takes a run's, and its `training_text`.
+        overwrite: Replace the directory if it exists.
         training_text: What the model's training lines looked like (`load_training_text` reads a
             run's), for splitting texts later; single sentences are assumed if None.
 
@@ -105,8 +105,8 @@ def export_onnx(
         The artefact's path.
 
     Raises:
-        FileExistsError: The directory exists and `overwrite` is False, or is no artefact.
-        TypeError: The model is no `Transformer`.
+        FileExistsError: The directory exists and `overwrite` is False, or it is not an artefact.
+        TypeError: The model is not a `Transformer`.
         ImportError: `target` is "native" and this package's operators are not compiled here
             or cannot be loaded.
         ValueError: A tokenizer's size is not the model's, `opset` is too old, the graphs cannot
@@ -133,7 +133,7 @@ def export_onnx(
 
 @dataclass(frozen=True)
 class _Form:
-    """What the graphs are written as."""
+    """The target, precision and opset that the graphs are written in."""
 
     target: str
     precision: str
@@ -188,7 +188,7 @@ def _write(
 
 
 def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
-    """Yields each graph with its file's name; one at a time, as a graph holds all its weights."""
+    """Yields each graph with its file's name, one at a time, as a graph holds all its weights."""
     target = target_in(form.precision, form.target)
     for name, file in _FILES.items():
         yield file, target.graph(name, model, form.opset)

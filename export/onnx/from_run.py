@@ -1,10 +1,12 @@
-"""Writes the ONNX artefact of a finished training run, with all that the run knows of its model."""
+"""Takes the directory of a training run and writes its ONNX artefact, with all that the run knows
+of its model.
+"""
 
 import os
 from pathlib import Path
 from typing import Any
 
-# First: it says what to install where TensorFlow is missing.
+# Imported first: it says what to install if TensorFlow is missing.
 from .export import export_onnx
 
 from keras_transformer.training.run.train import load_run  # isort: skip
@@ -19,7 +21,7 @@ def export_run(
     Args:
         run: The run's directory.
         directory: Name of the artefact.
-        **options: As for `export_onnx`; the run's own may be replaced.
+        **options: As for `export_onnx`; they take precedence over the run's own.
 
     Returns:
         The artefact's path.

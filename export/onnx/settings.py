@@ -1,4 +1,4 @@
-"""What an ONNX export is asked for, checked without the model and without TensorFlow."""
+"""Takes the settings of an ONNX export and checks them, without the model or TensorFlow."""
 
 from pathlib import Path
 
@@ -14,10 +14,10 @@ LOWEST_OPSET = 18
 def check_settings(
     directory: Path, *, target: str, quantize: str | None, opset: int, overwrite: bool
 ) -> None:
-    """Refuses what no model could be exported with; the arguments are those of `export_onnx`.
+    """Refuses settings that no model could be exported with; arguments are as for `export_onnx`.
 
     Raises:
-        FileExistsError: The directory exists and `overwrite` is False, or is no artefact.
+        FileExistsError: The directory exists and `overwrite` is False, or it is not an artefact.
         ImportError: `target` is "native" and the operators are not compiled here.
         OSError: The directory cannot be made.
         ValueError: A setting is unknown or out of range, or two do not fit each other.

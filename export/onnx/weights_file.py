@@ -1,6 +1,6 @@
-"""Saves the graphs of one artefact with all their weights in one file beside them: graphs come in,
-files leave. A matrix that several graphs hold is stored once, and no graph outgrows the 2 GB at
-which protobuf, the form of ONNX files, ends.
+"""Takes the graphs of one artefact and writes their files, with all weights in one file beside
+them. A matrix that several graphs hold is stored once, and no graph exceeds the limit of 2 GB of
+protobuf, the format of ONNX files.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ def save_graphs(
 ) -> None:
     """Writes graphs and the weights that they share.
 
-    Readers find the weights by the file's name beside the graphs, so all must stay together.
+    Readers find the weights by the name of a file beside the graphs, so all must stay together.
 
     Args:
-        graphs: Names of files and graphs with their weights in memory; each is written, and emptied
-            of its weights, before the next is asked for.
+        graphs: File names and graphs with their weights in memory; each is written, and its weights
+            are removed from memory, before the next is requested.
         directory: Where to write.
         weights_file: Name of the file for the weights.
     """
@@ -43,7 +43,7 @@ def save_graphs(
 def _move(
     tensor: onnx.TensorProto, stream: BinaryIO, stored: dict[bytes, int], weights_file: str
 ) -> None:
-    """Takes a tensor's values out of the graph, into the file where they are not there yet."""
+    """Moves a tensor's values from the graph to the file, unless the file has them already."""
     values = np.ascontiguousarray(to_array(tensor))
     if values.nbytes < _SMALLEST_OUTSIDE:
         return
@@ -52,9 +52,9 @@ def _move(
         stream.write(bytes(-stream.tell() % _ALIGNMENT))
         stored[digest] = stream.tell()
         stream.write(values.data.cast("B"))
-    # The values of a tensor may stand in any of several fields.
+    # The values of a tensor may be in any of several fields.
     emptied = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-    # set_external_data asks for values in this field, which are dropped at once.
+    # set_external_data expects the values in this field, which is cleared at once.
     emptied.raw_data = b""
     set_external_data(emptied, weights_file, offset=stored[digest], length=values.nbytes)
     emptied.ClearField("raw_data")

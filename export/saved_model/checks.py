@@ -1,5 +1,5 @@
-"""Checks of a written SavedModel: what its graph holds, and, loaded into a session as TensorFlow
-Serving does, that its answers are those of the functions it was written from.
+"""Checks a written SavedModel: the operators and variables of its graph, and that its answers in a
+session, as TensorFlow Serving loads it, equal those of the functions it was written from.
 """
 
 import gc
@@ -18,22 +18,22 @@ from .requests import Request
 Answers = Mapping[str, Mapping[str, np.ndarray]]
 
 _TOLERANCE = 1e-4
-# Functions of a Python process: no server can run them.
+# Operators that call Python functions: no server can run them.
 _PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
 def check_operators(directory: Path, variables: int) -> list[str]:
-    """Checks what the graph holds.
+    """Checks the operators and variables of the graph.
 
     Args:
         directory: The SavedModel.
         variables: How many variables there should be.
 
     Returns:
-        The operators, in order, that are not part of TensorFlow itself: a server must know them.
+        The sorted operators that are not part of TensorFlow itself: a server must know them.
 
     Raises:
-        ValueError: The graph holds an operator that servers lack, or another number of variables.
+        ValueError: The graph has an operator that servers lack, or another number of variables.
     """
     saved = saved_model_pb2.SavedModel()
     saved.ParseFromString((directory / "saved_model.pb").read_bytes())
@@ -49,15 +49,15 @@ def check_operators(directory: Path, variables: int) -> list[str]:
 
 
 def live_answers(functions: dict[str, Any], requests: Mapping[str, Request]) -> Answers:
-    """Asks the live functions, without optimizing them first.
+    """Calls the live functions, without optimizing them first.
 
     Args:
-        functions: The signatures by name; leaves empty, so that no function stays ready to run,
-            which takes tens of megabytes, while the next one is asked.
-        requests: Inputs of each.
+        functions: The signatures by name. The dictionary is emptied, so that no function stays
+            ready to run, which takes tens of megabytes, while the next one is called.
+        requests: Inputs of each signature.
 
     Returns:
-        The outputs of each.
+        The outputs of each signature.
     """
     found = {}
     with unoptimized():
@@ -76,8 +76,8 @@ def check_answers(directory: Path, wanted: Answers, requests: Mapping[str, Reque
 
     Args:
         directory: The SavedModel.
-        wanted: The outputs of each signature.
-        requests: Inputs of each.
+        wanted: The outputs of each live signature.
+        requests: Inputs of each signature.
 
     Returns:
         The largest absolute difference of a number.
@@ -94,9 +94,9 @@ def check_answers(directory: Path, wanted: Answers, requests: Mapping[str, Reque
 
 
 def _ask_session(directory: Path, requests: Mapping[str, Request]) -> Answers:
-    """Asks for everything at once, so that what signatures share is optimized once.
+    """Fetches all outputs at once, so that parts shared by signatures are optimized once.
 
-    The graph is optimized in one round, where servers make two: the second takes a third of the
+    The graph is optimized in one round. Servers make two, of which the second takes a third of the
     time.
     """
     config = tf.compat.v1.ConfigProto()
@@ -120,7 +120,7 @@ def _ask_session(directory: Path, requests: Mapping[str, Request]) -> Answers:
 
 @contextmanager
 def _without_deprecations() -> Iterator[None]:
-    """Keeps TensorFlow from advising against sessions, which servers load in all the same."""
+    """Silences TensorFlow's advice against sessions, in which servers still load models."""
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("ERROR")

@@ -1,5 +1,5 @@
-"""Writes a SavedModel for TensorFlow Serving: a run or a model with its tokenizers comes in; a
-version directory leaves that was checked in a session before it got its name.
+"""Takes a run, or a model with its tokenizers, and writes a SavedModel for TensorFlow Serving: a
+version directory that gets its name only after it was checked in a session.
 """
 
 import dataclasses
@@ -64,26 +64,26 @@ def export_saved_model(
     progress: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Path:
-    """Writes `<directory>/<version>/`, as TensorFlow Serving serves it; other versions stay.
+    """Writes `<directory>/<version>/` for TensorFlow Serving; other versions stay as they are.
 
     The version appears under its name only when it is complete and answers in a session as the live
     model does. A model of another dtype policy is exported in float32, the type of its weights.
-    `assets.extra/export.json` in it says what it was made of and what a server must have.
+    Its `assets.extra/export.json` says what it was made from and what a server must have.
 
     Args:
         run_or_model: A training run's directory, or a model of `build_transformer`.
         directory: The base directory of all versions.
-        tokenizer: A model's source tokenizer, and the target's where the vocabulary is shared; a
-            run has its own.
-        target_tokenizer: A model's target tokenizer, where there are two vocabularies.
+        tokenizer: A model's source tokenizer, also the target's if the vocabulary is shared; a run
+            has its own.
+        target_tokenizer: A model's target tokenizer, if there are two vocabularies.
         version: Number of the version, at least 1. Servers take the highest.
-        signatures: "text" for strings in and out; "ids" for ids in and out, without an operator of
-            tensorflow-text, which a server may have in an older version or not at all.
+        signatures: "text" for signatures from strings to strings; "ids" for ids to ids, without
+            operators of tensorflow-text, which a server may have in an older version or not at all.
         max_source_length: Most tokens of a source; longer ones are cut. Never more than learned
             positions allow.
         min_score: Log-probability a token below which confidence is low, for `translate_n_best`;
-            the run's if None, and there is no `low_confidence` where neither is known.
-        overwrite: Replace the version where it exists.
+            the run's if None. There is no `low_confidence` if neither is known.
+        overwrite: Replace the version if it exists.
         progress: Called with a line of text as each stage begins, such as `print`.
         **options: Fields of `SearchOptions`, fixed in the graph; no sampling.
 
@@ -91,12 +91,12 @@ def export_saved_model(
         The version's path.
 
     Raises:
-        FileExistsError: The version exists and `overwrite` is False, or is no export.
+        FileExistsError: The version exists and `overwrite` is False, or it is not an export.
         FileNotFoundError: A file of the run is missing.
-        TypeError: The model is no `Transformer`, its tokenizer is missing, or an option is unknown
-            or of the wrong type.
-        ValueError: An option is out of range, a tokenizer's size is not the model's, the directory
-            is an ONNX artefact, or the answers differ.
+        TypeError: The model is not a `Transformer`, its tokenizer is missing, or an option is
+            unknown or of the wrong type.
+        ValueError: An option is out of range, a tokenizer's size differs from the model's, the
+            directory is an ONNX artefact, or the answers differ.
 
     Example:
         `export_saved_model("runs/demo", "exported/demo_tf", beam_size=4)`
@@ -135,7 +135,7 @@ def export_saved_model(
 def _open(
     run_or_model: Any, tokenizer: Tokenizer | None, target_tokenizer: Tokenizer | None
 ) -> tuple[Transformer, Tokenizer, Tokenizer]:
-    """Returns the model with its source and target tokenizer."""
+    """Returns the model and its source and target tokenizers."""
     if isinstance(run_or_model, str | os.PathLike):
         if tokenizer is not None or target_tokenizer is not None:
             raise TypeError(f"the run {os.fspath(run_or_model)} has its own tokenizers: give none.")
@@ -148,7 +148,7 @@ def _open(
 def _fit(
     model: Transformer, search: SearchOptions, max_source_length: int
 ) -> tuple[SearchOptions, int]:
-    """Returns search options and longest source that fit the model."""
+    """Returns search options and a longest source length that fit the model."""
     if search.sample:
         raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
     check_token_ids(search, model.config.target_vocab_size, model.config.special_ids)
@@ -158,7 +158,7 @@ def _fit(
 
 @dataclasses.dataclass(frozen=True)
 class _Content:
-    """What a version holds."""
+    """The content of a version."""
 
     model: Transformer
     source: Tokenizer
@@ -184,7 +184,8 @@ class _Content:
 def _write(content: _Content, directory: Path, progress: Callable[[str], object]) -> None:
     requests = requests_for(content.declared, content.source, content.target)
     wanted = _save(content, requests, directory, progress)
-    # The functions' graphs refer to themselves, and the session's would come on top of them.
+    # The functions' graphs refer to themselves; without a collection they would still be in memory
+    # beside the session's graph.
     gc.collect()
     progress("comparing its answers in a session")
     operators = check_operators(directory, len(content.model.weights))
@@ -213,7 +214,7 @@ def _save(
     directory: Path,
     progress: Callable[[str], object],
 ) -> Answers:
-    """Writes the SavedModel; returns what its functions answer to the requests."""
+    """Writes the SavedModel; returns the answers of its live functions to the requests."""
     progress("tracing the signatures")
     module = tf.Module()
     # Not the Keras model itself: a session would not find its variables.

@@ -1,5 +1,5 @@
-"""Rows of token ids in a graph: what a request brings becomes rows that the model may read. Nothing
-here can fail, as one row of a batch must not spoil the others.
+"""Takes the ids of a request, in a graph, and returns rows that the model can read. Nothing here
+can fail, as one row of a batch must not spoil the others.
 """
 
 from typing import Any
@@ -12,13 +12,13 @@ Tensor = Any
 
 
 def read_rows(ids: Tensor, vocab_size: int, limit: int, special_ids: SpecialIds) -> Tensor:
-    """Returns rows of ordinary ids, each padded behind its end.
+    """Returns rows of ordinary ids, each padded after its end.
 
     Args:
-        ids: int32 `(batch, length)`, anything. A row ends at its first padding.
-        vocab_size: Ids that are not below it, and special ones, become unknown.
-        limit: Longest row; what is longer is cut.
-        special_ids: Those of the vocabulary.
+        ids: int32 `(batch, length)`, of any values. A row ends at its first padding.
+        vocab_size: Size of the vocabulary; ids outside it, and special ones, become unknown.
+        limit: Most tokens of a row; longer rows are cut.
+        special_ids: The vocabulary's special ids.
 
     Returns:
         int32 `(batch, at most limit)`.
@@ -32,12 +32,12 @@ def read_rows(ids: Tensor, vocab_size: int, limit: int, special_ids: SpecialIds)
 
 
 def row_lengths(ids: Tensor, special_ids: SpecialIds) -> Tensor:
-    """Returns the tokens of each row, int32 `(batch,)`, of rows padded behind their ends."""
+    """Returns the number of tokens of each row, int32 `(batch,)`; rows are padded at their ends."""
     return tf.reduce_sum(tf.cast(ids != special_ids.pad, tf.int32), axis=1)
 
 
 def with_end(ids: Tensor, special_ids: SpecialIds) -> Tensor:
-    """Returns the rows with an end token behind each: int32 `(batch, length + 1)`."""
+    """Returns the rows, each followed by an end token: int32 `(batch, length + 1)`."""
     wider = tf.pad(ids, [[0, 0], [0, 1]], constant_values=special_ids.pad)
     ends = tf.range(tf.shape(wider)[1]) == row_lengths(ids, special_ids)[:, None]
     return tf.where(ends, special_ids.eos, wider)

@@ -1,5 +1,5 @@
-"""A model's parts as functions of a graph: each is traced once and stands in the SavedModel once,
-whatever signatures and loops of the search call it.
+"""Takes a model and returns its parts as graph functions: each is traced once and is in the
+SavedModel once, whichever signatures and loops of the search call it.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,9 +20,9 @@ ROWS = tf.TensorSpec((None, None), tf.int32)
 def unoptimized() -> Iterator[None]:
     """Keeps TensorFlow from optimizing functions that are traced or called inside.
 
-    A call of a function remembers this from when it is traced. Whoever loads the SavedModel
-    optimizes the functions together with the graph that calls them, and need not do it again, for
-    each alone, at their first call.
+    A call keeps this setting from when it is traced. A server that loads the SavedModel optimizes
+    the functions together with the graph that calls them, and need not optimize each again at its
+    first call.
     """
     options = tf.config.optimizer.get_experimental_options()
     before = options.get("disable_meta_optimizer", False)
@@ -34,13 +34,13 @@ def unoptimized() -> Iterator[None]:
 
 
 class SharedParts:
-    """What decoding and scoring need of a model; encoder and decode step are shared functions.
+    """The parts of a model that decoding and scoring use; encoder and decode step are shared.
 
     Args:
         model: A model that computes in float32.
 
     Attributes:
-        encoder_states: From ids int32 `(batch, length)` to `(batch, length, model_dim)`.
+        encoder_states: Takes ids int32 `(batch, length)`, returns `(batch, length, model_dim)`.
         align: As `Transformer.align`.
         empty_caches: As `Transformer.empty_caches`.
     """
@@ -77,14 +77,15 @@ class SharedParts:
     ) -> tuple[Tensor, list[KeysValues]]:
         """As `Transformer.decode_step`."""
         logits, written = self._decode_step(target_ids, step, source_keep_mask, cross, caches)
-        # The function is for caches of any length and forgets theirs, which the search reads.
+        # The function takes caches of any length, so the static length, which the search reads, is
+        # lost.
         for new, old in zip(tf.nest.flatten(written), tf.nest.flatten(caches), strict=True):
             new.set_shape(old.shape)
         return logits, written
 
 
 def _cache_specs(model: Transformer) -> tuple[tf.TensorSpec, tf.TensorSpec]:
-    """A block's keys and values, of any length."""
+    """Returns the specs of a block's keys and values, of any length."""
     config = model.config
     keys, values = (
         tf.TensorSpec((None, config.key_value_heads, None, width), tf.float32)
@@ -94,10 +95,10 @@ def _cache_specs(model: Transformer) -> tuple[tf.TensorSpec, tf.TensorSpec]:
 
 
 def _shared(function: Callable[..., Any], *specs: Any) -> Any:
-    """Returns a graph function that is called where it is used.
+    """Returns a graph function that its callers call rather than copy.
 
-    Without `_noinline` TensorFlow copies the body into every caller before it runs. The search has
-    a loop for each length of its buffers, and each would have to optimize a decoder of its own.
+    Without `_noinline`, TensorFlow copies the body into every caller before it runs. The search has
+    a loop for each length of its buffers, and would optimize a copy of the decoder for each.
     """
     attributes = {"_noinline": True}
     return tf.function(

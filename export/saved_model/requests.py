@@ -1,4 +1,6 @@
-"""One request for each signature: it tries a new SavedModel out and warms a server up."""
+"""Takes signatures and tokenizers and returns one request for each signature, with which a new
+SavedModel is checked and a server warmed up.
+"""
 
 from collections.abc import Mapping
 
@@ -8,7 +10,7 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.text.tokenizer import Tokenizer
 
 Request = dict[str, np.ndarray]
-# Of each input by its name and dtype.
+# Values by the name and dtype of an input.
 _Values = dict[tuple[str, str], np.ndarray]
 
 # Sources of unequal length, one of them without a token.

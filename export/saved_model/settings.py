@@ -1,4 +1,4 @@
-"""What a SavedModel export is asked for, checked without the model and without TensorFlow."""
+"""Takes the settings of a SavedModel export and checks them, without the model or TensorFlow."""
 
 from pathlib import Path
 from typing import Literal, get_args
@@ -15,19 +15,19 @@ DESCRIPTION_FILE = "assets.extra/export.json"
 def check_settings(
     base: Path, *, version: int, signatures: str, max_source_length: int, overwrite: bool
 ) -> None:
-    """Refuses what no model could be exported with.
+    """Refuses settings that no model could be exported with.
 
     Args:
         base: The base directory of all versions.
-        version: As for `export_saved_model`, and the others too.
-        signatures: Kind of signatures.
+        version: Number of the version, at least 1.
+        signatures: Kind of signatures, "text" or "ids".
         max_source_length: Most tokens of a source.
         overwrite: Whether the version may be replaced.
 
     Raises:
-        FileExistsError: The version exists and `overwrite` is False, or is no export.
+        FileExistsError: The version exists and `overwrite` is False, or it is not an export.
         OSError: The directory cannot be made.
-        TypeError: A number is no integer.
+        TypeError: A number is not an integer.
         ValueError: A setting is unknown or out of range, or the directory is an ONNX artefact.
     """
     for name, value in (("version", version), ("max_source_length", max_source_length)):

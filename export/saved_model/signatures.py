@@ -1,5 +1,6 @@
-"""The signatures of a SavedModel, as clients of TensorFlow Serving call them: from text to text or
-from ids to ids. The batch is axis 0 of every input and output, and may be empty.
+"""Takes a `Translation` and returns the signatures of a SavedModel, which clients of TensorFlow
+Serving call: text to text, or ids to ids. Axis 0 of every input and output is the batch, which may
+be empty.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +19,13 @@ Outputs = dict[str, Tensor]
 
 
 class IdSignatures:
-    """Ids in, ids out: without an operator from outside TensorFlow.
+    """Signatures from ids to ids, without operators from outside TensorFlow.
 
-    Ids come without begin and end tokens, padding behind a row's end. What is out of range or
-    special counts as unknown; sources longer than `max_source_length` are cut.
+    Ids have no begin and end tokens, and padding after a row's end. Ids that are out of range or
+    special count as unknown; sources longer than `max_source_length` are cut.
 
     Args:
-        translation: What they call.
+        translation: The functions that they call.
         min_score: Log-probability a token below which confidence is low, if known.
     """
 
@@ -69,14 +70,14 @@ class IdSignatures:
         return {"score": score, "log_probability": total}
 
     def encoder_states(self, source_ids: Tensor) -> Outputs:
-        """What the encoder makes of each source."""
+        """The encoder's states of each source."""
         states, mask = self._translation.encoder_states(self._source(source_ids))
         return {"encoder_states": states, "mask": mask}
 
     def translate_with_options(
         self, source_ids: Tensor, max_length: Tensor, length_penalty: Tensor, target_prefix: Tensor
     ) -> Outputs:
-        """The best translation of each source, with limit, length penalty and prefix of its own."""
+        """The best translation of each source, with its own limit, length penalty and prefix."""
         limit = self._translation.options.max_length
         prefixes = self._target(target_prefix, limit)
         found = self._translation.search_with_options(
@@ -94,14 +95,14 @@ class IdSignatures:
 
 
 class TextSignatures:
-    """Text in, text out, with the tokenizers in the graph; and `translate_ids`.
+    """Signatures from text to text, with the tokenizers in the graph; and `translate_ids`.
 
     Texts longer than `max_source_length` tokens are cut.
 
     Args:
-        translation: What they call.
-        source: Reads sources.
-        target: Reads prefixes and targets, writes translations.
+        translation: The functions that they call.
+        source: Tokenizes sources.
+        target: Tokenizes prefixes and targets, and detokenizes translations.
         min_score: Log-probability a token below which confidence is low, if known.
     """
 
@@ -155,14 +156,14 @@ class TextSignatures:
         return {"score": score, "log_probability": total}
 
     def encoder_states(self, text: Tensor) -> Outputs:
-        """What the encoder makes of each text."""
+        """The encoder's states of each text."""
         states, mask = self._translation.encoder_states(self._read_source(text))
         return {"encoder_states": states, "mask": mask}
 
     def translate_with_options(
         self, text: Tensor, max_length: Tensor, length_penalty: Tensor, target_prefix: Tensor
     ) -> Outputs:
-        """The best translation of each text, with limit, length penalty and prefix of its own."""
+        """The best translation of each text, with its own limit, length penalty and prefix."""
         prefixes = self._read_target(target_prefix, self._translation.options.max_length)
         found = self._translation.search_with_options(
             self._read_source(text), max_length, length_penalty, prefixes
@@ -173,7 +174,7 @@ class TextSignatures:
         return {"translation": self._write(found.ids[:, 0]), "score": found.scores[:, 0]}
 
     def _read_source(self, texts: Tensor) -> Tensor:
-        """Ids int32 `(batch, length)` of texts `(batch,)`, cut and padded."""
+        """Returns ids int32 `(batch, length)` of texts `(batch,)`, cut and padded."""
         limit = self._translation.max_source_length
         return self._source.tokenize(texts)[:, :limit].to_tensor(self._source.special_ids.pad)
 
@@ -181,7 +182,7 @@ class TextSignatures:
         return self._target.tokenize(texts)[:, :limit].to_tensor(self._target.special_ids.pad)
 
     def _write(self, ids: Tensor) -> Tensor:
-        """Texts `(rows,)` of ids `(rows, length)`."""
+        """Returns texts `(rows,)` of ids `(rows, length)`."""
         return self._target.detokenize(tf.RaggedTensor.from_tensor(ids))
 
 
@@ -204,7 +205,7 @@ def _best_ids(found: Found) -> Outputs:
 
 
 def _trace(function: Callable[..., Outputs], signature: Signature) -> Any:
-    """Returns a function's graph, from the inputs that are declared to the outputs that are."""
+    """Returns a function's graph, with the declared inputs and outputs."""
 
     def declared(**inputs: Tensor) -> Outputs:
         outputs = function(**inputs)
@@ -218,7 +219,7 @@ def _trace(function: Callable[..., Outputs], signature: Signature) -> Any:
 
 
 def _as_declared(output: Tensor, spec: TensorSpec) -> Tensor:
-    """Gives an output the declared shape, as far as it is not known from the graph."""
+    """Gives an output the declared shape, as far as the graph does not know it."""
     if output.dtype.name != spec.dtype:
         raise TypeError(f"{spec.name} must be {spec.dtype}, got {output.dtype.name}.")
     output.set_shape(spec.shape)

@@ -1,5 +1,5 @@
-"""The model's part of the graph, from ids to ids: rows of source ids come in, hypotheses, scores or
-encoder states leave. Each function stands in the SavedModel once, whatever signatures use it.
+"""The model's part of the graph: takes rows of source ids and returns hypotheses, scores or encoder
+states. Each function is in the SavedModel once, whichever signatures use it.
 """
 
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ from .id_rows import row_lengths, with_end
 from .parts import ROWS, SharedParts
 
 Tensor = Any
-# What stands for minus infinity, which JSON cannot write.
+# Stands for minus infinity, which JSON cannot write.
 LOWEST = float(np.finfo(np.float32).min)
 
 
 class Found(NamedTuple):
     """The N best hypotheses of each sentence, best first.
 
-    A missing one has no tokens and the lowest finite number as its score. A source without a token
-    has one, which is empty and has score 0.
+    A missing hypothesis has no tokens and the lowest finite number as its score. A source without a
+    token has one hypothesis, which is empty and has score 0.
     """
 
     ids: Tensor  # int32 [B, N, max_length], without bos and eos, padded
@@ -37,12 +37,12 @@ class Found(NamedTuple):
 class Translation:
     """A model with the options of its search, as graph functions.
 
-    Every `source_ids` and `target_ids` is int32 `(batch, length)`, without begin and end tokens and
-    padded, as `id_rows.read_rows` or a tokenizer makes it; the batch may be empty.
+    All `source_ids` and `target_ids` are int32 `(batch, length)`, without begin and end tokens and
+    padded, as made by `id_rows.read_rows` or a tokenizer; the batch may be empty.
 
     Args:
         model: A model that computes in float32.
-        options: What to search for; no sampling.
+        options: The search's options; no sampling.
         max_source_length: Most tokens of a source, or of a target that is scored.
     """
 
@@ -68,20 +68,20 @@ class Translation:
     def _search_with_options(
         self, source_ids: Tensor, max_length: Tensor, exponent: Tensor, prefixes: Tensor
     ) -> Found:
-        """Searches with some options of each sentence's own.
+        """Searches with a limit, length penalty and prefix for each sentence.
 
         Args:
-            source_ids: As everywhere.
+            source_ids: As for the class.
             max_length: int32 `(batch,)`, most tokens, eos included; brought into the range from 1
                 to the options' `max_length`.
-            exponent: float32 `(batch,)`, length penalty; 0 in place of what is none.
+            exponent: float32 `(batch,)`, length penalty; invalid values count as 0.
             prefixes: int32 `(batch, prefix_length)`, padded; cut to leave room for a token.
         """
         limits = tf.clip_by_value(max_length, 1, self._limits(source_ids))
         exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
         places = tf.range(tf.shape(prefixes)[1])
         kept = (prefixes != self.special_ids.pad) & (places < limits[:, None] - 1)
-        # A column of -1 at the end, so that there is one where no sentence has a prefix.
+        # A column of -1 at the end, so that there is one even if no sentence has a prefix.
         prefixes = tf.pad(tf.where(kept, prefixes, -1), [[0, 0], [0, 1]], constant_values=-1)
         return self._find(source_ids, Sentences(limits, exponent, prefixes=prefixes))
 

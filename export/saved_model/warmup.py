@@ -1,5 +1,5 @@
-"""Warm-up requests, which TensorFlow Serving runs before a version takes its first real one:
-requests come in, a TFRecord file of `PredictionLog` messages leaves.
+"""Takes warm-up requests, which TensorFlow Serving runs before a version serves real ones, and
+writes a TFRecord file of `PredictionLog` messages.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ def write_warmup(directory: Path, model_name: str, requests: Mapping[str, Reques
     """Writes one request for each signature.
 
     Args:
-        directory: The SavedModel; has `assets.extra` already.
-        model_name: The name that the requests call the model by.
+        directory: The SavedModel, which already has `assets.extra`.
+        model_name: The name of the model in the requests.
         requests: Inputs of each signature.
     """
     from tensorflow_serving.apis import prediction_log_pb2

@@ -1,1 +1,1 @@
-"""The contract between exporters and runtime: what an artefact's files are and mean."""
+"""The contract between exporters and runtime: the files of an artefact and their meaning."""

@@ -1,5 +1,6 @@
-"""The contract between exporter and runtime: `manifest.json`, which names an artefact's files with
-their SHA-256, the graphs' inputs and outputs, the special ids and the model's sizes.
+"""Reads, writes and verifies `manifest.json`, the contract between exporter and runtime. It names
+an artefact's files with their SHA-256, the graphs' inputs and outputs, the special ids and the
+model's sizes.
 """
 
 import dataclasses
@@ -42,8 +43,8 @@ class TensorSpec:
     Args:
         name: Its name in the graph.
         dtype: "bool", "int32", "int64", "float16" or "float32".
-        shape: Sizes; a string names an axis whose size the caller chooses, the same string the
-            same size everywhere in one graph. An empty shape is a scalar.
+        shape: Sizes; a string names an axis whose size the caller chooses, and the same string
+            means the same size everywhere in one graph. An empty shape is a scalar.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Manifest:
 
     Args:
         config: The model's `TransformerConfig` as plain values.
-        special_ids: The token ids that are no text, and the one that decoding starts with.
+        special_ids: The token ids that stand for no text, and the one that decoding starts with.
         target: "onnxruntime" if the graphs have its fused operators (domain com.microsoft),
             "native" if they have this package's own as well (domain keras_transformer),
             "portable" if they have standard operators only.
@@ -160,7 +161,7 @@ class Manifest:
 
         Raises:
             FileNotFoundError: The directory or its manifest is missing.
-            ValueError: The manifest is no JSON, of another format or version, or incomplete.
+            ValueError: The manifest is not JSON, of another format or version, or incomplete.
         """
         path = Path(directory) / MANIFEST_FILE
         if not path.parent.is_dir():
@@ -187,7 +188,7 @@ class Manifest:
 
         Raises:
             FileNotFoundError: A file is missing; the message names it.
-            ValueError: A file's SHA-256 is not the manifest's.
+            ValueError: A file's SHA-256 differs from the manifest's.
         """
         for entry in {entry.file: entry for entry in self.files}.values():
             path = Path(directory) / entry.file
@@ -205,7 +206,7 @@ class Manifest:
     def to_json(self) -> str:
         """Returns the manifest as JSON text."""
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2)
-        # A shape is on one line; names have no brackets.
+        # Puts each shape on one line; names have no brackets.
         return _INNERMOST_LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
     @classmethod
@@ -275,7 +276,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
 
 
 def _special_ids(values: dict[str, Any]) -> SpecialIds:
-    """Reads special ids; artefacts of version 0.1 name no decoder_start, which is bos in them."""
+    """Reads special ids; artefacts of version 0.1 name no decoder_start: it is bos."""
     required = ("pad", "unk", "bos", "eos")
     if not set(required) <= set(values):
         raise ValueError(

@@ -1,5 +1,5 @@
-"""The functions of a served model: what each takes and gives, for our server, which describes them
-to its clients, and for the SavedModel, whose graph is traced from them. The batch is axis 0.
+"""The signatures of a served model: what each function takes and returns. Our server describes them
+to its clients, and a SavedModel's graph is traced from them. The batch is axis 0.
 """
 
 import dataclasses
@@ -16,8 +16,8 @@ class TensorSpec:
     Args:
         name: Its name in requests and answers.
         dtype: "string" (an object array of bytes), "int32", "float32" or "bool".
-        shape: Its sizes; None where a request decides.
-        description: What it is, for people.
+        shape: Its sizes; None if a request decides.
+        description: What it is, for readers of the documentation.
     """
 
     name: str
@@ -33,8 +33,8 @@ class Signature:
     Args:
         name: What a request calls it by.
         inputs: What it takes, in the order of documentation.
-        outputs: What it gives, in the order of documentation.
-        description: What it does, for people.
+        outputs: What it returns, in the order of documentation.
+        description: What it does, for readers of the documentation.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Signature:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AnswerSizes:
-    """What the outputs depend on; a size is None where it is not known.
+    """The sizes that the outputs' shapes depend on; None if a size is not known.
 
     Args:
         num_hypotheses: Hypotheses of each source.
@@ -80,9 +80,9 @@ def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
 
 
 def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
-    """Returns the signatures of the server: `text_signatures`, and one that takes texts apart.
+    """Returns the signatures of the server: `text_signatures`, and one that splits texts.
 
-    A graph cannot: `translate_sentences` is the server's alone.
+    Only the server has `translate_sentences`: a graph cannot split texts.
     """
     each = dataclasses.replace(sizes, num_hypotheses=None)
     sentences = Signature(
@@ -101,7 +101,7 @@ def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
 
 
 def id_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
-    """Returns the signatures of a SavedModel without tokenizers by name: ids in and out."""
+    """Returns the signatures of a SavedModel without tokenizers, from ids to ids, by name."""
     source = _ids("source_ids", "Ids of the source, padded.")
     target = _ids("target_ids", "Ids of its translation, padded.")
     prefix = _ids("target_prefix", "Ids that the translation begins with, padded.")

@@ -1,4 +1,4 @@
-"""What a model is, as frozen and validated values."""
+"""The description of a model as frozen, validated values."""
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import StackConfig

@@ -1,4 +1,4 @@
-"""Which token ids are no text: one value of a model's config, read from its tokenizer."""
+"""The token ids that are not text: one value of a model's config, read from its tokenizer."""
 
 import dataclasses
 from typing import Any
@@ -8,18 +8,18 @@ from keras_transformer.config.checks import check_size
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpecialIds:
-    """The ids with a meaning of their own; the defaults are those of vocabularies trained here.
+    """The ids with a special meaning; the defaults are those of vocabularies trained here.
 
     Args:
         pad: Fills rows of a batch up to its length.
-        unk: Stands for what the vocabulary cannot spell.
-        bos: Begins a sentence; None in a vocabulary that has no such piece.
+        unk: Replaces text that the vocabulary cannot represent.
+        bos: Begins a sentence; None if the vocabulary has no such piece.
         eos: Ends a sentence.
-        decoder_start: What the decoder reads first; bos if None, or eos where there is no bos.
+        decoder_start: The decoder's first input; bos if None, or eos if there is no bos.
 
     Raises:
         ValueError: An id is negative, or two of pad, unk, bos and eos are equal.
-        TypeError: An id is no integer.
+        TypeError: An id is not an integer.
 
     Example:
         >>> SpecialIds(pad=3, unk=0, bos=1, eos=2).decoder_start
@@ -30,7 +30,7 @@ class SpecialIds:
     unk: int = 1
     bos: int | None = 2
     eos: int = 3
-    # None comes in only: `__post_init__` always leaves an integer.
+    # None only as an argument: `__post_init__` always sets an integer.
     decoder_start: int = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -49,17 +49,17 @@ class SpecialIds:
 
     @property
     def without_text(self) -> frozenset[int]:
-        """The ids that a text does not show."""
+        """The ids that are left out of a text."""
         return frozenset(token for token in self.to_dict().values() if token is not None)
 
     @property
     def never_generated(self) -> frozenset[int]:
-        """The ids that no search produces: all that is no text, but for eos and unk."""
+        """The ids that no search generates: all that are not text, except eos and unk."""
         return self.without_text - {self.eos, self.unk}
 
     @property
     def added_to_text(self) -> frozenset[int]:
-        """The ids that batching puts around a text's own; a text must not hold them."""
+        """The ids that batching adds to those of a text, which must not contain them."""
         return self.without_text - {self.unk}
 
     def text_ids(self, vocab_size: int) -> list[int]:

@@ -1,5 +1,5 @@
-"""One description of a stack of blocks, encoder or decoder, from its width to its number of layers
-(paper, section 3.1 and Table 3).
+"""The config of a stack of blocks, encoder or decoder, as one frozen, validated value (paper,
+section 3.1 and Table 3).
 """
 
 import dataclasses
@@ -48,14 +48,14 @@ class BlockConfig:
             `positions` adds; 10,000 in the paper, None for none.
 
     Raises:
-        ValueError: A value is out of range or two of them do not fit; the message names them.
-        TypeError: A size is no integer or a rate no number.
+        ValueError: A value is out of range or two of them do not match; the message names them.
+        TypeError: A size is not an integer or a rate is not a number.
     """
 
     model_dim: int = 512
     feed_forward_dim: int = 2048
     num_heads: int = 8
-    # None comes in only: `__post_init__` always leaves an integer.
+    # None only as an argument: `__post_init__` always sets an integer.
     key_dim: int = None  # type: ignore[assignment]
     value_dim: int = None  # type: ignore[assignment]
     dropout: float = 0.1
@@ -149,7 +149,7 @@ class StackConfig(BlockConfig):
         """Returns the number of trainable scalars, counted from the paper's equations.
 
         Args:
-            attends_source: Whether each block attends to an encoder, too.
+            attends_source: Whether each block also attends to an encoder.
         """
         width = self.model_dim
         queries, heads_out = self.num_heads * self.key_dim, self.num_heads * self.value_dim
@@ -165,8 +165,8 @@ class StackConfig(BlockConfig):
         return self.num_layers * block + (norm if self.norm == "pre" else 0)
 
     def layer_arguments(self) -> dict[str, Any]:
-        """Returns the arguments of the `Encoder` and `Decoder` layers; their width is that of the
-        states they are built for.
+        """Returns the arguments of the `Encoder` and `Decoder` layers, which take their width from
+        the states that they are built for.
         """
         arguments = dataclasses.asdict(self)
         del arguments["model_dim"]

@@ -1,5 +1,5 @@
-"""The shape of a Transformer as one frozen, validated value; it becomes a model, a JSON file or a
-manifest entry, and holds the sizes of the paper's Table 3.
+"""The config of a Transformer as one frozen, validated value, which is written to and read from
+JSON; also the named sizes, among them those of the paper's Table 3.
 """
 
 import dataclasses
@@ -49,15 +49,15 @@ class TransformerConfig(BlockConfig):
         num_encoder_layers: Encoder blocks N.
         num_decoder_layers: Decoder blocks N.
         positions: "sinusoidal" (section 3.5) or "learned".
-        max_positions: Longest sequence in tokens; needed by, and only meant for, "learned".
+        max_positions: Longest sequence in tokens; required with "learned", and allowed only there.
         share_embeddings: "all" one matrix for source, target and final linear layer
             (section 3.4), "target" for target and final linear layer, "none" for three matrices.
-        special_ids: The ids that are no text, the same on both sides.
+        special_ids: The ids that are not text, the same on both sides.
         **block_fields: As for `BlockConfig`.
 
     Raises:
-        ValueError: A value is out of range or two of them do not fit; the message names them.
-        TypeError: A size is no integer or a rate no number.
+        ValueError: A value is out of range or two of them do not match; the message names them.
+        TypeError: A size is not an integer or a rate is not a number.
 
     Example:
         >>> TransformerConfig.preset("base", vocab_size=37_000).parameter_count
@@ -65,7 +65,7 @@ class TransformerConfig(BlockConfig):
     """
 
     source_vocab_size: int
-    # None comes in only: `__post_init__` always leaves an integer.
+    # None only as an argument: `__post_init__` always sets an integer.
     target_vocab_size: int = None  # type: ignore[assignment]
     num_encoder_layers: int = 6
     num_decoder_layers: int = 6

@@ -1,4 +1,4 @@
-"""Sentences of like length go into one batch, padded to the longest of them: numpy only."""
+"""Groups sentences of similar length into batches and pads each to its longest, with numpy only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 
 def batches(lengths: Mapping[int, int], budget: int, rows: int = 1) -> Iterator[list[int]]:
-    """Yields places of sentences of like length, each once, shortest first.
+    """Yields batches of the indices of sentences of similar length, each once, shortest first.
 
     Args:
-        lengths: The padded tokens of each sentence, by its place.
-        budget: Most padded tokens in a batch; one sentence alone may have more.
-        rows: Rows that a sentence takes.
+        lengths: The number of tokens of each sentence, by its index.
+        budget: Most padded tokens in a batch; a single sentence may have more.
+        rows: Number of rows per sentence.
     """
     batch: list[int] = []
     for place in sorted(lengths, key=lambda place: (lengths[place], place)):
@@ -25,7 +25,7 @@ def batches(lengths: Mapping[int, int], budget: int, rows: int = 1) -> Iterator[
 
 
 def pad(rows: Sequence[Sequence[int]], filler: int) -> npt.NDArray[np.int32]:
-    """Returns int32 `(rows, longest)`, `filler` behind the shorter ones."""
+    """Returns the rows as int32 `(rows, longest)`, the shorter ones padded with `filler`."""
     padded = np.full((len(rows), max(map(len, rows))), filler, np.int32)
     for line, row in zip(padded, rows, strict=True):
         line[: len(row)] = row

@@ -1,5 +1,5 @@
-"""One step of beam search: extends every hypothesis, sorts out what ended, and keeps the best open
-and the best finished. With one beam this is greedy search.
+"""One step of beam search: extends every hypothesis, separates those that ended, and keeps the best
+open and the best finished ones. With one beam this is greedy search.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ Tensor = Any
 def advance_beams(
     stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
-    """Returns the state one token later."""
+    """Returns the state after one more token."""
     beams = options.beam_size
     newest = newest_ids(state, stepper.special_ids.decoder_start)
     logits, model = stepper.step(newest, state.step, state.model)
@@ -64,7 +64,7 @@ def advance_beams(
 def _best_continuations(
     state: SearchState, log_probs: Tensor, count: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The best extensions by a token: totals, parent beams, tokens, each `(batch, count)`."""
+    """Returns the best one-token extensions: totals, parents, tokens, each `(batch, count)`."""
     beams, vocabulary = log_probs.shape[1:]
     totals = ops.reshape(state.log_probabilities[:, :, None] + log_probs, (-1, beams * vocabulary))
     totals, places = ops.top_k(totals, count)
@@ -74,7 +74,7 @@ def _best_continuations(
 def _finish(
     state: SearchState, ids: Tensor, totals: Tensor, ends: Tensor, penalty: Tensor
 ) -> SearchState:
-    """Merges the hypotheses that end here into the finished ones and keeps the best."""
+    """Merges the hypotheses that end at this step into the finished ones and keeps the best."""
     scores = ops.where(ends & is_possible(totals), totals / penalty, IMPOSSIBLE)
     beams = state.finished_scores.shape[1]
     best, kept = ops.top_k(ops.concatenate([state.finished_scores, scores], axis=1), beams)
@@ -90,13 +90,13 @@ def _finish(
 def _find_done(
     state: SearchState, best: Tensor, length: Tensor, sentences: Sentences, options: SearchOptions
 ) -> Tensor:
-    """Tells which sentences have ended: `(batch,)`; `best` is the log-probability of the best."""
+    """Returns which sentences are done, `(batch,)`; `best` is the best open log-probability."""
     limits = options.max_length if sentences.limits is None else sentences.limits
     worst = state.finished_scores[:, -1]
     enough = is_possible(worst)
     if options.early_stopping != "first":
-        # Log-probabilities only fall, so no score can exceed that of ending now for the largest
-        # divisor; "likely" takes the divisor of now.
+        # Log-probabilities only fall, so no score can exceed that of ending now with the largest
+        # divisor; "likely" uses the current divisor.
         longest = limits if options.early_stopping == "exact" else length
         longest = ops.cast(longest, "float32")
         bound = best / length_penalty(longest, options, sentences.length_penalties)

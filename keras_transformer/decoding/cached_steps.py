@@ -1,5 +1,5 @@
-"""A live model as the step function of a search: encoded sources and the newest tokens come in,
-logits leave; keys and values of earlier tokens are kept.
+"""A live model as the step function of a search: takes encoded sources and the newest tokens,
+returns logits, and caches the keys and values of earlier tokens.
 """
 
 from typing import Any, Protocol
@@ -14,14 +14,14 @@ Tensor = Any
 
 
 class DecodingModel(Protocol):
-    """What decoding needs of a `Transformer`, whose methods say what they do."""
+    """What decoding needs of a `Transformer`, which documents these methods."""
 
     def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """Returns each block's keys and values of the source."""
         ...
 
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
-        """Returns caches in which nothing is written."""
+        """Returns empty caches."""
         ...
 
     def decode_step(
@@ -37,13 +37,13 @@ class DecodingModel(Protocol):
 
 
 class CachedSteps:
-    """A model's decode step as the search wants it, for one batch of encoded sources.
+    """A model's decode step as a `Stepper`, for one batch of encoded sources.
 
     Args:
         model: The model, or its parts as functions of a graph.
         source_ids: int32 `(batch, source_length)`.
         special_ids: The model's.
-        cross: What `model.source_keys_values` returned for the sources; computed here if None.
+        cross: The result of `model.source_keys_values` for the sources; computed here if None.
     """
 
     def __init__(

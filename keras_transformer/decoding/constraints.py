@@ -1,6 +1,6 @@
-"""What may come next: logits and the tokens generated so far come in, log-probabilities leave, in
-which everything that the options forbid is impossible. In `keras.ops`; an option that is not used
-leaves nothing in the graph.
+"""Constraints on the next token: takes logits and the tokens generated so far, and returns
+log-probabilities in which whatever the options forbid is impossible. In `keras.ops`; an unused
+option adds nothing to the graph.
 """
 
 from itertools import groupby
@@ -13,7 +13,7 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
 
 Tensor = Any
-# Finite, so that neither sums nor products of it make NaN; below half of it nothing is possible.
+# Finite, so that its sums and products are not NaN; values below half of it are impossible.
 IMPOSSIBLE = -1e30
 
 
@@ -28,16 +28,16 @@ def next_log_probs(
     """Returns the log-probability of every token as the next one of every hypothesis.
 
     Args:
-        logits: float32 `(batch * K, vocabulary)`, K hypotheses a sentence.
-        ids: int32 `(batch, K, length)`, what they generated; meaningless from `step` on.
+        logits: float32 `(batch * K, vocabulary)`, K hypotheses per sentence.
+        ids: int32 `(batch, K, length)`, the tokens generated; meaningless from `step` on.
         step: int32 scalar, the number of tokens generated.
-        options: Says what is forbidden and what is forced.
-        prefixes: int32 `(batch, prefix_length)`, what each sentence begins with, then -1.
-        special_ids: Ids of the vocabulary that are no text.
+        options: Which tokens are forbidden and which are forced.
+        prefixes: int32 `(batch, prefix_length)`, the first tokens of each sentence, padded with -1.
+        special_ids: Ids of the vocabulary that are not text.
 
     Returns:
-        float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` where forbidden. What is forced is
-        the only possible token there, and keeps its own log-probability even if it is forbidden.
+        float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` for forbidden tokens. A forced token
+        is the only possible one and keeps its log-probability even if it is forbidden.
     """
     beams, length = ids.shape[1:]
     generated = ops.reshape(ids, (-1, length))
@@ -53,9 +53,12 @@ def next_log_probs(
 
 
 def _penalize(logits: Tensor, generated: Tensor, step: Tensor, penalty: float) -> Tensor:
-    """Divides the positive logits of generated tokens, multiplies the negative ones: once each."""
+    """Divides positive logits of generated tokens by the penalty, multiplies negative ones by it.
+
+    Each token is penalized once.
+    """
     old = ops.arange(generated.shape[1], dtype="int32") < step
-    # The places not generated yet repeat the first token; before there is one, nothing changes.
+    # Positions not generated yet repeat the first token; before there is one, nothing changes.
     tokens = ops.where(old, generated, generated[:, :1])
     values = ops.take_along_axis(logits, tokens, axis=1)
     penalized = ops.where(values > 0, values / penalty, values * penalty)
@@ -69,7 +72,7 @@ def _forbid(
     options: SearchOptions,
     special_ids: SpecialIds,
 ) -> Tensor:
-    """Makes impossible what the options forbid, padding and the start token."""
+    """Makes impossible whatever the options forbid, padding and the start token."""
     vocabulary = np.arange(log_probs.shape[-1])
     alone = [row[0] for row in options.banned_sequences if len(row) == 1]
     never = [*sorted(special_ids.never_generated), *alone]
@@ -89,7 +92,7 @@ def _forbid(
 
 
 def _repeating(generated: Tensor, step: Tensor, size: int, pad: int) -> Tensor:
-    """Tokens that would repeat an n-gram: `(rows, n-grams)`, padding where there is none."""
+    """Returns tokens that would repeat an n-gram: `(rows, n-grams)`, filled with padding."""
     count = generated.shape[1] - size + 1
     last = _newest(generated, step, size - 1)
     repeats = ops.arange(count, dtype="int32") + size <= step
@@ -100,7 +103,10 @@ def _repeating(generated: Tensor, step: Tensor, size: int, pad: int) -> Tensor:
 
 
 def _completing(generated: Tensor, step: Tensor, banned: np.ndarray, pad: int) -> Tensor:
-    """Last tokens of the `banned` (sequences, width) that stand there but for it: `(rows, S)`."""
+    """Returns tokens that would complete a banned sequence: `(rows, S)`, filled with padding.
+
+    `banned` holds the sequences `(S, width)`.
+    """
     width = banned.shape[1] - 1
     last = _newest(generated, step, width)
     there = ops.all(last[:, None, :] == banned[None, :, :-1], axis=-1)
@@ -108,7 +114,7 @@ def _completing(generated: Tensor, step: Tensor, banned: np.ndarray, pad: int) -
 
 
 def _newest(generated: Tensor, step: Tensor, count: int) -> Tensor:
-    """The last `count` tokens generated: `(rows, count)`, meaningless where they are fewer."""
+    """Returns the last `count` tokens generated: `(rows, count)`, meaningless if fewer exist."""
     places = ops.arange(count, dtype="int32") + (step - count)
     return ops.take(generated, ops.maximum(places, 0), axis=1)
 
@@ -123,7 +129,7 @@ def _write(rows: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
 def _forced(
     step: Tensor, options: SearchOptions, prefixes: Tensor | None, beams: int
 ) -> Tensor | None:
-    """The token forced at `step`, -1 for none: a scalar or `(rows, 1)`; None if none ever is."""
+    """Returns the token forced at `step`, or -1: a scalar or `(rows, 1)`; None if none ever is."""
     forced = None
     if options.forced_tokens:
         table = np.full(max(place for place, _ in options.forced_tokens) + 2, -1, np.int32)

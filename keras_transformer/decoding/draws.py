@@ -1,5 +1,5 @@
-"""One step of sampling: draws every hypothesis's next token at random; each row is a sample of its
-own. The random numbers come from outside, so that a draw can be repeated anywhere.
+"""One step of sampling: draws the next token of every hypothesis; each row is a separate sample.
+Takes the random numbers as an input, so that a draw can be reproduced anywhere.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ Tensor = Any
 def advance_samples(
     stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
-    """Returns the state one token later; a sample that has ended is no longer possible."""
+    """Returns the state after one more token; a sample that has ended is no longer possible."""
     newest = newest_ids(state, stepper.special_ids.decoder_start)
     logits, model = stepper.step(newest, state.step, state.model)
     log_probs = next_log_probs(
@@ -54,11 +54,11 @@ def advance_samples(
 def draw(log_probs: Tensor, uniforms: Tensor, options: SearchOptions) -> Tensor:
     """Draws tokens by the inverse of the cumulative distribution, the most probable token first.
 
-    Sums are in float64, as in numpy on the other side: two float32 sums over a vocabulary would
-    differ often enough to give other samples.
+    Sums are in float64, as in the numpy implementation of onnxruntime decoding: float32 sums over a
+    vocabulary would differ often enough to give other samples.
 
     Args:
-        log_probs: float32 `(batch, K, vocabulary)`, the distribution, not necessarily normalised.
+        log_probs: float32 `(batch, K, vocabulary)`, not necessarily normalized.
         uniforms: Floating `(batch, K)` in [0, 1).
         options: Temperature, top_k and top_p.
 
@@ -78,6 +78,6 @@ def draw(log_probs: Tensor, uniforms: Tensor, options: SearchOptions) -> Tensor:
     whole = ops.max(ops.where(kept, sums, ops.zeros_like(sums)), axis=-1)
     drawn = ops.cast(uniforms, "float64") * whole
     rank = ops.sum(ops.cast(sums <= drawn[:, :, None], "int32"), axis=-1)
-    # Rounding may reach the sum of all: then it is the last of them.
+    # With rounding, the drawn value may equal the total: take the last token then.
     rank = ops.minimum(rank, ops.sum(ops.cast(kept, "int32"), axis=-1) - 1)
     return ops.take_along_axis(tokens, rank[:, :, None], axis=2)[:, :, 0]

@@ -1,5 +1,5 @@
-"""Translates ids with a live Keras model: rows of source ids come in, in any number and order, and
-their candidates leave. The search is a TensorFlow graph, batches are made here.
+"""Translates ids with a live Keras model: takes rows of source ids, in any number and order, forms
+batches and returns the candidates of each row. The search runs as a TensorFlow graph.
 """
 
 import dataclasses
@@ -27,14 +27,14 @@ Tensor = Any
 
 
 class KerasEngine:
-    """A live model as a `TranslationEngine`; it sees new weights at once.
+    """A live model as a `TranslationEngine`; changed weights take effect at once.
 
     Args:
         model: A trained model.
-        batch_tokens: Most padded source tokens in a batch, counted for every beam or sample.
+        batch_tokens: Most padded source tokens in a batch, times the beams or samples per sentence.
 
     Attributes:
-        limits: What the model can take.
+        limits: Limits on the model's inputs.
         model_dim: Width of the encoder's states.
     """
 
@@ -64,7 +64,7 @@ class KerasEngine:
         *,
         with_scores: bool = True,
     ) -> list[list[Candidate]]:
-        """As `TranslationEngine.search`; scores are there whether they are needed or not."""
+        """As `TranslationEngine.search`; always computes the scores."""
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
         options = _with_seed(options)
         results = [[EMPTY] for _ in sources]
@@ -80,9 +80,9 @@ class KerasEngine:
     def stream(
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
-        """As `TranslationEngine.stream`: a graph for one step, called for each token.
+        """As `TranslationEngine.stream`: calls a graph of one step for each token.
 
-        It is traced once for each set of options, as the whole loop of `search` is.
+        The graph is traced once for each set of options, like that of `search`.
         """
         options, limits, prefixes = self.limits.check_search([source], options, [prefix])
         if not len(source):
@@ -176,7 +176,7 @@ def _with_seed(options: SearchOptions) -> SearchOptions:
 
 
 def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
-    """What a search may be given, of any number of sentences."""
+    """Returns the specs of all inputs that a search may have, for any number of sentences."""
     samples = (options.num_hypotheses, options.max_length)
     return {
         "source_ids": tf.TensorSpec((None, None), tf.int32),
@@ -197,12 +197,12 @@ def _ended(sources: IdRows, special_ids: SpecialIds) -> npt.NDArray[np.int32]:
 def _given(
     places: list[int], options: SearchOptions, limits: list[int], prefixes: IdRows
 ) -> dict[str, np.ndarray]:
-    """What the search of a batch takes beside its source: only what the options ask for."""
+    """Returns the search's inputs for a batch, beside its source, that the options require."""
     given: dict[str, np.ndarray] = {}
     if options.max_length_ratio is not None:
         given["limits"] = np.array([limits[place] for place in places], np.int32)
     if any(prefixes):
-        # A column of -1 at the end, so that there is one where no sentence here has a prefix.
+        # A column of -1 at the end, so that there is one even if no prefix is in this batch.
         given["prefixes"] = pad([[*prefixes[place], -1] for place in places], -1)
     if options.sample and options.seed is not None:
         given["uniforms"] = np.array(

@@ -1,5 +1,5 @@
-"""The state of a search: what every hypothesis has generated, what has finished, and the few steps
-that beam search and sampling share.
+"""The state of a search (the open and the finished hypotheses) and the operations on it that beam
+search and sampling share.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -14,10 +14,10 @@ Tensor = Any
 
 
 class Stepper(Protocol):
-    """What the search knows of a model. Every tensor of its state has the rows as first axis.
+    """The search's view of a model. Every tensor of its state has the rows as first axis.
 
     Attributes:
-        special_ids: The ids that are no text.
+        special_ids: The ids that are not text.
     """
 
     special_ids: SpecialIds
@@ -29,17 +29,17 @@ class Stepper(Protocol):
         """Returns the state with room for `length` tokens."""
 
     def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Takes each row's newest token `(rows,)`; returns logits `(rows, vocabulary)`, state."""
+        """Takes newest tokens `(rows,)`; returns logits `(rows, vocabulary)` and the new state."""
 
 
 class Sentences(NamedTuple):
-    """What differs from sentence to sentence.
+    """The inputs of a search that differ from sentence to sentence.
 
     Attributes:
-        limits: int32 `(batch,)`, the longest translation of each; `max_length` for all where None.
-        length_penalties: float32 `(batch,)`, the exponent of each; `length_penalty` where None.
-        skipped: bool `(batch,)`, True for what is not searched and finds nothing.
-        prefixes: int32 `(batch, prefix_length)`, what each begins with, then -1.
+        limits: int32 `(batch,)`, the longest translation of each; `max_length` for all if None.
+        length_penalties: float32 `(batch,)`, the exponent of each; `length_penalty` if None.
+        skipped: bool `(batch,)`, True for sentences that are not searched and have no result.
+        prefixes: int32 `(batch, prefix_length)`, the first tokens of each, padded with -1.
         uniforms: Floating `(batch, num_hypotheses, max_length)` in [0, 1), for sampling.
     """
 
@@ -51,7 +51,7 @@ class Sentences(NamedTuple):
 
 
 class SearchState(NamedTuple):
-    """Everything that changes from step to step; K hypotheses a sentence."""
+    """Everything that changes from step to step; K hypotheses per sentence."""
 
     step: Tensor  # () tokens generated so far
     ids: Tensor  # (batch, K, length) open hypotheses
@@ -66,7 +66,7 @@ class SearchState(NamedTuple):
 def start(
     stepper: Stepper, batch: Tensor, length: int, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
-    """Returns the state before the first token; of a beam only the first hypothesis is possible."""
+    """Returns the state before the first token; only the first hypothesis of a beam is possible."""
     rows = options.rows_per_sentence
     ids = ops.full((batch, rows, length), stepper.special_ids.pad, dtype="int32")
     impossible = ops.full((batch, rows), IMPOSSIBLE, dtype="float32")
@@ -95,7 +95,7 @@ def grow(stepper: Stepper, state: SearchState, length: int) -> SearchState:
 
 
 def newest_ids(state: SearchState, start_id: int) -> Tensor:
-    """The token that each row was last extended by, `(rows,)`; the start token at first."""
+    """Returns each row's newest token `(rows,)`; the start token at first."""
     last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)
     return ops.reshape(ops.where(state.step == 0, start_id, last), (-1,))
 
@@ -107,14 +107,14 @@ def write_tokens(ids: Tensor, tokens: Tensor, step: Tensor) -> Tensor:
 
 
 def rows_of(places: Tensor, count: int) -> Tensor:
-    """Rows of hypotheses where each sentence has `count` of them side by side.
+    """Returns the rows of hypotheses if each sentence has `count` adjacent rows.
 
     Args:
-        places: int32 `(batch, M)`, hypotheses of each sentence.
-        count: Hypotheses a sentence.
+        places: int32 `(batch, M)`, indices of hypotheses within each sentence.
+        count: Number of hypotheses per sentence.
 
     Returns:
-        int32 `(batch, M)`, below batch · count.
+        int32 `(batch, M)`, less than batch · count.
     """
     return ops.arange(ops.shape(places)[0])[:, None] * count + places
 
@@ -122,12 +122,12 @@ def rows_of(places: Tensor, count: int) -> Tensor:
 def take_hypotheses(values: Tensor, places: Tensor) -> Tensor:
     """Takes hypotheses of each sentence: `(batch, K, …)` at `(batch, M)` gives `(batch, M, …)`.
 
-    Whole rows, where `ops.take_along_axis` would want an index for every entry of them.
+    Takes whole rows; `ops.take_along_axis` would need an index for each of their entries.
     """
     rows = ops.reshape(values, (-1, *values.shape[2:]))
     return ops.take(rows, rows_of(places, values.shape[1]), axis=0)
 
 
 def is_possible(totals: Tensor) -> Tensor:
-    """Tells which sums of log-probabilities hold nothing forbidden."""
+    """Returns which sums of log-probabilities include nothing forbidden."""
     return totals > IMPOSSIBLE / 2

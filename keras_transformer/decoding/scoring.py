@@ -1,5 +1,5 @@
-"""How the model sees translations that are already there: pairs of id sequences come in, and from
-one pass over each pair (teacher forcing) log-probabilities and attention leave.
+"""Scores given translations: takes pairs of id sequences and returns log-probabilities and
+attention, from one pass over each pair (teacher forcing).
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class TeacherForcing:
     def align(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[Alignment]:
-        """Returns how the model sees each target.
+        """Returns the log-probabilities and the attention of each target.
 
         Args:
             sources: Ids of each source, without begin and end tokens.
@@ -63,7 +63,7 @@ class TeacherForcing:
 
 
 class ScoringModel(Protocol):
-    """What scoring needs of a `Transformer`, whose methods say what they do."""
+    """What scoring needs of a `Transformer`, which documents these methods."""
 
     def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """Returns each block's keys and values of the source."""
@@ -87,17 +87,17 @@ def align_tokens(
 
     Args:
         model: A trained model, or its parts as functions of a graph.
-        source_ids: int32 `(batch, source_length)`, each row ended by eos, then padded.
+        source_ids: int32 `(batch, source_length)`, each row ending with eos, then padding.
         labels: int32 `(batch, target_length)`, likewise.
         special_ids: The model's.
 
     Returns:
-        The log-probability of each label, float32 `(batch, target_length)` in nats, whatever stands
-        at padding, and the attention to the source at each place
-        `(batch, target_length, source_length)`, the mean of all layers and heads.
+        The log-probability of each label, float32 `(batch, target_length)` in nats, meaningless at
+        padding, and the attention to the source at each position
+        `(batch, target_length, source_length)`, the mean over all layers and heads.
     """
     start = ops.full_like(labels[:, :1], special_ids.decoder_start)
-    # The end token that shorter rows read here comes after all of their labels.
+    # Shorter rows have their end token as an input here, but only after all of their labels.
     target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
     keep = padding_mask(source_ids, special_ids.pad)
     return model.align(target_ids, labels, keep, model.source_keys_values(source_ids))

@@ -1,5 +1,5 @@
-"""Greedy search, beam search and sampling over any step function, in `keras.ops`: runs eagerly, in
-a TensorFlow graph, and returns the same hypotheses as the onnxruntime loop.
+"""Greedy search, beam search and sampling in `keras.ops`: takes any step function and returns the
+same hypotheses as the onnxruntime loop. Runs eagerly and in TensorFlow graphs.
 """
 
 import dataclasses
@@ -19,9 +19,9 @@ FIRST_STAGE = 32
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """The best hypotheses of each sentence, best first, or its samples in their order.
+    """The best hypotheses of each sentence, best first, or its samples in the order of drawing.
 
-    What is missing, because fewer hypotheses are possible, has a score of `IMPOSSIBLE`.
+    If fewer hypotheses are possible, the missing ones have a score of `IMPOSSIBLE`.
 
     Attributes:
         ids: int32 `(batch, num_hypotheses, length)`, padded after the end token.
@@ -37,22 +37,22 @@ class SearchResult:
 def search(
     stepper: Stepper, batch: Tensor, options: SearchOptions, sentences: Sentences | None = None
 ) -> SearchResult:
-    """Finds the best translations of a batch of sentences, or draws some.
+    """Finds the best translations of a batch of sentences, or draws samples.
 
-    A sentence's beam search is done when `options.early_stopping` says so, when no open hypothesis
-    can go on, or at its limit, where open hypotheses count as they stand.
+    A sentence's beam search ends by `options.early_stopping`, when no open hypothesis can be
+    extended, or at its length limit, where open hypotheses count as finished.
 
     Args:
-        stepper: The model, seen as a step function.
+        stepper: The model as a step function.
         batch: Number of sentences.
         options: What to search for.
-        sentences: Limits, prefixes and whatever else differs from sentence to sentence.
+        sentences: Limits, prefixes and other inputs that differ from sentence to sentence.
 
     Returns:
         The `options.num_hypotheses` best of each sentence, or its samples.
 
     Raises:
-        ValueError: Samples are asked for without random numbers.
+        ValueError: `options.sample` is True, but there are no random numbers.
     """
     sentences = sentences or Sentences()
     if options.sample and sentences.uniforms is None:
@@ -79,10 +79,10 @@ def search_steps(
     """Runs the search of one sentence step by step; yields the state after each token.
 
     Args:
-        stepper: The model, seen as a step function.
+        stepper: The model as a step function.
         options: What to search for.
-        sentences: As for `search`, of one sentence.
-        advance: `advance_one`, of these arguments, as a function of the state alone.
+        sentences: As for `search`, for one sentence.
+        advance: `advance_one` with these arguments, as a function of the state alone.
     """
     first, *longer = _stages(options.max_length)
     state = start(stepper, 1, first, sentences, options)
@@ -99,7 +99,7 @@ def search_steps(
 def advance_one(
     stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
-    """Returns the state one token later."""
+    """Returns the state after one more token."""
     advance = advance_samples if options.sample else advance_beams
     return advance(stepper, state, sentences, options)
 
@@ -111,7 +111,7 @@ def _run_stage(
     sentences: Sentences,
     options: SearchOptions,
 ) -> SearchState:
-    """Steps until every sentence is done or the buffers are full."""
+    """Advances the search until every sentence is done or the buffers are full."""
     parts = ops.while_loop(
         lambda *parts: _running(SearchState(*parts), length),
         lambda *parts: tuple(advance_one(stepper, SearchState(*parts), sentences, options)),
@@ -121,7 +121,7 @@ def _run_stage(
 
 
 def _stages(max_length: int) -> Iterator[int]:
-    """Buffer lengths to go through: short sentences never pay for `max_length`."""
+    """Yields increasing buffer lengths, so that short sentences do not pay for `max_length`."""
     length = FIRST_STAGE
     while length < max_length:
         yield length

@@ -1,5 +1,5 @@
-"""Translates texts with a live Keras model: a model and its tokenizers come in, a translator
-leaves.
+"""Translates texts with a live Keras model: takes a model and its tokenizers, and returns
+translations with their scores.
 """
 
 from keras_transformer.decoding.engine import KerasEngine
@@ -17,24 +17,24 @@ class Translator(TextTranslator):
     Args:
         model: A trained model.
         source_tokenizer: Tokenizer of the source language.
-        target_tokenizer: Tokenizer of the target language; the source's where None.
-        batch_tokens: Most padded source tokens translated at once, times the hypotheses that are
-            followed for each sentence.
-        max_source_length: Most tokens of a source, or fewer where the model allows fewer; no limit
-            where None.
-        long_texts: What becomes of longer sources: "refuse" raises `TooLongError`, which has the
+        target_tokenizer: Tokenizer of the target language; the source's if None.
+        batch_tokens: Most padded source tokens translated at once, times the hypotheses that the
+            search keeps for each sentence.
+        max_source_length: Most tokens of a source, unless the model allows fewer; None for no
+            other limit than the model's.
+        long_texts: What to do with longer sources: "refuse" raises `TooLongError`, which has the
             index; "cut" drops their ends. `SentenceTranslator` splits them instead.
-        training_text: What the model's training lines looked like, for `SentenceTranslator`; None
-            where that is unknown.
-        min_score: Log-probability a token below which a hypothesis has `low_confidence`; unknown
-            where None.
+        training_text: Description of the model's training lines, for `SentenceTranslator`; None if
+            unknown.
+        min_score: Log-probability per token below which a hypothesis has `low_confidence`; None if
+            unknown.
 
     Attributes:
         model: As given.
         batch_tokens: As given.
         source_tokenizer: As given.
         target_tokenizer: As given, or the source's.
-        max_source_length: Most tokens of a source; None where there is no limit.
+        max_source_length: Most tokens of a source; None if there is no limit.
         training_text: As given.
         min_score: As given.
 

@@ -1,4 +1,4 @@
-"""The Transformer's parts, one file for each section of the paper."""
+"""The Transformer's layers, one file for each section of the paper."""
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.decoder import Decoder, DecoderBlock

@@ -26,7 +26,7 @@ def masked_softmax(scores: Tensor, keep_mask: Tensor | None) -> Tensor:
         nothing is allowed.
     """
     if scores.shape[-1] == 1:
-        # One key gets all; Keras warns about a softmax over a single entry.
+        # A single key gets all weight; Keras warns about a softmax over a single entry.
         weights = ops.ones_like(scores)
         return weights if keep_mask is None else weights * ops.cast(keep_mask, weights.dtype)
     if keep_mask is None:
@@ -39,7 +39,7 @@ def masked_softmax(scores: Tensor, keep_mask: Tensor | None) -> Tensor:
 
 
 def _has_keys(keep_mask: Tensor, dtype: str) -> Tensor:
-    """1 for each query with a key to attend to, else 0: `(…, target_length, 1)`."""
+    """Returns 1 for each query with a key to attend to, else 0: `(…, target_length, 1)`."""
     has_keys = ops.any(keep_mask, axis=-1, keepdims=True)
     if len(has_keys.shape) > 2:
         has_keys = ops.any(has_keys, axis=-3)
@@ -138,7 +138,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return_weights: bool = False,
         training: bool | None = None,
     ) -> Any:
-        """Attends from every query to the keys it may see.
+        """Attends from every query to the keys that its mask allows.
 
         Args:
             query: `(batch, target_length, model_dim)`.

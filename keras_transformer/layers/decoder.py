@@ -1,5 +1,5 @@
-"""The decoder (paper, section 3.1), over a whole sequence or one token at a time with a cache:
-both run the same code, on keys and values that were just projected or that the cache holds.
+"""The decoder (paper, section 3.1), over a whole sequence or one token at a time with a cache. Both
+run the same code, on newly projected or on cached keys and values.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ Tensor = Any
 
 
 def write_cache(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
-    """Puts one position into a cache buffer.
+    """Writes one position of a cache.
 
     Args:
         cache: `(rows, heads, cache_length, width)`.
         new: `(rows, heads, 1, width)`.
-        step: int32 scalar, the position to write, below cache_length.
+        step: int32 scalar, the position to write, less than cache_length.
 
     Returns:
-        A buffer as `cache` with `new` at `step`.
+        The cache with `new` at `step`.
     """
     here = ops.equal(ops.arange(ops.shape(cache)[2], dtype="int32"), step)
     return ops.where(here[None, None, :, None], ops.cast(new, cache.dtype), cache)
@@ -35,9 +35,9 @@ class DecoderBlock(Block):
     """Masked self-attention, attention to the encoder, feed-forward, each in a residual.
 
     Args:
-        attends_source: Whether there is attention to an encoder; without it the block is one of a
+        attends_source: Whether there is attention to an encoder; False for a block of a
             decoder-only model.
-        **arguments: As for every block.
+        **arguments: As for `Block`.
     """
 
     def __init__(self, *, attends_source: bool = True, **arguments: Any) -> None:
@@ -176,7 +176,7 @@ class DecoderBlock(Block):
         source_keep_mask: Tensor | None,
         training: bool | None,
     ) -> tuple[Tensor, Tensor]:
-        # The beams of a sentence become queries of one row, so that its keys are not copied.
+        # The beams of a sentence become queries in one row, so that its keys are not copied.
         width = states.shape[-1]
         queries = ops.reshape(states, (ops.shape(cross[0])[0], -1, width))
         attended, weights = self.cross_attention.attend(

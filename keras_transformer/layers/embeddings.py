@@ -1,5 +1,5 @@
-"""What a stack of blocks reads: scaled tokens plus their positions, then dropout (paper, sections
-3.4, 3.5 and 5.4). Nothing else adds a token to a position.
+"""Embeddings: takes ids and returns the input of a stack of blocks, scaled tokens plus positions
+with dropout (paper, sections 3.4, 3.5 and 5.4). Only this layer adds a token to a position.
 """
 
 from typing import Any
@@ -99,9 +99,9 @@ class Embeddings(keras.layers.Layer):
         return LearnedPositions(self.model_dim, self.max_positions, **arguments)
 
     def share_tokens(self, other: "Embeddings") -> None:
-        """Takes the token matrix of another layer instead of its own; to be called before build.
+        """Uses the token matrix of another layer instead of its own; call this before `build`.
 
-        A config does not hold this: the model that shares a matrix shares it again when it is
+        The layer's config does not record this: the model shares the matrix again when it is
         loaded.
         """
         if (self.vocab_size, self.model_dim) != (other.vocab_size, other.model_dim):

@@ -1,4 +1,4 @@
-"""The final linear layer: states become logits over the vocabulary (paper, section 3.4)."""
+"""The final linear layer: takes states, returns logits over the vocabulary (paper, section 3.4)."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Tensor = Any
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class VocabularyHead(keras.layers.Layer):
-    """Logits of states, by a matrix of its own or, once tied, by a token embedding's.
+    """Computes logits with its own matrix or, once tied, with that of a token embedding.
 
     Args:
         vocab_size: Number of logits.
@@ -33,9 +33,9 @@ class VocabularyHead(keras.layers.Layer):
         self.linear: Any = None
 
     def tie(self, tokens: TokenEmbedding) -> None:
-        """Takes an embedding's matrix instead of its own; to be called before build.
+        """Uses an embedding's matrix instead of its own; call this before `build`.
 
-        A config does not hold this: the model that ties its head ties it again when it is loaded.
+        The layer's config does not record this: the model ties its head again when it is loaded.
         """
         if tokens.vocab_size != self.vocab_size:
             raise ValueError(
@@ -45,7 +45,7 @@ class VocabularyHead(keras.layers.Layer):
         self.tokens = tokens
 
     def build(self, states_shape: Any) -> None:
-        """Creates the matrix `(model_dim, vocab_size)`, unless it is an embedding's."""
+        """Creates the matrix `(model_dim, vocab_size)`, unless the layer is tied."""
         if self.tokens is None:
             self.linear = keras.layers.Dense(
                 self.vocab_size, use_bias=False, dtype=self.dtype_policy, name="linear"

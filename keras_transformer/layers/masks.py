@@ -1,4 +1,6 @@
-"""Boolean masks, True where attention is allowed: built once from the ids and passed explicitly."""
+"""Boolean masks, True where attention is allowed: takes ids and returns masks, which are passed
+explicitly.
+"""
 
 from typing import Any
 
@@ -14,23 +16,23 @@ def padding_mask(ids: Tensor, pad_id: int = SpecialIds.pad) -> Tensor:
 
     Args:
         ids: Token ids `(batch, length)`, integer.
-        pad_id: The id that fills rows up.
+        pad_id: The id that fills rows.
 
     Returns:
-        Boolean `(batch, length)`, True where the id is no padding.
+        Boolean `(batch, length)`, True where the id is not padding.
     """
     return ops.not_equal(ids, pad_id)
 
 
 def target_padding_mask(ids: Tensor, special_ids: SpecialIds) -> Tensor:
-    """Marks the real tokens of what a decoder reads.
+    """Marks the real tokens of a decoder's input.
 
-    Where padding is also the id that the decoder starts with, as T5 has it, the first place of
-    each row is real; such rows must be padded on the right.
+    If the padding id is also the decoder's start id, as in T5, the first position of each row is a
+    real token; such rows must be padded on the right.
 
     Args:
         ids: Token ids `(batch, length)`, integer.
-        special_ids: Says what padding is and what the decoder starts with.
+        special_ids: The ids of padding and of the decoder's start.
 
     Returns:
         Boolean `(batch, length)`.
@@ -38,20 +40,20 @@ def target_padding_mask(ids: Tensor, special_ids: SpecialIds) -> Tensor:
     keep = padding_mask(ids, special_ids.pad)
     if special_ids.decoder_start != special_ids.pad:
         return keep
-    # Not arange: the length is unknown where a functional model is built.
+    # Not arange: the length is unknown when a functional model is built.
     return ops.logical_or(keep, ops.equal(ops.cumsum(ops.ones_like(ids), axis=1), 1))
 
 
 def attention_mask(keep_mask: Tensor, causal: bool = False) -> Tensor:
-    """Spreads a padding mask over the keys of attention, with the causal mask where asked.
+    """Broadcasts a padding mask over the keys of attention, with a causal mask if `causal`.
 
     Args:
         keep_mask: Boolean `(batch, key_length)`, True at real tokens.
-        causal: Whether a query may see only keys at or before its own place (section 3.2.3);
-            queries and keys are then the same sequence.
+        causal: Whether a query may attend only to keys at or before its own position (section
+            3.2.3); queries and keys are then the same sequence.
 
     Returns:
-        Boolean `(batch, 1, 1, key_length)`, or `(batch, 1, length, length)` where causal.
+        Boolean `(batch, 1, 1, key_length)`, or `(batch, 1, length, length)` if `causal`.
     """
     keep_keys = keep_mask[:, None, None, :]
     if not causal:

@@ -1,5 +1,5 @@
-"""Position vectors, sinusoidal (paper, section 3.5) or learned; positions count real tokens, so
-padding on either side of a sequence moves nothing.
+"""Position vectors, sinusoidal (paper, section 3.5) or learned: takes a padding mask and returns
+vectors. Positions count real tokens, so padding on either side of a sequence does not shift them.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ def token_positions(keep_mask: Tensor) -> Tensor:
         keep_mask: Boolean `(batch, length)`, True at real tokens.
 
     Returns:
-        int32 `(batch, length)`; padding before the first token gets 0, after the last the last's.
+        int32 `(batch, length)`; padding has the position of the token before it, or 0 at the start.
     """
     return ops.maximum(ops.cumsum(ops.cast(keep_mask, "int32"), axis=1) - 1, 0)
 
 
 class Positions(keras.layers.Layer):
-    """What both kinds share: vectors `(batch, length, model_dim)` for a keep mask.
+    """The base of both kinds: returns vectors `(batch, length, model_dim)` for a keep mask.
 
     Subclasses define `vectors(positions)` for int32 positions of any shape.
 

@@ -1,5 +1,5 @@
-"""Computes activations twice instead of keeping them: a layer whose inner values are discarded
-after the forward pass and computed again for the gradients (Chen et al. 2016).
+"""Recomputation: calls a layer so that its inner activations are discarded after the forward pass
+and computed again for the gradients (Chen et al. 2016).
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,21 @@ def recomputed(
 ) -> Tensor:
     """Calls a layer so that only its inputs are kept for the gradients.
 
-    `keras.RematScope` would draw other dropout in the second pass than in the first: the seeds are
-    the layer's state. So the layer is called as a function of that state, which both passes share.
+    With `keras.RematScope` the second pass would draw other dropout than the first, because the
+    seeds are state of the layer. So the layer is called as a function of that state, which both
+    passes share.
 
     Args:
-        layer: Built; its first arguments are `inputs` and `masks`.
-        inputs: Floating, what gradients flow back to.
+        layer: A built layer whose first arguments are `inputs` and `masks`.
+        inputs: Floating tensors, to which gradients flow back.
         masks: Constants of any dtype.
-        training: As the layer takes it.
+        training: Passed to the layer.
 
     Returns:
         What `layer(*inputs, *masks, training=training)` returns.
     """
     state = layer.non_trainable_variables
-    # Copies: a variable that is written below must not be read again by the second pass.
+    # Copies, because the second pass must not read variables that are written below.
     before = [variable.value * 1 for variable in state]
 
     def call(weights: list[Tensor], *inputs: Tensor) -> tuple[Tensor, list[Tensor]]:

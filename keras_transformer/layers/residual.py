@@ -1,4 +1,4 @@
-"""The residual connection round every sub-layer: LayerNorm(x + Sublayer(x)) (paper, section 3.1),
+"""The residual connection around every sub-layer: LayerNorm(x + Sublayer(x)) (paper, section 3.1),
 or pre-norm, x + Sublayer(LayerNorm(x)).
 """
 
@@ -13,9 +13,9 @@ Tensor = Any
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Residual(keras.layers.Layer):
-    """Dropout, addition and normalisation round a sub-layer.
+    """Dropout, addition and normalization around a sub-layer.
 
-    `enter` gives what the sub-layer reads; the call joins its output to the input:
+    `enter` returns the sub-layer's input; the call joins its output to the states:
     `states = residual(states, sublayer(residual.enter(states)))`.
 
     Args:

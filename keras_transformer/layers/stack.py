@@ -22,9 +22,9 @@ class SubLayer:
 
     Attributes:
         layer: A `MultiHeadAttention` or a `FeedForward`.
-        residual: The connection round it.
-        attends_to: What its keys and values come from: the "own" states, or the encoder's states
-            of the "source"; None for a feed-forward layer.
+        residual: The connection around it.
+        attends_to: The origin of its keys and values: the block's "own" states, or the encoder's
+            states of the "source"; None for a feed-forward layer.
     """
 
     layer: keras.layers.Layer
@@ -33,7 +33,7 @@ class SubLayer:
 
 
 class Block(keras.layers.Layer):
-    """What encoder and decoder blocks share: their arguments and how parts are made of them.
+    """The base of encoder and decoder blocks: their arguments and the parts built from these.
 
     Args:
         num_heads: Attention heads.
@@ -165,15 +165,15 @@ class Block(keras.layers.Layer):
 
 
 class Stack(Block):
-    """What encoder and decoder share: `num_layers` blocks and pre-norm's final norm.
+    """The base of encoder and decoder: `num_layers` blocks and, for pre-norm, a final norm.
 
     Args:
         num_layers: Number of blocks N.
         **block_arguments: As for a block.
 
     Attributes:
-        recompute: Whether training keeps a block's inputs alone and computes the rest again for
-            the gradients: less memory for about a third more time. Not saved with the model.
+        recompute: Whether training keeps only a block's inputs and computes the rest again for the
+            gradients: less memory for about a third more time. Not saved with the model.
     """
 
     block_class: type[Block]

@@ -13,7 +13,7 @@ class TokenEmbedding(keras.layers.Layer):
     """Looks ids up in a matrix and scales them by √model_dim; in reverse, returns logits.
 
     The matrix starts as N(0, 1/model_dim): scaled tokens have unit variance, as the sinusoids
-    nearly do, and the logits of a normalised state have unit variance too.
+    nearly do, and the logits of a normalized state have unit variance too.
 
     Args:
         vocab_size: Rows of the matrix.

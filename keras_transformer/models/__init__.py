@@ -1,4 +1,4 @@
-"""Whole models, built from a config."""
+"""Models: takes a config and returns a Transformer."""
 
 from keras_transformer.models.transformer import Transformer, build_transformer, probabilities
 

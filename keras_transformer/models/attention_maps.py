@@ -15,7 +15,7 @@ Weights = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Attention weights; each row sums to 1 and is 0 on padding and, in the decoder, on the future.
+    """Attention weights: rows sum to 1, and are 0 on padding and on the decoder's future tokens.
 
     Attributes:
         encoder: float32 `(layers, batch, heads, source_length, source_length)`.
@@ -33,8 +33,9 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
 
     Args:
         model: Any Transformer.
-        source_ids: int32 `(batch, source_length)`, each row ended by eos, then padded.
-        target_ids: int32 `(batch, target_length)`, each row begun by the start token, then padded.
+        source_ids: int32 `(batch, source_length)`, each row ending with eos, then padding.
+        target_ids: int32 `(batch, target_length)`, each row beginning with the start token, padded
+            at the end.
     """
     special_ids = model.config.special_ids
     source_keep = padding_mask(source_ids, special_ids.pad)
@@ -57,5 +58,5 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
 
 
 def _stack(maps: list[Tensor]) -> Weights:
-    # bfloat16 is no type of NumPy's own.
+    # NumPy itself has no bfloat16.
     return np.stack([np.asarray(weights).astype(np.float32) for weights in maps])

@@ -44,8 +44,8 @@ def probabilities(logits: Tensor) -> Tensor:
     return ops.softmax(ops.cast(logits, "float32"), axis=-1)
 
 
-# How weights lie in a `.keras` file: version 0.1 had the parts of embeddings and head side by side
-# with the stacks.
+# The layout of weights in a `.keras` file: version 0.1 had the parts of embeddings and head beside
+# the stacks.
 SavedLayout = Literal["0.1", "0.2"]
 
 
@@ -61,11 +61,11 @@ class Transformer(TracedOnce, keras.Model):
 
     Attributes:
         config: The config it was built from.
-        source_embeddings: What the encoder stack reads: tokens, positions, dropout.
-        target_embeddings: What the decoder stack reads.
+        source_embeddings: Embeds the encoder stack's input: tokens, positions, dropout.
+        target_embeddings: Embeds the decoder stack's input.
         encoder_stack: The encoder's blocks.
         decoder_stack: The decoder's blocks.
-        head: From states to logits.
+        head: Maps states to logits.
     """
 
     source_embeddings: Embeddings
@@ -141,9 +141,9 @@ class Transformer(TracedOnce, keras.Model):
 
     @cached_property
     def decoder_states(self) -> keras.Model:
-        """The whole model but its head, as a model from the same inputs.
+        """The model without its head: from the same inputs to states.
 
-        Its states are `(batch, target_length, model_dim)`.
+        The states are `(batch, target_length, model_dim)`.
         """
         inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
         encoder_states = self._states_of_source(inputs["source_ids"])
@@ -218,8 +218,8 @@ class Transformer(TracedOnce, keras.Model):
 
         Returns:
             The labels' log-probabilities float32 `(batch, target_length)`, and the attention to
-            the source at each place, the mean of all blocks and heads, `(batch, target_length,
-            source_length)`.
+            the source at each position, the mean over all blocks and heads, `(batch,
+            target_length, source_length)`.
         """
         keep = target_padding_mask(target_ids, self.config.special_ids)
         states = self.target_embeddings(target_ids, keep)
@@ -267,7 +267,7 @@ class Transformer(TracedOnce, keras.Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "Transformer":
-        """Builds the model from `get_config`'s result, in the policy it was built in first."""
+        """Builds the model from `get_config`'s result, with its original dtype policy."""
         settings = {"saved_layout": "0.1", **config}
         return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
 

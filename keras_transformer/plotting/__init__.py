@@ -1,4 +1,4 @@
-"""Pictures of runs, models and corpora: a file draws each kind, `style.py` sets how they look."""
+"""Draws pictures of runs, models and corpora: one file for each kind, with `style.py` for all."""
 
 from importlib.util import find_spec
 

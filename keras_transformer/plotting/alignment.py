@@ -1,4 +1,6 @@
-"""Draws which source tokens a translation comes from: mean attention of all layers and heads."""
+"""Takes a sentence pair with its attention and draws which source tokens the translation comes
+from: the mean of all layers and heads.
+"""
 
 from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Attention by layer and head: draws the weights of a sentence pair, a picture for each head."""
+"""Takes a sentence pair with its attention and draws the weights, one picture for each head."""
 
 from typing import Literal, get_args
 
@@ -18,7 +18,7 @@ _TITLES = {
 
 @styled
 def attention_heads(pair: SeenPair, part: Part) -> Figure:
-    """Draws the weights of one kind of attention, a row of pictures a layer, a column a head.
+    """Draws the weights of one kind of attention: a row for each layer, a column for each head.
 
     Args:
         pair: Tokens and weights.

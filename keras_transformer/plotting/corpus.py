@@ -21,7 +21,7 @@ def corpus_lengths(encoded: EncodedPairs, batch_tokens: int, origin: str) -> Fig
     Args:
         encoded: The pairs.
         batch_tokens: As for training.
-        origin: Where they come from, for the title.
+        origin: The corpus's name, for the title.
     """
     source, target = encoded.source_lengths, encoded.target_lengths
     figure = new_figure(12, 4.2)
@@ -54,7 +54,7 @@ def _draw_lengths(axes: Axes, sides: dict[str, npt.NDArray[np.int64]]) -> None:
 
 
 def _edges(*sides: npt.NDArray[np.int64]) -> list[float]:
-    """Edges of about `_MOST_BINS` bins that hold equally many lengths each."""
+    """Returns the edges of about `_MOST_BINS` bins, each as many lengths wide."""
     longest = max(int(lengths.max()) for lengths in sides)
     width = max(1, round(longest / _MOST_BINS))
     return [first - 0.5 for first in range(1, longest + width + 1, width)]

@@ -111,9 +111,9 @@ def _colours(count: int) -> list[str]:
 def _draw(axes: Axes, panel: Panel, record: Record, colour: str) -> None:
     for name, style in panel.lines:
         steps, values = record.points(name)
-        # What is measured on one side only needs no telling apart.
+        # The learning rate has no validation line to be told apart from.
         style = "-" if panel.name == "learning_rate" else style
-        # A single round would make a line without length.
+        # A single round gets a marker: its line would have no length.
         axes.plot(
             steps, values, style, color=colour, marker="o" if len(steps) == 1 else None, label=name
         )

@@ -1,5 +1,5 @@
-"""Draws which positions of a row with padding may attend to which, with the functions that the
-model itself uses.
+"""Takes the numbers of tokens and padding of a row and draws which positions may attend to which,
+with the model's own mask functions.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from keras_transformer.layers.masks import attention_mask, causal_mask, padding_
 from keras_transformer.plotting.sizes import check_masks
 from keras_transformer.plotting.style import COLOURS, PALE, new_figure, styled
 
-# More numbers than these would run into each other.
+# With more numbers than this, the labels would overlap.
 _MOST_NUMBERED = 24
 
 

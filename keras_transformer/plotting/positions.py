@@ -1,4 +1,4 @@
-"""Sinusoidal position vectors (paper, section 3.5): as a matrix, and some features as curves."""
+"""Draws sinusoidal position vectors (paper, section 3.5): a matrix, and some features as curves."""
 
 import numpy as np
 from keras import ops

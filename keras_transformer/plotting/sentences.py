@@ -20,7 +20,7 @@ class SeenPair:
     Attributes:
         source: Pieces that the encoder reads, the end token last.
         read: Pieces that the decoder reads, the start token first.
-        written: Pieces that it is to write at the same places, the end token last.
+        written: Pieces that it should predict at the same places, the end token last.
         maps: Attention of this one pair, a batch of 1.
     """
 

@@ -1,4 +1,4 @@
-"""The smallest positions and masks that can be drawn, checked without loading Keras."""
+"""Checks the sizes of positions and masks to draw, without loading Keras."""
 
 
 def check_positions(length: int, model_dim: int) -> None:

@@ -1,4 +1,4 @@
-"""How all pictures look, and how a figure is saved: as a whole file or not at all."""
+"""Sets the look of all pictures; takes a figure and saves it as a whole file, or not at all."""
 
 import io
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from keras_transformer.whole_files import write_bytes
 
-# Told apart by colour-blind readers too (Okabe and Ito 2008).
+# Colour-blind readers can tell them apart too (Okabe and Ito 2008).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 PALE = "#E6E6E6"
 WEIGHTS_MAP = "Blues"
@@ -31,7 +31,7 @@ _SETTINGS: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.titlesize": 12,
     "savefig.dpi": 150,
-    # Without it the names in an SVG file are random, so equal pictures would differ.
+    # Without it names in an SVG file are random, so equal pictures would differ.
     "svg.hashsalt": "keras-transformer",
 }
 
@@ -40,7 +40,7 @@ styled = matplotlib.rc_context(_SETTINGS)
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Returns an empty figure, in inches, that keeps its parts from overlapping."""
+    """Returns an empty figure of this size in inches, whose parts are kept from overlapping."""
     return Figure(figsize=(width, height), layout="constrained")
 
 

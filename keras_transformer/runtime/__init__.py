@@ -1,3 +1,3 @@
-"""The decode loop on onnxruntime: texts in, translations out. Needs numpy, onnxruntime and
-sentencepiece only; nothing here may import TensorFlow, Keras or the rest of the package.
+"""Translates texts with exported artefacts: the decode loop on onnxruntime. Needs only numpy,
+onnxruntime and sentencepiece; nothing here may import TensorFlow or Keras.
 """

@@ -1,5 +1,5 @@
-"""How the model sees translations that are already there: pairs of id rows come in, and from one
-pass over each pair (teacher forcing) log-probabilities and attention leave.
+"""Scores given translations: takes pairs of id rows and returns the log-probabilities and attention
+of each, from one pass over the pair (teacher forcing).
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ def align(
         manifest: The artefact's contract.
         graphs: Its graphs.
         sources: Ids of each text, without bos and eos.
-        targets: Ids of its translation, likewise; as many.
+        targets: Ids of its translation, likewise; as many as sources.
         batch_tokens: Most padded tokens on the longer side of a batch.
     """
     opened = graphs.open("encoder", "scorer")

@@ -1,5 +1,5 @@
-"""Decodes ids with an artefact's graphs: rows of source ids come in, in any number and order, and
-their candidates leave. Batches, memory and sessions are its business, text is not.
+"""Decodes ids with an artefact's graphs: takes rows of source ids, in any number and order, and
+returns their candidates. It manages batches, memory and sessions, and knows nothing of text.
 """
 
 import threading
@@ -27,10 +27,10 @@ from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, Se
 from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.translation.engine import Alignment
 
-# Room for tokens at first: translations are seldom this much longer than their source.
+# Initial room for tokens, by the source's length: few translations need more.
 _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
-# Memory of caches that is kept for later ones. Who needs more computes for longer than it takes to
-# get fresh memory.
+# Bytes of cache memory that are kept for later batches. A batch that needs more computes for longer
+# than it takes to allocate fresh memory.
 _KEPT_BYTES = 64 << 20
 
 
@@ -40,11 +40,11 @@ class Engine:
     Args:
         manifest: The artefact's contract.
         directory: Where its files are.
-        threads: Threads of the graphs; as many as the process may use cores where None.
+        threads: Threads of the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded source tokens in a batch, counted once for every beam or sample;
-            chosen for the model's size where None.
-        max_cache_bytes: Most memory for the keys and values of a batch, or no limit where None; a
-            single sentence is translated however much it takes.
+            chosen for the model's size if None.
+        max_cache_bytes: Most memory for the keys and values of a batch; no limit if None. A single
+            sentence is translated however much it takes.
         providers: As for `check_providers`.
 
     Attributes:
@@ -53,7 +53,7 @@ class Engine:
         peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
 
     Raises:
-        ValueError: A number is below 1, or a graph is not the manifest's.
+        ValueError: A number is below 1, or a graph does not match the manifest.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Engine:
         self._graphs.open("encoder")
 
     def close(self) -> None:
-        """Lets go of the graphs; calls that are running finish, later ones raise RuntimeError."""
+        """Releases the graphs; calls that are running finish, later ones raise RuntimeError."""
         self._workers.close()
         self._memory = Memory(0)
 
@@ -96,10 +96,10 @@ class Engine:
         """Returns each source's candidates, best first, or its samples in order.
 
         Args:
-            sources: Ids of each text, without bos and eos; one without any has one empty candidate.
+            sources: Ids of each text, without bos and eos; an empty one has one empty candidate.
             options: The search's options.
             prefixes: Ids that each translation begins with.
-            with_scores: Whether the candidates' scores are needed; greedy search is faster without.
+            with_scores: Whether scores are needed; greedy search is faster without them.
 
         Raises:
             ValueError: A source, a prefix or an option does not fit the model.
@@ -129,7 +129,7 @@ class Engine:
     def stream(
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
-        """Yields the tokens of one translation as they come, without eos; no beam search.
+        """Yields the tokens of one translation as they are decoded, without eos; no beam search.
 
         Args:
             source: Ids of the text, without bos and eos.
@@ -163,7 +163,8 @@ class Engine:
             targets: Ids of its translation, likewise.
 
         Raises:
-            ValueError: There are not as many of both, or an id is outside its vocabulary.
+            ValueError: The numbers of sources and targets differ, or an id is outside its
+                vocabulary.
             RuntimeError: The engine is closed.
         """
         self.limits.check_pairs(sources, targets)
@@ -173,7 +174,7 @@ class Engine:
         """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
 
         Args:
-            sources: Ids of each text, without bos and eos; the states have eos as well.
+            sources: Ids of each text, without bos and eos; the states include eos.
 
         Raises:
             ValueError: A source does not fit the model.
@@ -181,7 +182,7 @@ class Engine:
         """
         self.limits.check_sources(sources)
         encoder = self._graphs.open("encoder")["encoder"]
-        # A text without a token still has eos; 2 keeps it in the plan.
+        # An empty text still has a state for eos; a length of 2 keeps it in the plan.
         lengths = [max(2, len(source) + 1) for source in sources]
         found: dict[int, npt.NDArray[np.float32]] = {}
         for places in plan_batches(lengths, batch_tokens=self._batch_tokens):
@@ -239,7 +240,7 @@ class Engine:
         room = max(room, *map(len, request.prefixes))
         name = _step_graph(request.options, request.with_scores)
         graph, limit = self.manifest.graphs[name], max(request.limits)
-        # The graph for bare greedy search has no logits.
+        # The graph for plain greedy search has no logits.
         full = "greedy_scores" if name == "greedy" else name
         steps = DecoderSteps(
             opened[name],

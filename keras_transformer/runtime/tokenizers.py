@@ -1,4 +1,4 @@
-"""Opens an artefact's SentencePiece models and checks that they are those of its model."""
+"""Opens an artefact's SentencePiece models and checks that they belong to its model."""
 
 import dataclasses
 from pathlib import Path
@@ -12,7 +12,7 @@ from keras_transformer.translation.text_ids import TextIds
 
 
 def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
-    """Opens one side's texts and ids.
+    """Opens the tokenizer of one side.
 
     Args:
         directory: The artefact.
@@ -20,7 +20,7 @@ def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
         side: "source" or "target".
 
     Raises:
-        ValueError: The file is no SentencePiece model, or another model's.
+        ValueError: The file is no SentencePiece model, or belongs to another model.
     """
     path = directory / manifest.tokenizers[side].file
     processor = sentencepiece.SentencePieceProcessor()

@@ -1,4 +1,4 @@
-"""Translates texts with an exported artefact: a directory comes in, a translator leaves."""
+"""Takes the directory of an exported artefact and returns a translator of texts."""
 
 import os
 from collections.abc import Sequence
@@ -21,31 +21,31 @@ class OnnxTranslator(TextTranslator):
 
     Args:
         directory: The artefact. Its files are checked against the manifest's hashes.
-        threads: Threads for the graphs; as many as the process may use cores where None.
+        threads: Threads for the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded source tokens in a batch, counted for every beam or sample; chosen
-            for the model's size where None.
+            for the model's size if None.
         max_cache_bytes: Most memory for the keys and values of what is decoded at once; no limit
-            where None. `peak_cache_bytes` tells what they have taken.
-        max_source_length: Most tokens of a source, or fewer where the model allows fewer; no limit
-            where None.
-        long_texts: What becomes of longer sources: "refuse" raises `TooLongError`, which has the
+            if None. `peak_cache_bytes` tells how much they have taken.
+        max_source_length: Most tokens of a source, or fewer if the model allows fewer; no limit
+            if None.
+        long_texts: What to do with longer sources: "refuse" raises `TooLongError`, which has the
             index; "cut" drops their ends. `SentenceTranslator` splits them instead.
         min_score: Log-probability a token below which a hypothesis has `low_confidence`; the
-            artefact's where None.
+            artefact's if None.
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
-            of a name and its options, as onnxruntime takes them; the CPU where None. Others than
-            the CPU need an artefact exported with target="portable".
+            of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
+            than the CPU need an artefact exported with target="portable".
 
     Attributes:
         manifest: The artefact's contract.
-        max_source_length: Most tokens of a source; None where there is no limit.
-        training_text: What the model's training lines looked like; None where that is unknown.
-        min_score: The threshold of low confidence; None where neither gives one.
+        max_source_length: Most tokens of a source; None if there is no limit.
+        training_text: What the model's training lines looked like; None if that is unknown.
+        min_score: The threshold of low confidence; None if neither argument nor artefact gives one.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: The manifest or a file is damaged, foreign, or of an unknown version; a provider
-            is not there or cannot run the artefact.
+            is missing or cannot run the artefact.
 
     Example:
         >>> translator = OnnxTranslator("exported/demo")  # doctest: +SKIP
@@ -72,7 +72,7 @@ class OnnxTranslator(TextTranslator):
         limit = SourceLimit(max_source_length, long_texts, learned_positions)
         manifest.verify(path)
         source, target = (open_text_ids(path, manifest, side) for side in ("source", "target"))
-        # Typed, so that what only this engine has can be reached.
+        # Kept with its own type, for the methods that only this engine has.
         self._engine: Engine = Engine(
             manifest, path, threads, batch_tokens, max_cache_bytes, providers
         )

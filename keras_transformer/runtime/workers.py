@@ -1,6 +1,5 @@
-"""Divides an artefact's threads: over one batch, whose every product they share, or over batches
-side by side, a thread each. A number of sentences comes in, how to divide them and the graphs to
-run leave.
+"""Takes a number of sentences and returns how to divide an artefact's threads: all of them on one
+batch, sharing every product, or one thread for each of several batches side by side.
 """
 
 import threading
@@ -14,12 +13,12 @@ from keras_transformer.runtime.onnx_graphs.graphs import Graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider, check_providers
 from keras_transformer.runtime.onnx_graphs.sessions import check_threads
 
-# Weights that the cores' caches hold: there a thread never has to wait for them.
+# Bytes of weights that fit into the cores' caches, so that a thread never waits for them.
 _CACHED_BYTES = 24 << 20
-# Rows earn the way of the weights; a small model has no use for more of them at a time.
+# More rows make better use of weights that were read; a small model gains nothing beyond this.
 _SMALL_BATCH_TOKENS, _BATCH_TOKENS = 2560, 8192
-# Rows of a batch from which on a thread computes for longer than it waits for weights: four times
-# as many where they come from memory in float32.
+# With this many rows in a batch a thread computes for longer than it waits for weights; four times
+# as many are needed if the weights come from memory in float32.
 _LEAST_ROWS, _LEAST_FLOAT_ROWS = 4, 16
 
 _Batch = TypeVar("_Batch")
@@ -31,8 +30,8 @@ class Division(NamedTuple):
 
     Attributes:
         at_a_time: Batches that run side by side.
-        least: Sentences below which a batch is not worth dividing.
-        graphs: What the batches run.
+        least: A batch with fewer sentences is not worth dividing.
+        graphs: The graphs that the batches run.
     """
 
     at_a_time: int
@@ -43,19 +42,19 @@ class Division(NamedTuple):
 class Workers:
     """The threads of an opened artefact and the graphs they run.
 
-    Threads that share a batch wait for each other at every product: side by side they are faster
-    where each has rows enough. A large model then has its weights in memory twice, as a session
-    keeps those it has prepared for itself; each kind of session is opened when it is first needed.
+    Threads that share a batch wait for each other at every product; a batch for each thread is
+    faster if each has enough rows. A large model then has its weights in memory twice, as a session
+    keeps weights that it has prepared for itself; each kind of session is opened when first needed.
 
     Args:
         manifest: The artefact's contract.
         directory: Where its files are.
-        threads: Threads of the graphs; as many as the process may use cores where None.
+        threads: Threads of the graphs; one for each core that the process may use if None.
         providers: As for `check_providers`.
 
     Attributes:
-        graphs: Those for one batch at a time.
-        batch_tokens: Tokens that a batch should have at most, see `plan_batches`.
+        graphs: The graphs for one batch at a time.
+        batch_tokens: Most tokens that a batch should have; see `plan_batches`.
 
     Raises:
         ValueError: `threads` is below 1, or a provider cannot run the artefact.
@@ -81,7 +80,7 @@ class Workers:
         self._lock = threading.Lock()
 
     def divide(self, sentences: int, rows_per_sentence: int) -> Division:
-        """Says how to run so many sentences, of so many rows each."""
+        """Returns how to run `sentences` sentences with `rows_per_sentence` rows each."""
         least = max(1, self._least_rows // rows_per_sentence)
         if self._is_small or sentences >= self._threads * least:
             return Division(self._threads, least, self._side_by_side)
@@ -90,7 +89,7 @@ class Workers:
     def map(
         self, run: Callable[[_Batch], _Result], batches: Sequence[_Batch], at_a_time: int
     ) -> Iterable[_Result]:
-        """Runs batches and gives their results in order.
+        """Runs batches and returns their results in order.
 
         Raises:
             RuntimeError: The workers are closed.
@@ -98,7 +97,7 @@ class Workers:
         if at_a_time == 1 or len(batches) < 2:
             return map(run, batches)
         with self._lock:
-            # Asked again under the lock: a pool that is shut down takes no more work.
+            # Checked again under the lock: a pool that is shut down takes no more work.
             self.graphs.open()
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._threads)
@@ -106,7 +105,7 @@ class Workers:
         return [task.result() for task in tasks]
 
     def close(self) -> None:
-        """Lets go of the graphs; batches that are running, or wait to, are finished."""
+        """Releases the graphs; batches that are running or waiting to run are finished."""
         self.graphs.close()
         self._side_by_side.close()
         with self._lock:

@@ -1,1 +1,1 @@
-"""Text in, translations out, over any engine that translates ids; needs numpy and sentencepiece."""
+"""Translates texts with any engine that translates ids; needs numpy and sentencepiece."""

@@ -1,7 +1,8 @@
-"""Translates texts of any length with a model trained on single sentences: splits each text,
-translates all parts together, and gives each translation its source's layout.
+"""Translates texts of any length with a model trained on single sentences: takes texts, splits them
+as far as the model needs it, translates all parts together, and returns translations or hypotheses
+of whole texts, laid out as their sources.
 
-It stands on any `TextTranslator`, Keras's or onnxruntime's, and needs no TensorFlow itself.
+It works with any `TextTranslator`, on Keras or onnxruntime, and needs no TensorFlow itself.
 """
 
 import dataclasses
@@ -17,10 +18,10 @@ from keras_transformer.translation.translator import TextTranslator
 
 
 class Splitter:
-    """Takes texts apart for one model.
+    """Splits texts for one model.
 
-    A line stays whole where it holds no more sentences than the model was trained on and no more
-    tokens than the longest line that it saw. A model without a record of its training text gets
+    A line stays whole if it has no more sentences than the model was trained on and no more tokens
+    than the longest line that it saw. A model without a record of its training text gets
     single sentences of at most `max_source_length` tokens. A line break always ends a sentence.
 
     Args:
@@ -48,7 +49,7 @@ class Splitter:
         """Returns the text as parts that the model can translate.
 
         Raises:
-            TooManyPartsError: They are more than `most_parts`.
+            TooManyPartsError: The text has more than `most_parts` parts.
         """
         return split_passage(
             text,
@@ -66,8 +67,8 @@ def join_hypotheses(
     """Returns the hypotheses of a text: the best of all parts, the second best, and so on.
 
     A hypothesis of several parts has all their ids, and the sum of their log-probabilities; its
-    score is that sum over the penalty of the whole length. A part with fewer hypotheses lends its
-    last one to the others. Confidence is low where it is for one of the parts.
+    score is that sum over the penalty of the whole length. If a part has fewer hypotheses, its
+    last one is used again. Confidence is low if it is low for one of the parts.
 
     Args:
         passage: The text.
@@ -84,7 +85,7 @@ def join_hypotheses(
 
 
 def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOptions) -> Hypothesis:
-    """Returns one hypothesis of a text, made of one of each part."""
+    """Returns one hypothesis of a text, made of one hypothesis of each part."""
     text = passage.join([one.text for one in chosen])
     ids = [token for one in chosen for token in one.ids]
     total = sum(one.log_probability for one in chosen)
@@ -111,7 +112,7 @@ class TranslatedPart:
 
 
 class SentenceTranslator:
-    """Translates texts sentence by sentence, so that none is dropped; see `Splitter`.
+    """Translates texts sentence by sentence, so that no sentence is dropped; see `Splitter`.
 
     Args:
         translator: A `Translator` or an `OnnxTranslator`.
@@ -225,7 +226,7 @@ def _parts(passages: Sequence[Passage]) -> list[str]:
 
 @contextmanager
 def _texts_in_errors(passages: Sequence[Passage]) -> Iterator[None]:
-    """Makes the error of a part's prefix name the text, not the part."""
+    """Makes the error about a part's prefix name the text, not the part."""
     try:
         yield
     except PrefixError as error:

@@ -1,5 +1,5 @@
-"""What translates ids: the only thing that a translator of text knows of models, graphs and
-batches.
+"""The interface of an engine: takes rows of source ids and returns candidates, alignments or
+encoder states. A translator of text knows nothing else of models, graphs and batches.
 """
 
 import dataclasses
@@ -17,12 +17,12 @@ Attention = npt.NDArray[np.float32]
 
 @dataclasses.dataclass(frozen=True)
 class Alignment:
-    """A given translation as the model sees it.
+    """The model's log-probabilities and attention for a given translation.
 
     Attributes:
         log_probabilities: float32 `(target_length,)` in nats, of each token and of eos.
-        attention: float32 `(target_length, source_length)`, where each of them looks in the source,
-            its eos included: the mean of all layers and heads.
+        attention: float32 `(target_length, source_length)`, the attention of each of them to the
+            source, its eos included: the mean of all layers and heads.
     """
 
     log_probabilities: npt.NDArray[np.float32]
@@ -30,9 +30,9 @@ class Alignment:
 
 
 class TranslationEngine(Protocol):
-    """Translates rows of ids in any number and order; each without begin and end tokens.
+    """Translates rows of ids, in any number and order, each without begin and end tokens.
 
-    Every method checks what it is given against `limits`, before it computes anything.
+    Every method checks its arguments against `limits` before it computes anything.
     """
 
     @property
@@ -56,14 +56,14 @@ class TranslationEngine(Protocol):
         """Returns each source's candidates, best first, or its samples in order.
 
         Args:
-            sources: Ids of each source. One without any has one empty candidate of score 0.
+            sources: Ids of each source. An empty one has one empty candidate of score 0.
             options: The search's options.
             prefixes: Ids that each translation begins with; none if None.
-            with_scores: Whether the candidates' scores are needed; an engine may be faster without.
+            with_scores: Whether scores are needed; an engine may be faster without them.
 
         Returns:
-            Fewer than `num_hypotheses` where fewer are possible, and an empty one of score -inf
-            where none is.
+            Candidates of each source: fewer than `num_hypotheses` if fewer are possible, and an
+            empty one of score -inf if none is.
 
         Raises:
             ValueError: A source, a prefix or an option does not fit the model.
@@ -73,7 +73,7 @@ class TranslationEngine(Protocol):
     def stream(
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
-        """Yields the tokens of one greedy translation or one sample as they come, without eos.
+        """Yields the tokens of one greedy translation or sample as they are decoded, without eos.
 
         Args:
             source: Ids of the source.
@@ -86,14 +86,14 @@ class TranslationEngine(Protocol):
         ...
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
-        """Returns how the model sees each given translation.
+        """Returns the alignment of each given translation with its source.
 
         Args:
             sources: Ids of each source.
             targets: Ids of its translation.
 
         Raises:
-            ValueError: There are not as many of both, or one does not fit the model.
+            ValueError: The numbers of sources and targets differ, or one does not fit the model.
         """
         ...
 
@@ -101,7 +101,7 @@ class TranslationEngine(Protocol):
         """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
 
         Args:
-            sources: Ids of each source; the states have eos as well.
+            sources: Ids of each source; the states include eos.
 
         Raises:
             ValueError: A source does not fit the model.

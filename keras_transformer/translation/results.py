@@ -1,5 +1,5 @@
-"""From what an engine finds to what a caller gets: candidates become hypotheses with text, and
-alignments scores.
+"""Turns an engine's results into a caller's: takes candidates and returns hypotheses with text;
+takes alignments and returns scores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ def to_hypotheses(
 
     Args:
         results: The candidates of each source.
-        target: Reads their ids.
+        target: Decodes their ids.
         min_score: Log-probability a token below which confidence is low; None if unknown.
         attentions: The attention of each candidate, if it was asked for.
     """
@@ -56,7 +56,7 @@ def to_hypothesis(
 def attentions_of(
     engine: TranslationEngine, sources: IdRows, results: Sequence[Sequence[Candidate]]
 ) -> list[list[Attention]]:
-    """Returns where each candidate of each source looks in it, from one pass over all of them."""
+    """Returns the attention of each candidate to its source, from one pass over all of them."""
     repeated = [source for source, found in zip(sources, results, strict=True) for _ in found]
     alignments = iter(engine.align(repeated, [one.ids for found in results for one in found]))
     return [[next(alignments).attention for _ in found] for found in results]
@@ -65,12 +65,12 @@ def attentions_of(
 def scored(
     targets: IdRows, alignments: Sequence[Alignment], options: SearchOptions
 ) -> Iterator[Candidate]:
-    """Yields given translations as a search would have scored them.
+    """Yields given translations with the scores that a search would have given them.
 
     Args:
-        targets: Ids of each.
-        alignments: How the model sees each.
-        options: Their length penalty.
+        targets: Ids of each translation.
+        alignments: The alignment of each translation.
+        options: The search's options, for its length penalty.
     """
     for ids, alignment in zip(targets, alignments, strict=True):
         total = float(alignment.log_probabilities.sum(dtype=np.float64))
@@ -80,10 +80,10 @@ def scored(
 def pad_states(
     rows: Sequence[npt.NDArray[np.float32]], width: int
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """Puts the states of each row, float32 `(length, width)`, together.
+    """Stacks the states of several rows, each float32 `(length, width)`, and pads them.
 
     Returns:
-        float32 `(rows, longest, width)`, zeros behind a row's end, and a mask bool
+        float32 `(rows, longest, width)`, zeros after a row's end, and a mask bool
         `(rows, longest)`, True before it.
     """
     longest = max(map(len, rows), default=0)

@@ -1,5 +1,5 @@
-"""Text of a translation while its tokens still arrive: ids come in one at a time, pieces of text
-leave as soon as no later token can change them.
+"""Takes the ids of a translation one at a time and returns its text in pieces, each as soon as no
+later token can change it.
 """
 
 import codecs
@@ -12,17 +12,17 @@ _MOST_WAITING_BYTES = 3
 
 
 class TextStream:
-    """Decodes ids one by one; what it returned, joined, is what decoding all ids at once gives.
+    """Decodes ids one by one; the pieces, joined, equal the text of all ids decoded at once.
 
-    Held back are only bytes (`<0xE2>`) that a further byte may complete to a character. A space
-    that opens a sentence is dropped and a broken byte becomes U+FFFD, as SentencePiece does it.
+    Only bytes (`<0xE2>`) that a further byte may complete to a character are held back. As in
+    SentencePiece, a space that opens a sentence is dropped and a broken byte becomes U+FFFD.
     Models with denormalization rules, which `train_tokenizer` never sets, rewrite text afterwards
     and cannot be streamed.
 
     Args:
         processor: SentencePiece model of the target side.
-        skipped: Ids that have no text, such as pad and eos. One that stays is spelled as
-            SentencePiece spells it: unk as " ⁇ ".
+        skipped: Ids without text, such as pad and eos. Special ids that are not skipped are spelled
+            as SentencePiece spells them: unk as " ⁇ ".
 
     Example:
         >>> stream = TextStream(processor, skipped={0, 1, 2, 3})  # doctest: +SKIP
@@ -35,19 +35,19 @@ class TextStream:
     ) -> None:
         self._processor = processor
         self._skipped = frozenset(skipped)
-        # The ids that later text still depends on, and how much of their text has been returned.
+        # Ids that later text still depends on, and how much of their text has been returned.
         self._window: list[int] = []
         self._returned = 0
 
     def add(self, token: int) -> str:
-        """Takes the next id; returns the text that is certain now, often one piece, maybe "".
+        """Takes the next id and returns the text that is now certain: often one piece, or "".
 
         Raises:
             IndexError: The id is outside the vocabulary.
         """
         if token in self._skipped:
             return ""
-        is_byte = self._processor.is_byte(token)  # Refuses an id that the vocabulary lacks.
+        is_byte = self._processor.is_byte(token)  # Raises for an id outside the vocabulary.
         self._window.append(token)
         text = self._release(len(self._window) - self._waiting_bytes())
         if not is_byte:
@@ -55,7 +55,7 @@ class TextStream:
         return text
 
     def finish(self) -> str:
-        """Returns what was still held back; the stream then starts anew."""
+        """Returns the text still held back and resets the stream."""
         text = self._release(len(self._window))
         self._window, self._returned = [], 0
         return text
@@ -69,7 +69,7 @@ class TextStream:
     def _shorten(self) -> None:
         """Forgets all but the last id, so that a token's cost does not grow with the text.
 
-        With some text before it, a piece keeps its leading space; one id with text is enough.
+        A piece keeps its leading space if text comes before it; one id with text is enough.
         """
         last = self._window[-1:]
         text = self._processor.decode(last)
@@ -77,7 +77,7 @@ class TextStream:
             self._window, self._returned = last, len(text)
 
     def _waiting_bytes(self) -> int:
-        """How many of the last ids are bytes that begin a character and do not end it."""
+        """Returns how many of the last ids are bytes of a character that is not complete."""
         tail = b""
         for token in reversed(self._window[-_MOST_WAITING_BYTES:]):
             if not self._processor.is_byte(token):

@@ -1,5 +1,5 @@
-"""One side's texts and ids, by its SentencePiece model: rows of ids from texts and back, few as
-fast as many, whole or token by token.
+"""Takes texts and returns rows of ids, and the reverse, with the SentencePiece model of one side:
+whole texts, or token by token.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,16 +10,16 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.inputs import IdRows
 from keras_transformer.translation.streaming import stream_text
 
-# From here on the threads that SentencePiece starts for a list are worth their start.
+# For at least this many texts, the threads that SentencePiece starts for a list pay off.
 _MANY = 64
 
 
 class TextIds:
-    """Texts and ids of one side; any number of threads may share it.
+    """Converts between texts and ids of one side; any number of threads may share it.
 
     Args:
         processor: The SentencePiece model.
-        special_ids: The model's ids that are no text.
+        special_ids: The model's ids that stand for no text.
 
     Attributes:
         processor: As given.
@@ -51,13 +51,13 @@ class TextIds:
         return stream_text(self.processor, ids, self._without_text)
 
     def split(self, text: str) -> list[str]:
-        """Returns the pieces of a text as they are spelled in it, normalized: unknown ones too."""
+        """Returns the pieces of the normalized text as spelled in it, unknown ones too."""
         return self.processor.encode(text, out_type=str)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Returns the vocabulary's piece for each id, special ones included.
 
-        What is no text and no piece of the SentencePiece model, as a pad that it lacks, is "".
+        A special id that the SentencePiece model has no piece for, such as a pad, gives "".
         """
         size = self.processor.get_piece_size()
         return [self.processor.id_to_piece(token) if token < size else "" for token in ids]

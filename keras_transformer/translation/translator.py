@@ -1,5 +1,5 @@
-"""Translates text with any engine: texts come in, translations or scored hypotheses leave, in the
-order of the input.
+"""Translates text with any engine: takes texts and returns translations or scored hypotheses, in
+the same order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,13 +25,13 @@ from keras_transformer.translation.unknown_words import aligned_words, replace_u
 
 
 class TextTranslator:
-    """What `Translator` and `OnnxTranslator` are, each over an engine of its own.
+    """The base of `Translator` and `OnnxTranslator`, which have an engine of their own each.
 
     Args:
-        engine: What translates ids.
+        engine: Translates ids.
         source: Texts and ids of the source side.
         target: Texts and ids of the target side.
-        limit: What becomes of sources that are too long.
+        limit: What to do with sources that are too long.
         training_text: What the model's training lines looked like; None if unknown.
         min_score: Log-probability a token below which a hypothesis has `low_confidence`; None if
             unknown.
@@ -82,14 +82,14 @@ class TextTranslator:
         """Returns the best translation of each text, in order.
 
         Args:
-            texts: The source texts; one that holds no token gives an empty translation.
+            texts: The source texts; one without a token gives an empty translation.
             target_prefixes: What each translation begins with, whole words; "" for none.
-            replace_unk: Put the source word that it looks at most in place of an unknown token.
+            replace_unk: Replace each unknown token by the source word that it attends to most.
             **options: Fields of `SearchOptions`.
 
         Raises:
-            TypeError: `texts` is one string, or holds something else than strings; an option is
-                unknown or of the wrong type.
+            TypeError: `texts` is one string, or holds anything but strings; an option is unknown
+                or of the wrong type.
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
@@ -125,12 +125,12 @@ class TextTranslator:
         Args:
             texts: As for `translate`; a text without a token has one empty hypothesis of score 0.
             target_prefixes: As for `translate`; part of every hypothesis.
-            return_attention: Give each hypothesis its `attention` to the source.
+            return_attention: Whether each hypothesis gets its `attention` to the source.
             **options: Fields of `SearchOptions`.
 
         Returns:
-            Fewer than `num_hypotheses` where fewer are possible, and an empty one of score -inf
-            where none is.
+            Hypotheses of each text: fewer than `num_hypotheses` if fewer are possible, and an
+            empty one of score -inf if none is.
 
         Raises:
             TypeError: As for `translate`.
@@ -151,13 +151,13 @@ class TextTranslator:
         return_scores: bool = True,
         **options: Any,
     ) -> list[list[Candidate]]:
-        """Does what `translate_n_best` does from token ids to token ids.
+        """Translates as `translate_n_best` does, from token ids to token ids.
 
         Args:
             source_ids: Ids of each text, without bos and eos.
             prefixes: Ids that each translation begins with; [] for none.
-            return_scores: Whether scores are wanted. Without, greedy search may be faster and
-                scores may be no numbers.
+            return_scores: Whether scores are wanted. If not, greedy search may be faster and
+                scores may be NaN.
             **options: Fields of `SearchOptions`.
 
         Returns:
@@ -175,7 +175,7 @@ class TextTranslator:
     ) -> Iterator[str]:
         """Yields one translation piece by piece, each as soon as it is certain.
 
-        The pieces joined are what `translate` returns. With `early_stopping="exact"` none is
+        The pieces, joined, are what `translate` returns. With `early_stopping="exact"` no piece is
         certain before the search ends.
 
         Args:
@@ -184,15 +184,15 @@ class TextTranslator:
             **options: Fields of `SearchOptions`, for greedy search or one sample.
 
         Raises:
-            ValueError: More than one hypothesis is asked for, or as for `translate`; at once, not
-                at the first piece.
+            ValueError: More than one hypothesis is asked for, or as for `translate`; raised by the
+                call itself, not at the first piece.
             TypeError: As for `translate`.
         """
         chosen = SearchOptions(**options)
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
-                "translate_stream yields one translation as it comes, so it needs beam_size 1 and "
-                f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
+                "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
+                f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
         [source] = self._source_ids([text])
         [prefix] = self._prefix_ids([target_prefix]) or [[]]
@@ -209,12 +209,12 @@ class TextTranslator:
         return_attention: bool = False,
         **options: Any,
     ) -> list[Hypothesis]:
-        """Scores given translations as a search would; nothing is forbidden here.
+        """Scores given translations as a search would, but without its constraints.
 
         Args:
             sources: Source texts.
             targets: A translation of each.
-            return_attention: Give each its `attention` to the source.
+            return_attention: Whether each target gets its `attention` to the source.
             **options: `length_penalty` and `length_penalty_type` of `SearchOptions`.
 
         Returns:
@@ -222,7 +222,7 @@ class TextTranslator:
 
         Raises:
             TypeError: As for `translate`.
-            ValueError: There are not as many targets as sources, or one is too long for the model.
+            ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
         chosen, texts = SearchOptions(**options), check_texts(targets, "targets")
         source_ids, target_ids = self._source_ids(sources, "sources"), self._target.encode(texts)
@@ -262,7 +262,7 @@ class TextTranslator:
             texts: The texts; each ends in eos, one without a token too.
 
         Returns:
-            States float32 `(batch, source_length, model_dim)`, zeros behind a text's end, and a
+            States float32 `(batch, source_length, model_dim)`, zeros after a text's end, and a
             mask bool `(batch, source_length)`, True at its tokens, eos included.
 
         Raises:
@@ -281,7 +281,7 @@ class TextTranslator:
             hypothesis: Its translation, with `attention`.
 
         Returns:
-            Pairs (source word, target word) in ascending order; words are what spaces separate,
+            Pairs (source word, target word) in ascending order; words are separated by spaces and
             counted from 0.
         """
         ids, special_ids = hypothesis.ids, self._target.special_ids

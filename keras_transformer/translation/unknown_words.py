@@ -1,5 +1,5 @@
-"""Which source piece and word a target token comes from, by attention, and what that is good for:
-word alignments, and unknown tokens of a translation give way to the source's own words.
+"""Finds the source word that each target token comes from, by attention: takes a translation with
+its attention and returns word alignments, or its text with source words for unknown tokens.
 """
 
 import unicodedata
@@ -22,8 +22,8 @@ def aligned_source(
 ) -> npt.NDArray[np.int64]:
     """Returns the source position that each target token attends to most.
 
-    The source's eos, its last position, is chosen for eos only: other tokens attend to it where
-    they find nothing better. Of equal weights the first counts.
+    The source's eos, its last position, is chosen for eos only: other tokens attend to it if they
+    find nothing better. The first of equal weights counts.
 
     Args:
         attention: float32 `(target_length, source_length)`, the source's eos included and its
@@ -35,7 +35,8 @@ def aligned_source(
         int64 `(target_length,)`.
 
     Raises:
-        ValueError: The attention has another shape, or a source of eos only has target tokens.
+        ValueError: The attention has another shape, or the source is eos alone and the target has
+            tokens.
     """
     ends = np.asarray(target_ids, np.int64) == eos_id
     if attention.ndim != 2 or len(attention) != len(ends) or not attention.shape[1]:
@@ -79,15 +80,15 @@ def aligned_words(
 ) -> list[tuple[int, int]]:
     """Returns which words of a source the words of a translation come from.
 
-    Words are what spaces separate, counted from 0. A target word comes from the source words that
-    its pieces attend to most.
+    Words are separated by spaces and counted from 0. A target word comes from the source words
+    that its pieces attend to most.
 
     Args:
         attention: As for `aligned_source`.
         target_ids: As for `aligned_source`.
         eos_id: As for `aligned_source`.
         source_pieces: Pieces of the source, without eos.
-        target_pieces: Piece of each target id; "" for one that is no text.
+        target_pieces: Piece of each target id; "" for one without text.
 
     Returns:
         Pairs (source word, target word) in ascending order, each once.
@@ -139,8 +140,8 @@ class SourceWords:
                 self._words[number] = (self._words[number][0], end)
 
     def word(self, position: int) -> Span:
-        """Returns where the word of the piece at `position` stands, the punctuation around it left
-        out; for a piece of that punctuation, where the piece itself stands.
+        """Returns the span of the word of the piece at `position`, without the punctuation around
+        it; for a piece of that punctuation, the span of the piece itself.
         """
         start, end = self._words[self._numbers[position]]
         left, right = start, end
@@ -156,7 +157,7 @@ class SourceWords:
         return left, right
 
     def unknown_part(self, position: int) -> Span | None:
-        """Returns where the piece at `position` stands if it is an unknown part of a word; None if
+        """Returns the span of the piece at `position` if it is an unknown part of a word; None if
         it is known or the whole word.
         """
         span = self._spans[position]
@@ -171,12 +172,12 @@ def replace_unknown(
     source: sentencepiece.SentencePieceProcessor,
     target: sentencepiece.SentencePieceProcessor,
 ) -> str:
-    """Returns a translation's text with source words in the place of unknown tokens.
+    """Returns a translation's text with source words in place of unknown tokens.
 
     Each unknown token becomes the word that it attends to most, spelled as in the source text, and
-    neighbours that attend to the same word give it once. Where an unknown token adjoins the letters
-    of its own word and the source's most attended piece is likewise the unknown part of a word
-    ("Ł" in "Łukasz"), that part alone is taken, so that the word is not spelled twice.
+    neighbours that attend to the same word give it once. If an unknown token adjoins letters of
+    its own word, and the source piece that it attends to most is also the unknown part of a word
+    ("Ł" in "Łukasz"), only that part is taken, so that the word is not spelled twice.
 
     Args:
         target_ids: The translation's ids, `(target_length,)`; bos, eos and pad have no text.
@@ -207,7 +208,7 @@ def replace_unknown(
         if token != unknown:
             written.known(known)
             continue
-        # Bytes that waited for an end come before the unknown token's own text.
+        # Bytes that were held back come before the unknown token's own text.
         written.known(known.removesuffix(surface))
         part = words.unknown_part(position)
         if part and (written.ends_with_letter or after[:1].isalnum()):
@@ -220,15 +221,15 @@ def replace_unknown(
 
 
 class _Written:
-    """The translation as far as it is written; sets source words off from letters around them."""
+    """The text written so far; separates source words from the letters around them."""
 
     def __init__(self) -> None:
         self.text = ""
-        self._last_word: Span | None = None  # While nothing but spaces follows it.
+        self._last_word: Span | None = None  # As long as nothing but spaces follows it.
 
     @property
     def ends_with_letter(self) -> bool:
-        """Whether the translation's own letters are the last that was written."""
+        """Whether the text ends in letters of the translation itself."""
         return self._last_word is None and self.text[-1:].isalnum()
 
     def known(self, text: str) -> None:
@@ -245,7 +246,7 @@ class _Written:
         self._last_word = None
 
     def word(self, span: Span, text: str) -> None:
-        """Adds a source word, unless it was the last that was added."""
+        """Adds a source word, unless it was the last one added."""
         if span == self._last_word:
             self.text = self.text.rstrip()
         else:
@@ -264,13 +265,13 @@ def _piece_spans(
     ids: Sequence[int],
     pieces: Sequence[str],
 ) -> list[Span]:
-    """Where the characters stand in `text` that each piece was made from, its "▁" left out.
+    """Returns the span in `text` that each piece was made from, without its "▁".
 
     The pieces spell the normalized text, whose offsets SentencePiece gives; a character that became
     several pieces ("㍿") belongs to each.
     """
     normalized, offsets = processor.normalize(text, with_offsets=True)
-    # A byte piece is a part of a character, so places in the normalized text count bytes.
+    # A byte piece is part of a character, so places in the normalized text count bytes.
     characters = [number for number, one in enumerate(normalized) for _ in one.encode()]
     spans, place = [], 0
     for token, piece in zip(ids, pieces, strict=True):
@@ -292,8 +293,8 @@ def _has_text(piece: str) -> bool:
 
 
 def _text_words(pieces: Sequence[str]) -> list[int]:
-    """Numbers words as `words_of` does, but never one without text: spaces may follow each other
-    in a translation.
+    """Numbers words as `words_of` does, but none without text: a translation may have several
+    spaces in a row.
     """
     words, word, has_text = [], 0, False
     for piece in pieces:

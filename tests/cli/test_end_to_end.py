@@ -161,7 +161,7 @@ def test_score_writes_log_probabilities(run_cli, tmp_path, text, run_directory, 
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        ("beta\n", "alpha\nzeta\n", "parallel files need as many lines"),
+        ("beta\n", "alpha\nzeta\n", "parallel files need equally many lines"),
         ("", "", "the corpus is empty"),
         ("beta\n" + "alpha " * 40 + "\n", "a\nb\n", "line 2 of {source} has "),
     ],

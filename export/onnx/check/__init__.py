@@ -1,1 +1,1 @@
-"""The proof that an artefact's graphs give the model's numbers."""
+"""Checks that an artefact's graphs compute the model's numbers."""

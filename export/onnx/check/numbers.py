@@ -1,5 +1,5 @@
-"""Checks of exported graphs: operators and shapes by onnx, numbers against the Keras model; ONNX
-files and the model come in, the largest difference leaves.
+"""Checks exported graphs: takes ONNX files and the Keras model, has onnx check operators and
+shapes, compares the numbers, and returns the largest difference.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from keras_transformer.runtime.onnx_graphs.sessions import open_session
 
 _STEPS = 4
 _BEAMS = 3
-# Of a decoder graph, beside the caches.
+# Outputs of a decoder graph, beside the caches.
 _COMPARED = ("logits", "candidate_values", "next_ids", "next_log_probabilities")
 _CANDIDATES = 5
 _SOURCE_LENGTHS = (7, 1, 4)
@@ -26,19 +26,19 @@ Arrays = dict[str, np.ndarray]
 
 
 def check_operators(path: Path, *, portable: bool, native: bool = False) -> None:
-    """Checks a graph with onnx, and that it uses no operators but those it may.
+    """Checks a graph with onnx, and that it has only the operators that its target allows.
 
     Args:
         path: The graph.
-        portable: Whether it must hold standard operators only; else onnxruntime's may be there.
-        native: Whether this package's own may be there, too.
+        portable: Whether only standard operators are allowed; if not, onnxruntime's are as well.
+        native: Whether this package's own are allowed as well.
 
     Raises:
         ValueError: An operator is unknown or belongs to another domain; the message names it.
         onnx.checker.ValidationError: The graph breaks the ONNX specification.
     """
     model = onnx.load(str(path), load_external_data=False)
-    # tf2onnx leaves a TensorFlow operator that it cannot convert as it is.
+    # tf2onnx leaves a TensorFlow operator that it cannot convert unchanged.
     unknown = {node.op_type for node in model.graph.node if not node.domain}
     unknown = {name for name in unknown if not onnx.defs.has(name)}
     if unknown:
@@ -56,10 +56,10 @@ def check_operators(path: Path, *, portable: bool, native: bool = False) -> None
 def check_numbers(
     model: Transformer, manifest: Manifest, directory: Path, tolerance: float
 ) -> float:
-    """Compares all graphs with the model they were made of.
+    """Compares all graphs with the model they were made from.
 
-    Random sources of unequal length run through the encoder, several hypotheses each through some
-    decoder steps in which they change places, and their translations through the scorer.
+    Random sources of unequal length run through the encoder, several hypotheses of each through
+    some decoder steps in which they change places, and their translations through the scorer.
 
     Args:
         model: The float32 model.
@@ -71,7 +71,7 @@ def check_numbers(
         The largest absolute difference over all outputs.
 
     Raises:
-        ValueError: It is above `tolerance`, or not finite; the message names the output.
+        ValueError: A difference is above `tolerance` or not finite; the message names the output.
     """
     random = np.random.default_rng(0)
     source_ids = _random_sources(model.config, random)
@@ -117,10 +117,10 @@ def _check_decoder(
 ) -> None:
     """Runs decoder steps; `ids` and `parents` are `(steps, batch, beams)`.
 
-    Keras's caches are reordered where a hypothesis continues another; the graph's never move.
+    Keras's caches are reordered if a hypothesis continues another; the graph's never are.
     """
     steps, batch, beams = ids.shape
-    # One place more than needed: the graph must leave it alone.
+    # One place more than needed, which the graph must leave unchanged.
     specs = model.empty_caches(batch * beams, steps + 1)
     caches: list[Any] = [tuple(map(np.asarray, pair)) for pair in specs]
     buffers = decoder.typed({name: v.copy() for name, v in _by_name("cache", caches).items()})
@@ -159,7 +159,7 @@ def _check_decoder(
 
 
 class _Graph:
-    """One graph of the artefact, run by names; what it does not take is left out."""
+    """One graph of the artefact, run by names; arrays that it does not take are ignored."""
 
     def __init__(self, manifest: Manifest, directory: Path, name: str) -> None:
         self._session = open_session(manifest, directory, name, threads=1)
@@ -168,7 +168,7 @@ class _Graph:
         self._outputs = [spec.name for spec in graph.outputs]
 
     def typed(self, arrays: Arrays) -> Arrays:
-        """Returns the arrays that are inputs, in the inputs' types."""
+        """Returns the arrays that are inputs, converted to the inputs' types."""
         return {
             name: np.ascontiguousarray(value, self.inputs[name])
             for name, value in arrays.items()
@@ -181,7 +181,7 @@ class _Graph:
         return dict(zip(self._outputs, found, strict=True))
 
     def run_in_place(self, inputs: Arrays, buffers: Arrays) -> Arrays:
-        """Runs one step whose new caches are written where the old ones stand."""
+        """Runs one step that writes the new caches over the old ones."""
         binding = self._session.io_binding()
         given = {**self.typed(inputs), **buffers}
         for name, value in given.items():
@@ -194,12 +194,12 @@ class _Graph:
         for name in names:
             binding.bind_output(name, "cpu")
         self._session.run_with_iobinding(binding)
-        # Those that are bound without memory come last.
+        # Outputs that are bound without memory come last.
         return dict(zip(names, binding.copy_outputs_to_cpu()[-len(names) :], strict=True))
 
 
 def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:
-    """Sources of unequal length, ended by eos and padded: int32 `(batch, source_length)`."""
+    """Returns sources of unequal length with eos, padded: int32 `(batch, source_length)`."""
     longest = min(max(_SOURCE_LENGTHS), (config.max_positions or max(_SOURCE_LENGTHS)) - 1)
     special_ids = config.special_ids
     source_ids = np.full((len(_SOURCE_LENGTHS), longest + 1), special_ids.pad, np.int32)
@@ -219,14 +219,14 @@ def _by_name(prefix: str, pairs: list[Any]) -> Arrays:
 
 
 class Comparison:
-    """Compares outputs with what they should be and remembers the largest difference."""
+    """Compares outputs with expected values and remembers the largest difference."""
 
     def __init__(self, tolerance: float) -> None:
         self.largest = 0.0
         self._tolerance = tolerance
 
     def __call__(self, found: Arrays, expected: Arrays) -> None:
-        """Compares each of `expected` by its name.
+        """Compares each of the `expected` values with the output of its name.
 
         Raises:
             ValueError: A shape differs, or a number by more than the tolerance.

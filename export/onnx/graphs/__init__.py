@@ -1,1 +1,1 @@
-"""Graphs: what a model computes, as ONNX nodes for each target."""
+"""Takes a Keras model and returns its ONNX graphs, for each target."""

@@ -1,4 +1,4 @@
-"""The feed-forward layer's activation: a Keras function comes in, nodes leave."""
+"""Takes the Keras activation of a feed-forward layer and adds its nodes to a graph."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ activations = keras.activations
 
 
 def _gelu(graph: GraphBuilder, value: str) -> str:
-    """X Φ(x), in the form that onnxruntime makes one operator of."""
+    """Adds x Φ(x), in the form that onnxruntime fuses into one operator."""
     erf = graph.op("Erf", graph.op("Div", value, np.float32(math.sqrt(2))))
     doubled = graph.op("Mul", value, graph.op("Add", erf, np.float32(1)))
     return graph.op("Mul", doubled, np.float32(0.5))
@@ -46,7 +46,7 @@ _EMITTERS: dict[Any, Callable[[GraphBuilder, str], str]] = {
 def emit_activation(graph: GraphBuilder, activation: Any, value: str, width: int) -> str:
     """Applies a Keras activation to float32 `(rows, width)`.
 
-    One that is not listed here is converted by tf2onnx.
+    An activation that is not listed here is converted by tf2onnx.
     """
     if activation in _EMITTERS:
         return _EMITTERS[activation](graph, value)

@@ -1,5 +1,5 @@
 """Attention, one function for each kind: takes a Keras attention layer and returns the parts of a
-sub-layer. onnxruntime's fused operators do it if keys are as wide as values, else standard ones.
+sub-layer, with onnxruntime's fused operators if keys are as wide as values, else standard ones.
 """
 
 from typing import Any
@@ -13,9 +13,9 @@ from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.graphs.sub_layers import Parts
 from keras_transformer.layers.attention import MultiHeadAttention
 
-# What a masked score is set to: far below any score, far above float32's limit.
+# The value of a masked score: far below any score, far above float32's lowest number.
 MASKED = -1e9
-# What GroupQueryAttention asks of a head's width.
+# GroupQueryAttention requires a head's width to be a multiple of this.
 _GROUPED_WIDTH = 8
 _HEADS_FIRST = [0, 2, 1, 3]
 
@@ -62,9 +62,9 @@ def cached_attention(
     Args:
         graph: The graph.
         attention: The layer.
-        number: Its block's, whose cache is written in place.
+        number: Number of its block, whose cache is written in place.
         beams: The inputs beam_size and cache_beams, which name the row that holds each earlier
-            token; empty where a sentence has one row, which is faster.
+            token; empty if a sentence has one row, which is faster.
     """
     packed, cache = own_projection(attention), named("cache", number)
     kind: dict[str, Any] = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
@@ -74,7 +74,7 @@ def cached_attention(
             return _attend_cache(graph, attention, projected, number, beams)
         states = graph.reshape(projected, -1, 1, packed.units)
         if not beams and attention.key_dim % _GROUPED_WIDTH == 0:
-            # A third faster over few rows, and it takes all three in one.
+            # A third faster for few rows, and takes queries, keys and values in one tensor.
             operands = (states, None, None, *cache, *_lengths(graph))
             flags = {**kind, "kv_num_heads": attention.num_heads}
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
@@ -93,9 +93,9 @@ def cached_attention(
 def cross_attention(
     graph: GraphBuilder, attention: MultiHeadAttention, number: int, beams: tuple[str, ...]
 ) -> Parts:
-    """Attends from one new token of each row to its source; arguments as `cached_attention`'s.
+    """Attends from one new token of each row to its source; arguments as for `cached_attention`.
 
-    The beams of a sentence are queries of one row, so that its keys are not copied.
+    The beams of a sentence are the queries of one row, so that its keys are not copied.
     """
     projection = query_projection(attention)
     sizes = (projection.units,) if is_fused(attention) else (attention.num_heads, attention.key_dim)
@@ -141,8 +141,9 @@ def _attend_fused(
 ) -> str:
     """Attends from queries `(batch, queries, heads * width)`, already scaled.
 
-    Keys and values are shaped as they, or `(batch, heads, keys, width)`. With a mask int32
-    `(batch, keys)` to what it keeps, without one each query to the keys up to its own place.
+    Keys and values have the shape of queries, or `(batch, heads, keys, width)`. With a mask int32
+    `(batch, keys)`, queries attend to the keys that it keeps; without one, each query attends to
+    the keys up to its own place.
     """
     heads = graph.op(
         "MultiHeadAttention",
@@ -167,7 +168,7 @@ def _attend(
         query: `(batch, heads, queries, key_dim)`, already scaled.
         key: `(batch, heads, keys, key_dim)`.
         value: `(batch, heads, keys, value_dim)`.
-        more: What is added to the scores `(batch, heads, queries, keys)`.
+        more: Values to add to the scores `(batch, heads, queries, keys)`.
 
     Returns:
         `(batch * queries, heads * value_dim)`, and the weights.
@@ -181,7 +182,7 @@ def _attend(
 def _attend_source(
     graph: GraphBuilder, attention: MultiHeadAttention, queries: str, number: int
 ) -> tuple[str, str]:
-    """Attends from queries `(batch, queries, heads, key_dim)` to the source; as `_attend`."""
+    """Attends from queries `(batch, queries, heads, key_dim)` to the source; see `_attend`."""
     query = graph.op("Transpose", queries, perm=_HEADS_FIRST)
     hidden = _hidden_keys(graph, "source_mask")
     return _attend(graph, attention, query, *named("cross", number), hidden)
@@ -210,7 +211,7 @@ def _attend_cache(
 
 
 def _places_in_cache(graph: GraphBuilder) -> tuple[str, str]:
-    """Returns where the new token belongs, `(cache_length, 1)`, and what hides what is behind."""
+    """Returns a mask of the new token's place, `(cache_length, 1)`, and one of the places after."""
     length = graph.op("Squeeze", graph.op("Shape", "cache_key_0", start=2, end=3))
     places = graph.op("Range", np.int64(0), length, np.int64(1))
     step = graph.cast("step", "int64")
@@ -220,7 +221,7 @@ def _places_in_cache(graph: GraphBuilder) -> tuple[str, str]:
 
 
 def _rows_of_tokens(graph: GraphBuilder, buffer: str, beams: tuple[str, ...]) -> str:
-    """Returns the row of a cache in which each value stands that a row reads, shaped as it."""
+    """Returns the cache row that holds each value that a row reads, in the cache's shape."""
 
     def make() -> str:
         beam_size, cache_beams = beams
@@ -249,7 +250,7 @@ def _lengths(graph: GraphBuilder) -> tuple[str, str]:
 
 
 def _hidden_keys(graph: GraphBuilder, mask: str) -> str:
-    """Returns what hides the scores of padding: float32 `(batch, 1, 1, length)`."""
+    """Returns the mask to add to the scores of padding: float32 `(batch, 1, 1, length)`."""
 
     def make() -> str:
         hidden = graph.cast(graph.op("Sub", np.int32(1), mask), "float32")
@@ -260,7 +261,7 @@ def _hidden_keys(graph: GraphBuilder, mask: str) -> str:
 
 
 def _later(graph: GraphBuilder, ids: str) -> str:
-    """Returns what hides the scores of later places: float32 `(length, length)`."""
+    """Returns the mask to add to the scores of later places: float32 `(length, length)`."""
 
     def make() -> str:
         places = places_of_rows(graph, ids)
@@ -276,7 +277,8 @@ def _split(
 ) -> tuple[str, str, str]:
     """Divides `own_projection`'s outputs into queries, keys and values with heads first.
 
-    With ids `(batch, length)` they are `(batch, heads, length, width)`, else rows are of one place.
+    With ids `(batch, length)` they are `(batch, heads, length, width)`; without, each row is one
+    place.
     """
     heads, widths = attention.num_heads, (attention.key_dim, attention.key_dim, attention.value_dim)
     sizes = integers(*(heads * width for width in widths))

@@ -1,4 +1,4 @@
-"""Builds an ONNX graph node by node, of operators and arrays."""
+"""Builds an ONNX graph node by node: takes operators and arrays and returns the model."""
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -11,18 +11,18 @@ from onnx.numpy_helper import from_array, to_array
 from keras_transformer.artefact.manifest import TensorSpec
 
 _PRODUCER = "keras-transformer"
-# What an operator reads: the name of a value, or an array, which the graph then holds; None leaves
-# an optional input out.
+# An operator's input: the name of a value, or an array, which is stored in the graph; None leaves
+# out an optional input.
 Operand = str | np.ndarray | np.generic | None
 
 
 def integers(*values: int) -> np.ndarray:
-    """Returns int64 `(len(values),)`, as shapes and axes are given to operators."""
+    """Returns int64 `(len(values),)`, the form in which operators take shapes and axes."""
     return np.array(values, np.int64)
 
 
 def digest(values: np.ndarray) -> bytes:
-    """Returns what tells arrays apart: equal for equal types, shapes and values."""
+    """Returns a digest of an array: equal for equal types, shapes and values."""
     found = hashlib.sha256(f"{values.dtype} {values.shape}".encode())
     found.update(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
     return found.digest()
@@ -97,7 +97,7 @@ class GraphBuilder:
         return self._stored[key]
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Returns what `make` returned when it was called with this key for the first time."""
+        """Returns what `make` returned at the first call with this key."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
@@ -111,7 +111,7 @@ class GraphBuilder:
         return self.op("Reshape", value, integers(*sizes))
 
     def extended_shape(self, name: str, *sizes: int) -> str:
-        """Returns the shape of a value with more sizes behind it, made once for the graph."""
+        """Returns the shape of a value followed by more sizes, made once for the graph."""
         shape = self.shared(("shape", name), lambda: self.op("Shape", name))
         if not sizes:
             return shape
@@ -123,10 +123,10 @@ class GraphBuilder:
 
         Args:
             graph: The other graph.
-            inputs: For each of its inputs a value of this one.
+            inputs: For each of its inputs, a value of this graph.
 
         Returns:
-            For each of its outputs the value of this one.
+            For each of its outputs, the value in this graph.
         """
         prefix = f"spliced_{len(self._graph.node)}"
         names = {"": "", **inputs}
@@ -153,7 +153,7 @@ class GraphBuilder:
         """Returns the graph with its outputs in order; nothing may be added afterwards.
 
         Raises:
-            RuntimeError: The values that were made outputs are others.
+            RuntimeError: Other values were made outputs.
         """
         if sorted(self._outputs) != sorted(spec.name for spec in outputs):
             raise RuntimeError(f"the graph has the outputs {', '.join(sorted(self._outputs))}.")
@@ -179,7 +179,7 @@ def _element_type(dtype: str) -> int:
 
 
 def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
-    """Gives values other names, in the graphs inside of a node as well."""
+    """Renames values, in the subgraphs of a node as well."""
     for field in (node.input, node.output):
         field[:] = [names.get(name, name) for name in field]
     for attribute in node.attribute:

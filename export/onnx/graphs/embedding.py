@@ -1,4 +1,4 @@
-"""Embedded tokens with their positions, in standard operators: ids come in, states leave."""
+"""Embeds tokens and positions in standard operators: takes ids and returns states."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from keras_transformer.layers.positions import SinusoidalPositions
 
 
 def embed_tokens(graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, ids: str) -> str:
-    """Looks ids up and scales what it finds: float32, one axis more than the ids have."""
+    """Looks up ids and scales their embeddings: float32, with one axis more than the ids."""
     found = kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
     return graph.op("Mul", found, token_scale(embeddings))
 
 
 def token_scale(embeddings: Embeddings) -> np.float32:
-    """Returns what tokens are multiplied by."""
+    """Returns the factor that embedded tokens are multiplied by."""
     return np.float32(float(embeddings.model_dim) ** 0.5)
 
 

@@ -1,5 +1,5 @@
-"""Linear layers as graphs hold them: Keras layers come in, kernels and biases leave, side by side
-where one product serves several of them.
+"""Takes Keras layers and returns the kernels and biases of linear layers in a graph, side by side
+if one product serves several layers.
 """
 
 from collections.abc import Iterable
@@ -13,12 +13,13 @@ from keras_transformer.layers.attention import MultiHeadAttention
 
 @dataclass(frozen=True)
 class Linear:
-    """inputs · kernel + bias, and what an emitter may make use of.
+    """inputs · kernel + bias, and properties that an emitter may make use of.
 
     Attributes:
         kernel: float32 `(inputs, outputs)`, or with `transposed` `(outputs, inputs)`.
         bias: float32 `(outputs,)`, or None.
-        transposed: Whether the kernel's transpose is multiplied by, as by a tied embedding's.
+        transposed: Whether inputs are multiplied by the kernel's transpose, as for a tied
+            embedding.
         relu: Whether ReLU follows.
         nonnegative: Whether the inputs come from ReLU.
         ranked: Whether each row of the outputs may be multiplied by a positive factor of its own.
@@ -44,13 +45,13 @@ class Linear:
 
 
 def side_by_side(layers: Iterable[Linear]) -> Linear:
-    """Returns one layer that computes the outputs of all, one behind the other."""
+    """Returns one layer that computes the outputs of all layers, one after the other."""
     kernels, biases = zip(*((layer.kernel, layer.bias) for layer in layers), strict=True)
     return Linear(np.concatenate(kernels, axis=1), np.concatenate(biases))
 
 
 def query_projection(attention: MultiHeadAttention) -> Linear:
-    """Returns the queries' layer with 1/√key_dim folded in: scaling scores would cost time."""
+    """Returns the queries' layer with 1/√key_dim folded in, as scaling scores would cost time."""
     return Linear.of(attention.query_linear, attention.key_dim**-0.5)
 
 

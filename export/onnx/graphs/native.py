@@ -1,5 +1,5 @@
-"""Graphs of this package's own onnxruntime operators (`runtime/native`): fewer and larger ones than
-onnxruntime has. The scorer is that with its fused operators.
+"""Takes a Keras Transformer and returns graphs of this package's own onnxruntime operators
+(`runtime/native`), fewer and larger than onnxruntime's. The scorer keeps onnxruntime's operators.
 """
 
 from dataclasses import dataclass
@@ -40,9 +40,9 @@ class Between:
 
     Attributes:
         graph: The graph.
-        operator: Its name; with "SubLayer" behind it that of the operator for the whole sub-layer.
-        operands: What it reads beside the projection.
-        outputs: The graph's outputs that it makes beside the sub-layer's.
+        operator: Its name; followed by "SubLayer", the name of the whole sub-layer's operator.
+        operands: Its inputs beside the projection.
+        outputs: The graph's outputs that it computes beside the sub-layer's.
     """
 
     graph: GraphBuilder
@@ -63,7 +63,7 @@ class Native(OnnxRuntime):
 
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
-        scorer_kernels: The same for the scorer, without operators of ours.
+        scorer_kernels: The same for the scorer, which has no operators of ours.
     """
 
     kernels: NativeKernels
@@ -135,7 +135,7 @@ class Native(OnnxRuntime):
         return logits, tuple(found)
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
-        """Returns the id of the largest logit of each row, the lowest of equal ones."""
+        """Returns the id of each row's largest logit; the lowest id wins a tie."""
         operands = self.kernels.best_token(matrix)
         if not operands:
             return self.largest(graph, self.logits(graph, states, matrix, ranked=True), 0)
@@ -143,15 +143,15 @@ class Native(OnnxRuntime):
         return graph.op("BestToken", states, *operands, **flags)
 
     def largest(self, graph: GraphBuilder, logits: str, vocabulary: int) -> str:
-        """Returns the place of the largest of each row, the lowest of equal ones."""
+        """Returns the place of each row's largest value; the lowest place wins a tie."""
         return graph.op("LargestPlace", logits, domain=NATIVE)
 
     def run(
         self, graph: GraphBuilder, stack: Any, states: str, attend: dict[str, EmitAttention]
     ) -> str:
-        """Runs residual sub-layers, post-norm or, where there is a final norm, pre-norm.
+        """Runs residual sub-layers: pre-norm if there is a final norm, else post-norm.
 
-        Pre-norm's sums meet the norm of the sub-layer that follows, post-norm's their own.
+        A pre-norm sum goes to the norm of the next sub-layer, a post-norm sum to its own.
         """
         sub_layers = list(each_sub_layer(graph, stack, attend))
         inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
@@ -165,7 +165,7 @@ class Native(OnnxRuntime):
     def _sub_layer(
         self, graph: GraphBuilder, inputs: str, states: str, parts: Parts, norm: Any
     ) -> list[str]:
-        """Returns the residual sum and what the norm makes of it, both `(rows, model_dim)`."""
+        """Returns the residual sum and its norm, both `(rows, model_dim)`."""
         projection, between, output = parts
         ends = weight_array(norm.gamma), weight_array(norm.beta)
         flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}

@@ -1,5 +1,5 @@
-"""Graphs of onnxruntime's fused operators: a Keras Transformer is walked, block by block, and nodes
-leave whose numbers are the model's.
+"""Takes a Keras Transformer and returns graphs of onnxruntime's fused operators, emitted block by
+block, that compute the model's numbers.
 """
 
 from functools import partial
@@ -72,7 +72,7 @@ class OnnxRuntime:
         graph.output("encoder_states", graph.op("Reshape", states, shape))
 
     def _emit_decoder(self, graph: GraphBuilder, model: Transformer) -> None:
-        """Emits one decoder step: newest tokens and caches → candidates, one more place filled."""
+        """Emits one decoder step: newest tokens and caches → candidates and extended caches."""
         states = self.step_states(graph, model, ("beam_size", "cache_beams"))
         logits, found = self.best_continuations(graph, states, vocabulary_matrix(model))
         graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), found)
@@ -112,7 +112,7 @@ class OnnxRuntime:
         mean = graph.op("Mul", graph.op("Sum", *weights), np.float32(1 / len(weights)))
         graph.output("attention", mean)
 
-    # What `Native` does otherwise.
+    # The methods that `Native` overrides.
 
     def enter_encoder(
         self, graph: GraphBuilder, model: Transformer
@@ -120,7 +120,7 @@ class OnnxRuntime:
         """Embeds source ids.
 
         Returns:
-            States `(rows, model_dim)`, the mask that own attention needs, and what emits it.
+            States `(rows, model_dim)`, the mask for self-attention, and what emits self-attention.
         """
         pad = np.int32(model.config.special_ids.pad)
         keep = graph.op("Not", graph.op("Equal", "source_ids", pad))
@@ -143,8 +143,8 @@ class OnnxRuntime:
 
         Args:
             graph: The graph.
-            projected: What `source_projection` gives.
-            attentions: The blocks' cross-attention.
+            projected: The outputs of `source_projection`.
+            attentions: The blocks' cross-attention layers.
             mask: As `enter_encoder` returns it.
         """
         heads, count = attentions[0].num_heads, 2 * len(attentions)
@@ -167,9 +167,9 @@ class OnnxRuntime:
     def step_states(self, graph: GraphBuilder, model: Transformer, beams: tuple[str, ...]) -> str:
         """Emits all of a decoder step but its head: float32 `(rows, model_dim)`.
 
-        Unlike `Transformer.decode_step` it writes the caches in place and reads each earlier token
-        from the row that `beams`, the inputs beam_size and cache_beams, names, so that no cache is
-        ever copied or reordered. With one row a sentence there are no `beams`.
+        Unlike `Transformer.decode_step`, it writes the caches in place and reads each earlier token
+        from the row named by `beams`, the inputs beam_size and cache_beams, so that no cache is
+        ever copied or reordered. With one row a sentence, `beams` is empty.
         """
         attend: dict[str, EmitAttention] = {
             "own": partial(cached_attention, graph, beams=beams),
@@ -184,26 +184,26 @@ class OnnxRuntime:
     def best_continuations(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray
     ) -> tuple[str, tuple[str, ...]]:
-        """Returns logits, and what `candidates.best_continuations` does."""
+        """Returns logits, and the results of `candidates.best_continuations`."""
         logits = self.logits(graph, states, matrix)
         asked = ("num_candidates", "totals")
         return logits, candidates.best_continuations(graph, logits, len(matrix), *asked)
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
-        """Returns the id of the largest logit of each row, the lowest of equal ones."""
+        """Returns the id of each row's largest logit; the lowest id wins a tie."""
         if isinstance(self.kernels, Float32) and is_worth_screening(*matrix.shape):
             return screened_best_token(graph, states, matrix)
         logits = self.logits(graph, states, matrix, ranked=True)
         return self.largest(graph, logits, len(matrix))
 
     def largest(self, graph: GraphBuilder, logits: str, vocabulary: int) -> str:
-        """Returns the place of the largest of each row, the lowest of equal ones."""
+        """Returns the place of each row's largest value; the lowest place wins a tie."""
         return candidates.best_token(graph, logits, vocabulary)
 
     def logits(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False
     ) -> str:
-        """Returns the products with the rows of the vocabulary's matrix."""
+        """Returns logits, the products of states with the rows of the vocabulary's matrix."""
         layer = Linear(matrix, transposed=True, ranked=ranked)
         return self.kernels.linear(graph, states, layer)
 
@@ -220,7 +220,7 @@ class OnnxRuntime:
 
 
 def _with_bias(graph: GraphBuilder, vectors: str, stack: Any) -> str:
-    """Adds what the stack wants added to the states that it is given."""
+    """Adds the bias that the stack expects in its input states; see `first_bias`."""
     bias = first_bias(stack)
     return vectors if bias is None else graph.op("Add", vectors, bias)
 

@@ -1,19 +1,19 @@
-"""Operator domains beside standard ONNX, and the version of our own."""
+"""Names the operator domains beside standard ONNX; records the version of our own in a graph."""
 
 import onnx
 
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 
 MICROSOFT = "com.microsoft"
-# Our own; `keras_transformer/runtime/native` has their kernels.
+# Our own domain; its kernels are in `keras_transformer/runtime/native`.
 NATIVE = "keras_transformer"
 
 
 def record_version(model: onnx.ModelProto) -> None:
     """Records which version of this package's own operators a graph is written for.
 
-    It is the version of their domain, and an attribute of each: onnxruntime accepts every later
-    version of a domain, and shows an operator its attributes only.
+    It is the version of their domain, and an attribute of each operator: onnxruntime accepts every
+    later version of a domain, and shows an operator only its attributes.
     """
     version = operators_version()
     for entry in model.opset_import:

@@ -1,5 +1,5 @@
-"""Graphs in standard operators only: tf2onnx converts what the Keras model's own functions do, so
-that they are a witness of the emitted graphs, and serve other runtimes than onnxruntime.
+"""Takes a Keras model and returns graphs of standard operators only, for other runtimes than
+onnxruntime. tf2onnx converts the model's own functions, so they also verify the emitted graphs.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ class Portable:
     """The target "portable"; see `target.Target`."""
 
     def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
-        """Converts what the model does, and emits what ends a decoder step; see `Target.graph`."""
+        """Converts the model's functions, emits the end of a decoder step; see `Target.graph`."""
         inputs, outputs = SPECS[name](model.config)
         vocabulary = model.config.target_vocab_size
         graph = GraphBuilder(inputs, opset)
         function = {"encoder": _encoder, "scorer": _score}.get(name, _decode_step)
-        # What ends a step reads the logits, and makes what is left of the outputs.
+        # The end of a step reads the logits and computes the remaining outputs.
         made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
         if function is _decode_step and LOGITS not in {spec.name for spec in made}:
             made.append(TensorSpec(name=LOGITS, dtype="float32", shape=("rows", vocabulary)))
@@ -76,9 +76,9 @@ def _encoder(model: Transformer, given: Tensors) -> Tensors:
 def _decode_step(model: Transformer, given: Tensors) -> Tensors:
     """Runs a decoder step to its logits and the caches; `specs.decoder_specs` has the shapes.
 
-    The caches that leave are those that came, with this step's keys and values in each row's own
+    It returns the caches that it was given, with this step's keys and values in each row's own
     place: the rows that beam_size and cache_beams name are gathered for the attention only. With
-    one row a sentence these are not given.
+    one row a sentence these inputs are not given.
     """
     caches, step = _pairs("cache", model, given), given["step"]
     seen = caches

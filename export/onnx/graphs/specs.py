@@ -1,5 +1,5 @@
-"""The contract of each graph of an artefact: a model's sizes come in; names, types and shapes of
-inputs and outputs leave, in the order in which the graph declares them.
+"""The contract of each graph of an artefact: takes a model's sizes and returns the names, types and
+shapes of inputs and outputs, in the order in which the graph declares them.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def decoder_specs(config: Any) -> Specs:
 
 
 def greedy_specs(config: Any) -> Specs:
-    """Returns the greedy graph's inputs and outputs: one row a sentence, and one candidate."""
+    """Returns the greedy graph's inputs and outputs, with one row and candidate a sentence."""
     inputs, outputs = greedy_specs_with_logits(config)
     return inputs, [spec for spec in outputs if spec.name != LOGITS]
 
@@ -66,7 +66,7 @@ def greedy_specs_with_logits(config: Any) -> Specs:
 
 
 def greedy_scores_specs(config: Any) -> Specs:
-    """Returns the inputs and outputs of the greedy graph that tells log-probabilities as well."""
+    """Returns the inputs and outputs of the greedy graph that also gives log-probabilities."""
     inputs, outputs = greedy_specs_with_logits(config)
     values = TensorSpec(name="next_log_probabilities", dtype="float32", shape=("batch",))
     return inputs, [values, *outputs]
@@ -89,7 +89,7 @@ def scorer_specs(config: Any) -> Specs:
 
 
 def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[TensorSpec]:
-    """Keys and values of every decoder layer: cross_key_0, cross_value_0 and so on."""
+    """Returns the specs of every decoder layer's keys and values, cross_key_0 and so on."""
     return [
         TensorSpec(
             name=f"{prefix}_{kind}_{layer}",

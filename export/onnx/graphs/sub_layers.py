@@ -1,4 +1,6 @@
-"""Residual sub-layers, one after another, each as two linear layers and what lies between them."""
+"""Takes a Keras stack and states and emits its residual sub-layers, one after another, each as two
+linear layers and the nodes between them.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -28,14 +30,14 @@ class Parts(NamedTuple):
     output: Linear
 
 
-# Makes the parts of an attention layer in the block of a number.
+# Takes an attention layer and the number of its block and returns its parts.
 EmitAttention = Callable[[Any, int], Parts]
 
 
 def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
     """Applies the position-wise feed-forward network of section 3.3."""
     if layer.activation is keras.activations.relu:
-        # Some kernels take it in.
+        # Some kernels include the activation.
         hidden, output = (
             Linear.of(layer.hidden, relu=True),
             Linear.of(layer.output_linear, nonnegative=True),
@@ -56,7 +58,7 @@ def each_sub_layer(
     Args:
         graph: The graph.
         stack: The Keras stack.
-        attend: What emits attention, by what is attended to: "own" and "source".
+        attend: The functions that emit attention, by what is attended to: "own" and "source".
     """
     for number, block in enumerate(stack.blocks):
         for sub_layer in block.sub_layers:
@@ -68,7 +70,7 @@ def each_sub_layer(
 
 
 def first_bias(stack: Any) -> np.ndarray | None:
-    """Returns what must be added to the states that `run_sub_layers` is given, or None."""
+    """Returns the bias that must be added to the input states of `run_sub_layers`, or None."""
     if stack.final_norm is not None:
         return None
     return weight_array(stack.blocks[0].sub_layers[0].layer.output_linear.bias)
@@ -77,7 +79,7 @@ def first_bias(stack: Any) -> np.ndarray | None:
 def run_sub_layers(
     graph: GraphBuilder, kernels: Kernels, stack: Any, states: str, attend: dict[str, EmitAttention]
 ) -> str:
-    """Runs a stack of residual sub-layers, post-norm or, where there is a final norm, pre-norm.
+    """Runs a stack of residual sub-layers: pre-norm if there is a final norm, else post-norm.
 
     Args:
         graph: The graph.
@@ -95,7 +97,7 @@ def run_sub_layers(
     for residual, (projection, between, output) in sub_layers:
         inputs = layer_norm(graph, states, residual.layer_norm)
         hidden = between(kernels.linear(graph, inputs, projection))
-        # The bias with the product: int8 kernels take one, but no residual.
+        # The bias is added with the product: int8 kernels take a bias, but no residual.
         states = graph.op("Add", states, kernels.linear(graph, hidden, output))
     return layer_norm(graph, states, stack.final_norm)
 
@@ -105,8 +107,8 @@ def _run_post_norm(
 ) -> str:
     """Runs LayerNorm(x + Sublayer(x)) with every output bias folded away.
 
-    The states carry the bias that the next sub-layer's output would add to them: the norm before
-    adds it to its beta, and the sub-layer's own projections take it out of their bias.
+    The states already include the bias that the next sub-layer's output would add: the norm before
+    it adds the bias to its beta, and the sub-layer's own projections subtract it in theirs.
     """
     biases = [parts.output.bias for _, parts in sub_layers]
     for (residual, (projection, between, output)), carried, following in zip(

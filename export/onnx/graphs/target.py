@@ -1,5 +1,5 @@
-"""What graphs are written for. `OnnxRuntime` and `Native` emit them from the model's body; tf2onnx
-makes those of `Portable` from the model's own functions.
+"""The interface of a target: takes a model and returns its graphs. `OnnxRuntime` and `Native` emit
+them from the model's layers; for `Portable`, tf2onnx converts the model's own functions.
 """
 
 from typing import Protocol

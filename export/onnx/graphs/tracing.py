@@ -1,5 +1,5 @@
-"""TensorFlow functions as ONNX graphs, through tf2onnx: what the portable target is made of, and
-activations that no emitter knows.
+"""Takes TensorFlow functions and returns ONNX graphs, through tf2onnx: for the portable target, and
+for activations that no emitter knows.
 """
 
 import logging
@@ -41,7 +41,7 @@ def converted(
         )
         for spec in inputs
     ]
-    # Keras layers are plain TensorFlow already; autograph would only slow the tracing down.
+    # Keras layers are already plain TensorFlow; autograph would only slow down tracing.
     traced = tf.function(function, input_signature=signature, autograph=False)
     with _quiet():
         proto, _ = tf2onnx.convert.from_function(
@@ -54,18 +54,17 @@ def converted(
         found, names = {value.name for value in values}, {spec.name for spec in wanted}
         if found != names:
             raise RuntimeError(
-                f"tf2onnx made the values {', '.join(sorted(found))} where "
-                f"{', '.join(sorted(names))} were expected: this version of tf2onnx is not "
-                "supported."
+                f"tf2onnx made the values {', '.join(sorted(found))}, expected "
+                f"{', '.join(sorted(names))}: this version of tf2onnx is not supported."
             )
     _share_transposed(proto.graph)
     return proto
 
 
 def _share_transposed(graph: onnx.GraphProto) -> None:
-    """Stores a matrix once where the graph holds it and its transpose, as a tied embedding does.
+    """Stores a matrix once if the graph holds it and its transpose, as for a tied embedding.
 
-    A reader such as onnxruntime transposes it once, when it loads the graph.
+    A runtime such as onnxruntime transposes it once, when it loads the graph.
     """
     by_shape: dict[tuple[int, ...], list[onnx.TensorProto]] = {}
     for tensor in graph.initializer:
@@ -99,7 +98,7 @@ def _quiet() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
-        # What goes wrong is found and told by our own checks.
+        # Our own checks find and report what goes wrong.
         logger.setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():

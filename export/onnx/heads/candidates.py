@@ -1,5 +1,5 @@
-"""The end of a decode step: logits come in, the most probable tokens of each row leave, so that no
-row of the vocabulary's width has to. Standard ONNX operators only, for every target.
+"""The end of a decode step: takes logits and returns the most probable tokens of each row, so that
+the graph need not output whole rows. Standard ONNX operators only, for every target.
 """
 
 import math
@@ -14,7 +14,7 @@ _SMALLEST_DIVIDED = 512
 
 
 def output_scored(graph: GraphBuilder, logits: str, ids: str) -> None:
-    """Ends a step of greedy search that gives scores: `ids` are those of the largest logits."""
+    """Ends a step of greedy search with scores; `ids` are those of the largest logits."""
     column = graph.op("Unsqueeze", ids, integers(1))
     chosen = log_probabilities(graph, logits, column)
     graph.output("next_log_probabilities", graph.op("Squeeze", chosen, integers(1)))
@@ -27,17 +27,17 @@ def best_continuations(
 ) -> tuple[str, str, str]:
     """Selects the best continuations of each sentence, exactly.
 
-    Of equal ones of a beam the lowest id comes first, of equal ones of several the lowest beam.
+    Among equal values the lowest beam comes first, and within a beam the lowest id.
 
     Args:
         graph: The graph.
         logits: float32 `(rows, vocabulary)`.
         vocabulary: Their width.
-        count: int64 `(1,)`, how many; fewer leave where there are fewer.
+        count: int64 `(1,)`, how many to select; all of them if there are fewer.
         totals: float32 `(batch, beams)`, log-probability of each row so far, in nats.
 
     Returns:
-        int32 ids, float32 values and int32 beams, all `(batch, count)`, best first: the value is
+        int32 ids, float32 values and int32 beams, all `(batch, count)`, best first; the value is
         the log-probability of the beam continued by the id.
     """
     few = graph.op("Min", count, integers(vocabulary))
@@ -71,9 +71,9 @@ def log_probabilities(graph: GraphBuilder, logits: str, ids: str) -> str:
 
 
 def best_token(graph: GraphBuilder, logits: str, vocabulary: int) -> str:
-    """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
+    """Selects the id of each row's largest logit; the lowest id wins a tie: int32 `(rows,)`.
 
-    Looks for it only in the block of the largest maximum, as ArgMax is slow over long rows.
+    Searches only the block with the largest maximum, as ArgMax is slow over long rows.
     """
     width = block_width(vocabulary)
     if width == vocabulary:
@@ -85,7 +85,7 @@ def best_token(graph: GraphBuilder, logits: str, vocabulary: int) -> str:
     first = graph.op("Mul", number, np.int64(width))
     if not vocabulary % width:
         return graph.cast(graph.op("Add", first, arg_max(graph, chosen)), "int32")
-    # What the blocks leave over stands behind the chosen one, as if it were the last's end.
+    # The logits that the blocks leave over are appended to the chosen block.
     last = (vocabulary // width - 1) * width
     rest = _columns(graph, logits, last + width, vocabulary)
     place = arg_max(graph, graph.op("Concat", chosen, rest, axis=1))
@@ -103,9 +103,9 @@ def _best_tokens(graph: GraphBuilder, logits: str, vocabulary: int, count: str) 
 
 
 def block_width(vocabulary: int) -> int:
-    """Returns the width of the blocks that a row is searched by; `vocabulary` where undivided.
+    """Returns the width of the blocks that a row is searched by; `vocabulary` if undivided.
 
-    The nearest to the root among those that leave the smallest remainder.
+    It is the width nearest to the square root among those that leave the smallest remainder.
     """
     if vocabulary < _SMALLEST_DIVIDED:
         return vocabulary
@@ -118,7 +118,7 @@ def block_width(vocabulary: int) -> int:
 def _top_k_by_blocks(
     graph: GraphBuilder, logits: str, vocabulary: int, width: int, count: str
 ) -> str:
-    """Looks for the best only in the `count` blocks of largest maximum, which must hold them.
+    """Searches only the `count` blocks with the largest maxima, which must hold the best.
 
     The chosen blocks keep their order, so that ties are settled by id.
     """
@@ -132,7 +132,7 @@ def _top_k_by_blocks(
     if vocabulary % width:
         rest = _columns(graph, logits, number * width, vocabulary)
         chosen = graph.op("Concat", chosen, rest, axis=1)
-        # One more block behind those that were taken.
+        # One more block, after those that were chosen.
         ends = integers(0, 0, 0, 1)
         best = graph.op("Pad", best, ends, np.int64(number))
     _, places = top_k(graph, chosen, count)
@@ -142,7 +142,7 @@ def _top_k_by_blocks(
 
 
 def _block_maxima(graph: GraphBuilder, logits: str, vocabulary: int, width: int) -> tuple[str, str]:
-    """Divides rows into whole blocks `(rows, blocks, width)`; gives the maxima of these, too."""
+    """Divides rows into whole blocks `(rows, blocks, width)`; returns their maxima as well."""
     number = vocabulary // width
     whole = _columns(graph, logits, 0, number * width) if vocabulary % width else logits
     blocks = graph.reshape(whole, -1, number, width)
@@ -154,7 +154,7 @@ def _columns(graph: GraphBuilder, values: str, start: int, end: int) -> str:
 
 
 def arg_max(graph: GraphBuilder, values: str, keepdims: int = 0) -> str:
-    """Returns the place of the largest value of each row, the first of equal ones, as int64."""
+    """Returns the int64 place of each row's largest value; the first place wins a tie."""
     return graph.op("ArgMax", values, axis=1, keepdims=keepdims)
 
 

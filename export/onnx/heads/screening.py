@@ -1,13 +1,13 @@
-"""Greedy search's next token without a float32 product with the whole vocabulary: the decoder's
-states come in, the id of each row's largest logit leaves, the same as of all logits.
+"""Greedy search's next token without a float32 product with the whole vocabulary: takes the
+decoder's states and returns the id of each row's largest logit, exactly.
 
-The vocabulary's matrix is the largest of a decode step. Here bytes find candidates, float32 decides
-among them, and a bound proves that no other token can be the one: with x the states of a row, w the
-weights of a token and x̂ and ŵ both in bytes,
+The vocabulary's matrix is the largest of a decode step. Bytes find candidates, float32 decides
+among them, and a bound proves that no other token has a larger logit: with x the states of a row,
+w the weights of a token and x̂ and ŵ both in bytes,
 
     |x·w - x̂·ŵ| = |x·(w - ŵ) + (x - x̂)·ŵ| ≤ ‖x‖ ‖w - ŵ‖ + ‖x - x̂‖ ‖ŵ‖       (Cauchy-Schwarz)
 
-Rows without a proof are multiplied by the whole matrix, as if there were no screening.
+Rows for which the proof fails are multiplied by the whole matrix, as without screening.
 """
 
 from typing import NamedTuple
@@ -18,23 +18,23 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.heads.candidates import arg_max, top_k
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, largest_sums
 
-# Smaller matrices take about as long in float32.
+# Smaller matrices are multiplied about as fast in float32.
 _LEAST_WEIGHTS = 1 << 20
-# The wider the model, the wider the bound in units of the logits' spread, and the more tokens are
+# The wider the model, the wider the bound relative to the logits' spread, and the more tokens are
 # within it.
 _STATES_PER_CANDIDATE = 8
-# Tokens of the largest weights: a step wide enough for them would widen the bound of all others.
+# Tokens with the largest weights: a step large enough for them would widen the bound of the others.
 _LOUD = 16
 
 
 class Screen(NamedTuple):
-    """A vocabulary's matrix in bytes. "Quiet" are all tokens but the loud ones.
+    """A vocabulary's matrix in bytes. Tokens that are not loud are "quiet".
 
     Attributes:
         values: int8 `(model_dim, vocabulary)`, zeros for loud tokens.
-        step: What they are multiplied by.
-        loud: Ids of the tokens that always are candidates.
-        error: Largest ‖w - ŵ‖ of a quiet token, and more than float32 rounds products with it.
+        step: The factor that the values are multiplied by.
+        loud: Ids of the tokens with the largest weights, which are always candidates.
+        error: Largest ‖w - ŵ‖ of a quiet token, with a margin for rounding in float32 products.
         norm: Largest ‖ŵ‖ of a quiet token.
     """
 
@@ -66,7 +66,7 @@ def is_worth_screening(vocabulary: int, model_dim: int) -> bool:
 
 
 def screened_best_token(graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
-    """Selects the id of the largest logit of each row, the lowest of equal ones: int32 `(rows,)`.
+    """Selects the id of each row's largest logit; the lowest id wins a tie: int32 `(rows,)`.
 
     Args:
         graph: The graph.
@@ -87,8 +87,8 @@ def find_candidates(graph: GraphBuilder, states: str, screen: Screen) -> tuple[s
     """Finds the tokens of each row that may have the largest logit.
 
     Returns:
-        Their ids, int64 `(rows, candidates)`, and float32 `(rows, 1)`, which no logit of another
-        token exceeds.
+        Their ids, int64 `(rows, candidates)`, and a float32 bound `(rows, 1)` that no logit of
+        another token exceeds.
     """
     width, vocabulary = screen.values.shape
     quantized, step, zero_point = graph.ops("DynamicQuantizeLinear", states, count=3)
@@ -122,7 +122,7 @@ def _logits_of(graph: GraphBuilder, states: str, matrix: np.ndarray, ids: str) -
 def _decide(graph: GraphBuilder, found: str, is_open: str, states: str, matrix: np.ndarray) -> str:
     """Replaces the ids of open rows by those of the largest of all their logits.
 
-    Where there are none, which is nearly always, operators on empty tensors cost next to nothing.
+    Nearly always there are no open rows, and operators on empty tensors cost next to nothing.
     """
     left = graph.op("Compress", states, is_open, axis=0)
     logits = graph.op("Gemm", left, matrix, transB=1)

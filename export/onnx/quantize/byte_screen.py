@@ -1,4 +1,4 @@
-"""A vocabulary's matrix in bytes, as this package's operators that rank tokens read it."""
+"""Takes a vocabulary's matrix and packs it in bytes for this package's token-ranking operators."""
 
 from typing import NamedTuple
 
@@ -6,19 +6,19 @@ import numpy as np
 
 from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
 
-# As in `native/linear/byte_products.h`: tokens in a block, bytes of each that lie side by side,
-# and what the number of such quads is a multiple of.
+# As in `native/linear/byte_products.h`: tokens in a block, bytes of each token stored together, and
+# the number that the count of such quads is a multiple of.
 _TOKENS, _BYTES, _QUADS = 16, 4, 16
-# As in `native/ranking/byte_head.cc`: what is added to states in bytes.
+# As in `native/ranking/byte_head.cc`: the offset that is added to states in bytes.
 _MIDDLE = 128
 
 
 class Screen(NamedTuple):
-    """A vocabulary's matrix in bytes; `native/ranking/best_token.cc` says what for.
+    """A vocabulary's matrix in bytes; `native/ranking/best_token.cc` explains its use.
 
     Attributes:
-        values: int8 `(blocks, quads, 16, 4)`: sixteen tokens side by side, four bytes of each.
-        starts: int32 `(blocks, 16)`: what takes the states' middle out of each token's products.
+        values: int8 `(blocks, quads, 16, 4)`: four bytes of each of sixteen tokens.
+        starts: int32 `(blocks, 16)`: cancels the states' offset in each token's products.
         bounds: float32 `(blocks, 3, 16)`: for each token the bytes' step, ‖w - ŵ‖ and ‖ŵ‖.
     """
 
@@ -32,7 +32,7 @@ class Screen(NamedTuple):
         values, steps = quantize_lines(matrix, axis=0, summed=True)
         rounded = values * steps[:, None]
         norm = np.linalg.norm(rounded, axis=1)
-        # More than float32 rounds the products with it.
+        # More than the rounding error of float32 products with it.
         rounding = 8 * matrix.shape[1] * np.finfo(np.float32).eps * norm
         error = np.linalg.norm(matrix - rounded, axis=1) + rounding
         return cls.packed(values, steps, error, norm)
@@ -45,9 +45,9 @@ class Screen(NamedTuple):
         error: np.ndarray | float = 0.0,
         norm: np.ndarray | float = 0.0,
     ) -> "Screen":
-        """Packs int8 `(vocabulary, model_dim)`, `summed`; without bounds they are the matrix."""
+        """Packs int8 `(vocabulary, model_dim)`, `summed`; without bounds it is the exact matrix."""
         bounds = np.stack(np.broadcast_arrays(steps, error, norm), axis=1)
-        # The last token fills the last block: its bounds must be some token's.
+        # The last token fills up the last block: bounds there must belong to some token.
         more = (0, -len(values) % _TOKENS), (0, 0)
         values, bounds = np.pad(values, more, "edge"), np.pad(bounds, more, "edge")
         values = np.pad(values, ((0, 0), (0, -values.shape[1] % (_QUADS * _BYTES))))

@@ -1,11 +1,11 @@
-"""Half precision for GPU providers: a float32 graph of standard operators comes in, a copy leaves
+"""Half precision for GPU providers: takes a float32 graph of standard operators and returns a copy
 whose weights, caches and products are float16.
 
-What float16 cannot hold stays float32, joined by casts: positions, the statistics of layer norms,
-sums of exponentials, and all between the last products and the outputs that stay float32.
-onnxruntime's own converter would send every value between two such operators through float16.
+What float16 cannot hold stays float32, connected by casts: positions, the statistics of layer
+norms, sums of exponentials, and all values between the last products and the outputs that stay
+float32. onnxruntime's own converter would cast every value between two such operators to float16.
 
-Made of the portable graph, as the fused graph's operators keep their caches in other layouts on a
+It takes the portable graph, as the fused graph's operators keep their caches in other layouts on a
 GPU, and have no float16 on a CPU, where the result is checked.
 """
 
@@ -18,22 +18,22 @@ from onnx.numpy_helper import from_array, to_array
 _FLOAT: int = onnx.TensorProto.FLOAT
 _FLOAT16: int = onnx.TensorProto.FLOAT16
 _LIMIT = 65504.0
-# What masks are cut to: exp gives 0, and a score added to it stays finite.
+# Mask values are clipped to this: exp gives 0, and a score added to it stays finite.
 _MASK_LIMIT = 1e4
-# Operators that sum in float32 themselves: nothing before them need be float32 for what follows.
+# Operators that sum in float32 themselves: their inputs need not be float32.
 _BOUNDARIES = {"MatMul", "Gemm", "Softmax", "LayerNormalization"}
-# Computed from integers, or sums and roots whose range float16 lacks; subgraphs stay as they are.
+# Computed from integers, or sums and roots beyond the range of float16; subgraphs are not changed.
 _SINGLE = {"Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos", "Pow", "Range", "CumSum", "TopK"}
 _SINGLE |= {"ReduceMean", "ReduceLogSumExp", "If", "Loop", "Scan"}
 
 
 def to_float16(model: onnx.ModelProto, *, keep_float32: Collection[str]) -> onnx.ModelProto:
-    """Returns a copy that computes in float16; its float inputs and outputs become float16, too.
+    """Returns a copy that computes in float16, with float16 inputs and outputs.
 
     Args:
-        model: A float32 graph with standard operators only; it is left as it is.
+        model: A float32 graph with standard operators only; it is not changed.
         keep_float32: Inputs and outputs that stay float32, such as logits and scores; names that
-            the graph does not have are passed over.
+            the graph does not have are ignored.
 
     Raises:
         ValueError: The graph holds operators of another domain, or a matrix holds a value that
@@ -42,10 +42,10 @@ def to_float16(model: onnx.ModelProto, *, keep_float32: Collection[str]) -> onnx
     foreign = sorted({f"{node.domain}.{node.op_type}" for node in model.graph.node if node.domain})
     if foreign:
         raise ValueError(
-            f"float16 is made of the portable graph, this one needs {', '.join(foreign)}: export "
+            f"float16 is made from the portable graph, this one needs {', '.join(foreign)}: export "
             "it portably."
         )
-    # Types only: what a value's type is decides where casts belong.
+    # Only types are inferred: they decide where casts belong.
     halved = onnx.shape_inference.infer_shapes(model)
     _HalfGraph(halved.graph, keep_float32).convert()
     del halved.graph.value_info[:]
@@ -105,7 +105,7 @@ class _HalfGraph:
         return single
 
     def _square(self, name: str) -> list[str]:
-        """Returns the value's name if it is a square: where it is averaged it may be large."""
+        """Returns the value's name if it is a square: squares that are averaged may be large."""
         node = self._producers.get(name)
         is_square = node is not None and node.op_type == "Mul" and len(set(node.input)) == 1
         return [name] if is_square else []
@@ -186,7 +186,7 @@ def _rename_in(fields: Iterable[str], names: dict[str, str]) -> None:
 
 
 def _halve_attributes(node: onnx.NodeProto) -> None:
-    """Makes a node that gives float32 by its attributes give float16."""
+    """Changes a node's attributes that ask for float32 to float16."""
     for attribute in node.attribute:
         if attribute.name == "to" and attribute.i == _FLOAT:
             attribute.i = _FLOAT16
@@ -195,7 +195,7 @@ def _halve_attributes(node: onnx.NodeProto) -> None:
 
 
 def _half(values: np.ndarray, name: str) -> np.ndarray:
-    """Returns float16 values; a constant beyond ±10,000 is a mask's and is cut to it."""
+    """Returns float16 values; constants beyond ±10,000 belong to masks and are clipped to that."""
     if values.size and values.ndim > 1 and not np.abs(values).max() <= _LIMIT:
         raise ValueError(
             f"the matrix {name!r} holds {np.abs(values).max():g}, more than float16's limit of "

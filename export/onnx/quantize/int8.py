@@ -1,4 +1,4 @@
-"""Linear layers and large embeddings with int8 weights.
+"""Linear layers and large embeddings with int8 weights: takes layers and emits nodes.
 
 Every kernel stores int8 weights with a scale for each output:
 
@@ -12,10 +12,10 @@ rows          MatMulIntegerToFloat, or             row
 tensor        DynamicQuantizeMatMul                whole batch
 ============  ===================================  ===================
 
-`weights_only` is multiplied out when onnxruntime loads the graph, the others quantise their inputs,
-too. With the first three a row's result does not depend on the other rows, to the last bit. With
-`tensor` it does, so it is never chosen unasked. What each matrix gets; `words` in graphs with this
-package's own operators, where whole sub-layers of it become one operator:
+`weights_only` is converted to float32 when onnxruntime loads the graph; the others also quantise
+their inputs. With the first three a row's result does not depend on the other rows, to the last
+bit. With `tensor` it does, so it is used only on request. The kernel of each matrix is below;
+`words` is for graphs with this package's own operators, where whole sub-layers become one operator:
 
 ============================  ==================  ===================
 matrix                        unless asked        batch_dependent
@@ -25,14 +25,14 @@ fewer than 131,072 weights    weights_only, or    tensor
 others, such as the head's    rows                tensor
 ============================  ==================  ===================
 
-With this package's operators `rows` is MatMulInteger and our ScaleSums, and the head's product part
-of the operator that ranks its outputs.
+With this package's operators, `rows` is MatMulInteger and our ScaleSums, and the head's product is
+part of the operator that ranks its outputs.
 
-Measurements are in `docs/results/int8_and_size.md`. The kernel cannot follow the number of rows at
-run time: a sentence alone and the same sentence in a batch would meet different kernels.
+Measurements are in `docs/results/int8_and_size.md`. The kernel must not depend on the number of
+rows at run time, or a sentence alone and in a batch would be computed by different kernels.
 
-With `summed` scales (`int8_matrices`) no processor cuts sums of bytes off: the session option
-`session.x64quantprecision`, which takes a slower way round that, is not needed.
+With `summed` scales (`int8_matrices`) sums of bytes saturate on no processor: the session option
+`session.x64quantprecision`, which avoids that more slowly, is not needed.
 """
 
 from collections.abc import Sequence
@@ -46,13 +46,13 @@ from keras_transformer.export.onnx.quantize.byte_screen import Screen
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, quantize_lines
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
-# From here on the operators that `rows` adds cost less than its product saves.
+# From this many weights on, the operators that `rows` adds cost less than its product saves.
 _FEW_WEIGHTS = 1 << 17
 _ZERO_POINT = 128
-# From here on MatMulIntegerToFloat takes longer to get a scale for each output ready, at every run,
-# than a cast and a product of their own do.
+# From this many outputs on, MatMulIntegerToFloat takes longer to prepare a scale for each output,
+# at every run, than a separate cast and product do.
 _WIDE = 4096
-# Divides every scale of a row to zero.
+# Any row's scale divided by this rounds to zero.
 _HUGE = 1e30
 
 
@@ -95,7 +95,7 @@ class Int8:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Quantises a matrix with a scale for each place on an axis, once for all graphs.
 
-        Products with bytes need `summed`, whose scales a lookup of the same matrix must share.
+        Products with bytes need `summed` scales; a lookup of the same matrix must share them.
 
         Raises:
             ValueError: The matrix holds a value that is not finite.
@@ -115,7 +115,7 @@ class Int8:
         values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=True)
         if not layer.transposed:
             return values, scales
-        # onnxruntime transposes it once, when it loads the graph.
+        # onnxruntime transposes it only once, when it loads the graph.
         name = graph.operand(values)
         make = ("transposed", name), lambda: graph.op("Transpose", name, perm=[1, 0])
         return graph.shared(*make), scales
@@ -123,23 +123,26 @@ class Int8:
     def _multiplied_out(self, graph: GraphBuilder, layer: Linear) -> tuple[str, dict[str, int]]:
         """Returns a kernel in float32 and the flags of its product.
 
-        onnxruntime multiplies it out once, when it loads the graph. With DequantizeLinear in place
-        of Cast and Mul it would make a MatMulNBits of the product, which is slower.
+        onnxruntime computes the kernel once, when it loads the graph. With DequantizeLinear in
+        place of Cast and Mul it would turn the product into a MatMulNBits, which is slower.
         """
         values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=False)
         factors = scales[:, None] if layer.transposed else scales
         key = ("multiplied out", graph.operand(values), graph.operand(factors))
-        make = lambda: graph.op("Mul", graph.cast(values, "float32"), factors)  # noqa: E731
+
+        def make() -> str:
+            return graph.op("Mul", graph.cast(values, "float32"), factors)
+
         return graph.shared(key, make), {"transB": 1} if layer.transposed else {}
 
     def _at_once(self, graph: GraphBuilder, inputs: str, layer: Linear) -> str:
-        """Quantises inputs with one scale for all rows together."""
+        """Multiplies inputs quantised with one scale for all rows."""
         bias = [] if layer.bias is None else [None, layer.bias]
         operands = (*self.columns(graph, layer), *bias)
         return graph.op("DynamicQuantizeMatMul", inputs, *operands, domain=MICROSOFT)
 
     def _by_rows(self, graph: GraphBuilder, inputs: str, layer: Linear) -> str:
-        """Multiplies inputs of which each row has its own scale, without the bias."""
+        """Multiplies inputs quantised with a scale for each row; the bias is not added."""
         kernel, scales = self.columns(graph, layer)
         rows, row_scales, middle = _quantize_rows(graph, inputs, layer.nonnegative)
         if layer.units < _WIDE:
@@ -187,7 +190,7 @@ class NativeInt8(Int8):
         return PackedLinear.of(values if layer.transposed else values.T, scales, bias)
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Packs a large matrix, which is all that decides."""
+        """Packs a large matrix; its bytes alone decide."""
         if self._batch_dependent or matrix.size < _FEW_WEIGHTS:
             return ()
         return Screen.packed(*self.lines(matrix, axis=0, summed=True))
@@ -206,12 +209,12 @@ def _quantize_rows(
 ) -> tuple[str, str, list[Operand]]:
     """Quantises each row by its largest absolute value.
 
-    Unsigned, as signed inputs are 10 times slower; a row of zeros has the scale 0, by which
-    whatever it becomes is multiplied in the end.
+    Unsigned, as signed inputs are 10 times slower. A row of zeros has the scale 0, by which its
+    result is multiplied in the end, whatever its bytes are.
 
     Returns:
         The rows as uint8 `(rows, inputs)`, their float32 scales `(rows, 1)`, and their zero point
-        where it is not 0.
+        if it is not 0.
     """
     values = inputs if nonnegative else graph.op("Abs", inputs)
     largest = graph.op("ReduceMax", values, integers(1), keepdims=1)
@@ -219,7 +222,7 @@ def _quantize_rows(
     flat = graph.reshape(scales, -1)
     if nonnegative:
         return graph.op("QuantizeLinear", inputs, flat, axis=0), scales, []
-    # Every row needs its own zero point: 0 + 128, in one operator rather than Shape and Expand.
+    # Every row needs a zero point of its own: 0 + 128, one operator instead of Shape and Expand.
     middle = np.uint8(_ZERO_POINT)
     middles = graph.op("QuantizeLinear", flat, np.float32(_HUGE), middle)
     return graph.op("QuantizeLinear", inputs, flat, middles, axis=0), scales, [middle]

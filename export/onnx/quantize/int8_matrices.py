@@ -1,11 +1,11 @@
-"""Symmetric 8-bit quantisation of matrices: float32 values come in, integers and scales leave whose
-product is nearest to them.
+"""Symmetric 8-bit quantisation of matrices: takes float32 values and returns the integers and
+scales whose product is nearest to them.
 
 x86 processors without VNNI multiply unsigned inputs by signed weights and add two such products in
-16 bits, which cut off what exceeds them. Inputs of 0 to 255 never do where the weights of one sign
-of every two neighbours sum to 128 at most: 255 · 128 < 2¹⁵. A weight and one of the other sign
-may both be as large as they like, up to ±127. Scales of normally distributed weights become a third
-larger by it, where seven bits would double them.
+16 bits, with saturation. Inputs of 0 to 255 never saturate if, of every two neighbouring weights,
+those of one sign sum to 128 at most: 255 · 128 < 2¹⁵. Two neighbours of different signs may both be
+as large as ±127. This makes the scales of normally distributed weights a third larger; seven bits
+would double them.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ def quantize_lines(
     Args:
         values: float32, two axes.
         axis: 0 for a scale per row, 1 for a scale per column.
-        summed: Whether products with bytes are summed along the other axis: no two neighbours
-            there sum to more than 128 then.
+        summed: Whether products with bytes are summed along the other axis; no two neighbours
+            there then sum to more than 128.
 
     Returns:
         int8 of the same shape within ±127, and float32 scales `(values.shape[axis],)`.
@@ -34,10 +34,10 @@ def quantize_lines(
 
 
 def largest_sums(lines: np.ndarray) -> np.ndarray:
-    """Returns of each row the largest value, or sum of two neighbours' of one sign, without sign.
+    """Returns for each row its largest absolute value, or sum of two neighbours of the same sign.
 
-    Neighbours are the first and second value, the third and fourth, and so on. Divided by what
-    makes this 127, and rounded, they sum to 128 at most.
+    Neighbours are the first and second value, the third and fourth, and so on. Scaled so that this
+    is 127, and rounded, they sum to 128 at most.
     """
     even, odd = lines[:, ::2], lines[:, 1::2]
     odd = np.pad(odd, ((0, 0), (0, even.shape[1] - odd.shape[1])))
@@ -47,6 +47,6 @@ def largest_sums(lines: np.ndarray) -> np.ndarray:
 
 
 def _scales(largest: np.ndarray) -> np.ndarray:
-    """Returns the scale for each largest value; 1 where all are zero or next to it."""
+    """Returns the scale for each largest value; 1 if it is zero or close to it."""
     scales = (largest / np.float32(LARGEST)).astype(np.float32)
     return np.where(scales >= np.finfo(np.float32).tiny, scales, np.float32(1))

@@ -1,4 +1,6 @@
-"""How linear layers and embeddings are stored and multiplied, which is what a precision is."""
+"""The interface of a precision: takes linear layers and embeddings and emits nodes that store and
+multiply them. `Float32` is the simplest one.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,28 +18,28 @@ class Kernels(Protocol):
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Applies a layer to float32 `(rows, inputs)`: float32 `(rows, outputs)`.
 
-        The residual is a value `(rows, outputs)` that is added; then the layer has no bias.
+        A residual is a value `(rows, outputs)` that is added; a layer with one has no bias.
         """
 
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
-        """Looks rows of a float32 table `(ids, width)` up: float32 `(*ids.shape, width)`."""
+        """Looks up rows of a float32 table `(ids, width)`: float32 `(*ids.shape, width)`."""
 
 
 class NativeKernels(Kernels, Protocol):
-    """A precision, and what this package's larger operators read in it."""
+    """A precision that also packs weights for this package's larger operators."""
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
-        """Returns what operators for whole sub-layers read of a layer; nothing if they cannot."""
+        """Returns a layer's operands for operators of whole sub-layers; none if they cannot."""
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns what `BestToken` reads of a vocabulary's matrix; nothing if it is not used."""
+        """Returns a vocabulary's operands for `BestToken`; none if it is not used."""
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """As `best_token`, for `BestContinuationsOfStates`."""
+        """Does as `best_token`, for `BestContinuationsOfStates`."""
 
 
 class Float32:
-    """Weights as they are, multiplied as they are; see `NativeKernels`."""
+    """Weights and products in float32; see `NativeKernels`."""
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Adds one operator for the product and the bias or the residual, and one for ReLU."""
@@ -55,7 +57,7 @@ class Float32:
         return ()
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns the matrix, behind bytes that find the candidates among which it decides."""
+        """Returns bytes that find candidates, then the matrix, which decides among them."""
         return (*Screen.of(matrix), matrix)
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:

@@ -1,10 +1,12 @@
-"""Linear layers as the operator `BytesLinear` reads them: int8 weights and each output's end."""
+"""Takes a linear layer in int8 and packs it for the operator `BytesLinear`: weights in blocks, and
+each output's scale and bias.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-# As in `native/linear/linear.h`: outputs in a block, and weights of each that lie side by side.
+# As in `native/linear/linear.h`: outputs in a block, and weights of each output stored together.
 _BLOCK, _PAIR = 16, 2
 
 
@@ -12,8 +14,8 @@ class PackedLinear(NamedTuple):
     """A linear layer in bytes.
 
     Attributes:
-        values: int8 `(blocks, pairs, 16, 2)`: sixteen outputs side by side, two weights of each.
-        ends: float32 `(blocks, 2, 16)`: what each output's sum is multiplied by, and its bias.
+        values: int8 `(blocks, pairs, 16, 2)`: two weights of each of sixteen outputs.
+        ends: float32 `(blocks, 2, 16)`: the scale of each output's sum, and its bias.
     """
 
     values: np.ndarray

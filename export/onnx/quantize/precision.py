@@ -1,5 +1,5 @@
-"""How an artefact's weights are stored and multiplied: the name of a precision comes in; what makes
-its graphs, and what they are checked against, leave.
+"""Takes the name of a precision and returns the target that makes its graphs, the types of their
+inputs and outputs, and the tolerance that they are checked with.
 """
 
 from dataclasses import replace
@@ -16,11 +16,11 @@ from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.models.transformer import Transformer
 
-# Largest absolute difference from Keras of any output. Quantized outputs are only kept from being
-# nonsense: what quantization costs is measured in translation quality.
+# Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
+# that are plainly wrong: the cost of quantization is measured as translation quality.
 _TOLERANCES = {"float32": 1e-4, "float16": 0.2}
 _QUANTIZED_TOLERANCE = 1.0
-# What is summed or compared, and small.
+# Values that are summed or compared, and small, so they stay float32.
 _ALWAYS_FLOAT32 = (
     "logits",
     "candidate_values",
@@ -40,7 +40,7 @@ class Float16:
 
 
 def target_in(precision: str, name: str) -> Target:
-    """Returns the target of a name that makes graphs in a precision.
+    """Returns the target with this name that makes graphs in a precision.
 
     Args:
         precision: One of `settings.PRECISIONS`.
@@ -56,7 +56,7 @@ def target_in(precision: str, name: str) -> Target:
 
 
 def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:
-    """Returns what becomes of an input or an output."""
+    """Returns the spec of an input or output in a precision."""
     if precision == "float16" and spec.dtype == "float32" and spec.name not in _ALWAYS_FLOAT32:
         return replace(spec, dtype="float16")
     return spec

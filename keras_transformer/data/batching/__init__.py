@@ -1,1 +1,1 @@
-"""Pairs of id rows become padded batches."""
+"""Batching: takes pairs of id rows and returns padded batches."""

@@ -1,7 +1,7 @@
-"""From a plan to batches, in a tf.data graph: rows are shuffled, shared among workers and padded.
+"""Assembles batches in a tf.data graph: shuffles rows, shares them among workers and pads them.
 
-Comes in: the parts of a `Plan` and two ragged tables of ids. Leaves: elements
-`({"source_ids", "target_ids"}, labels, sample_weight)` as `model.fit` takes them.
+Takes the parts of a `Plan` and two ragged tables of ids, and returns elements
+`({"source_ids", "target_ids"}, labels, sample_weight)` for `model.fit`.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.encoding.id_pairs import RaggedIds
 
-# Calls at the same time of the functions that make elements, and elements made ahead of the reader.
+# Parallel calls of the functions that make elements, and elements made ahead of the reader.
 PARALLEL_CALLS, _MADE_AHEAD = 4, 8
 
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
@@ -22,27 +22,27 @@ def shuffled_epoch(
     """Draws one epoch from a plan.
 
     Args:
-        order: as in `Plan`.
-        groups: as in `Plan`.
-        starts: as in `Plan`.
-        seed: int64 (2,), decides who shares a batch and the order of the batches.
+        order: As in `Plan`.
+        groups: As in `Plan`.
+        starts: As in `Plan`.
+        seed: int64 (2,), decides which pairs share a batch and the order of the batches.
 
     Returns:
-        The new order of the pairs, to be cut at `starts`, int64 (pairs,); and the numbers of
-        the batches in the order in which they come, int32 (batches,).
+        The new order of the pairs, to be cut at `starts`, int64 (pairs,); and the numbers of the
+        batches in their new order, int32 (batches,).
     """
     within, across = tf.unstack(tf.random.split(seed, 2, alg="philox"))
     return _shuffle_within_groups(order, groups, within), _random_order(tf.size(starts) - 1, across)
 
 
 def worker_share(rows: tf.Tensor, worker: tuple[int, int]) -> tuple[tf.Tensor, tf.Tensor]:
-    """One worker's rows of a batch, and their weight.
+    """Returns one worker's rows of a batch, and their weight.
 
     Args:
-        rows: row numbers of the whole batch, int64 (B,).
-        worker: (index, count). The worker takes every count-th row from its index on. Where that
-            leaves it none, it takes the batch's first row at weight 0, so that it has something
-            to compute in step with the others.
+        rows: Row numbers of the whole batch, int64 (B,).
+        worker: (index, count). The worker takes every count-th row from its index on. If there are
+            none, it takes the batch's first row with weight 0, so that it has a row to compute in
+            step with the others.
 
     Returns:
         int64 (rows of the share,), and float32 (), 1.0 or 0.0.
@@ -56,42 +56,42 @@ def worker_share(rows: tf.Tensor, worker: tuple[int, int]) -> tuple[tf.Tensor, t
 def padded_batch(
     source: tf.RaggedTensor, target: tf.RaggedTensor, rows: tf.Tensor, weight: tf.Tensor, pad: int
 ) -> Batch:
-    """The tensors of one batch.
+    """Returns the tensors of one batch.
 
     Args:
-        source: ragged int32, each row ending in eos.
-        target: ragged int32, each row from the decoder's start to eos.
-        rows: row numbers of the batch, int64 (B,).
-        weight: float32 (), what each token of the batch counts.
-        pad: the id that fills rows up.
+        source: Ragged int32, each row ending in eos.
+        target: Ragged int32, each row from the decoder's start to eos.
+        rows: Row numbers of the batch, int64 (B,).
+        weight: float32 (), the weight of each token of the batch.
+        pad: The id that fills rows.
     """
     source_ids = tf.gather(source, rows).to_tensor(default_value=pad)  # [B, S]
     both = tf.gather(target, rows).to_tensor(default_value=pad)  # [B, T + 1]
     labels = both[:, 1:]
     is_label = labels != pad
-    # Where no label follows, the eos of a shorter row stands: the decoder never reads it.
+    # The eos of a shorter row has no label after it, so the decoder never reads it.
     target_ids = tf.where(is_label, both[:, :-1], pad)
     inputs = {"source_ids": source_ids, "target_ids": target_ids}
     return inputs, labels, tf.cast(is_label, tf.float32) * weight
 
 
 def in_order(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """Elements made in parallel keep their order, and some are made ahead."""
+    """Keeps the order of elements made in parallel, and makes some of them ahead."""
     options = tf.data.Options()
     options.deterministic = True
-    # Its thread looks at the pipeline at growing intervals, up to a minute, and whoever lets go of
-    # an iterator waits for the next look: at the end of `fit`, and after every validation.
+    # Autotune's thread checks the pipeline at growing intervals, up to a minute, and releasing an
+    # iterator waits for the next check: at the end of `fit`, and after every validation.
     options.autotune.enabled = False
     return dataset.prefetch(_MADE_AHEAD).with_options(options)
 
 
 def source_rows(ids: RaggedIds, special_ids: SpecialIds) -> RaggedIds:
-    """The rows as an encoder reads them: eos after each."""
+    """Returns the rows as an encoder reads them, each followed by eos."""
     return _surround(ids, ends=(special_ids.eos,))
 
 
 def target_rows(ids: RaggedIds, special_ids: SpecialIds) -> RaggedIds:
-    """The rows that decoder input and labels are cut from, from the decoder's start to eos."""
+    """Returns the rows that decoder input and labels are cut from: decoder start, ids, eos."""
     return _surround(ids, begins=(special_ids.decoder_start,), ends=(special_ids.eos,))
 
 
@@ -112,7 +112,7 @@ def _random_order(count: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
 def _surround(
     ids: RaggedIds, begins: tuple[int, ...] = (), ends: tuple[int, ...] = ()
 ) -> RaggedIds:
-    """The rows with fixed ids before and after each."""
+    """Returns the rows with fixed ids before and after each."""
     offsets = ids.offsets + np.arange(len(ids.offsets)) * (len(begins) + len(ends))
     values = np.empty(int(offsets[-1]), np.int32)
     inner = np.ones(len(values), np.bool_)

@@ -1,4 +1,6 @@
-"""Batches of pairs held in memory: one plan for all epochs, rows gathered from two tables."""
+"""Takes pairs in memory and returns batches: one plan for all epochs, rows gathered from two
+tables.
+"""
 
 from collections.abc import Callable
 
@@ -32,11 +34,11 @@ class MemoryReader(BatchReader):
         self.pairs = pairs
 
     def per_epoch(self, batch_tokens: int, workers: int) -> int:
-        """As many for any number of workers: they share each batch."""
+        """As `batches_per_epoch`: the same for any number of workers, which share each batch."""
         return plan_pairs(self.pairs, batch_tokens).num_batches
 
     def training(self, place: Place) -> tf.data.Dataset:
-        """Shuffles the plan anew in every epoch."""
+        """As `training_batches`: shuffles the plan anew in every epoch."""
         plan = plan_pairs(self.pairs, place.batch_tokens)
         epochs, epoch_rows = training_rows(plan.starts, place)
         with tf.device("CPU:0"):
@@ -46,7 +48,7 @@ class MemoryReader(BatchReader):
         return _gather_batches(rows, self.pairs, place.worker)
 
     def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
-        """Goes through the plan as it is."""
+        """As `evaluation_batches`: follows the plan without shuffling."""
         plan = plan_pairs(self.pairs, batch_tokens)
         with tf.device("CPU:0"):
             order, starts = tf.constant(plan.order), tf.constant(plan.starts)
@@ -56,7 +58,7 @@ class MemoryReader(BatchReader):
         return _gather_batches(rows, self.pairs, ONE_WORKER)
 
     def lines(self, place: Place) -> npt.NDArray[np.int64]:
-        """Draws the epoch of the batch once more."""
+        """As `batch_pairs`: draws the epoch of the batch again."""
         index, count = place.worker
         epochs, epoch_rows = training_rows(plan_pairs(self.pairs, place.batch_tokens).starts, place)
         epoch = next(iter(epochs))
@@ -66,7 +68,7 @@ class MemoryReader(BatchReader):
 
 
 def plan_pairs(encoded: EncodedPairs, batch_tokens: int) -> Plan:
-    """Plans the batches of pairs in memory; raises `ValueError` where one fits into none."""
+    """Plans the batches of pairs in memory; raises `ValueError` if a pair fits into no batch."""
     longest = np.maximum(encoded.source_lengths, encoded.target_lengths)
     if longest.max() > batch_tokens:
         pair = int(longest.argmax())
@@ -80,16 +82,16 @@ def plan_pairs(encoded: EncodedPairs, batch_tokens: int) -> Plan:
 def training_rows(
     starts: npt.NDArray[np.int64], place: Place
 ) -> tuple[tf.data.Dataset, Callable[..., tf.data.Dataset]]:
-    """Which pairs each batch of training holds.
+    """Returns which pairs each training batch holds.
 
     Args:
-        starts: as in `Plan`, of every epoch.
-        place: where the training begins.
+        starts: As in `Plan`, for every epoch.
+        place: Where training begins.
 
     Returns:
-        The numbers of the epochs from that of `place` on, int64; and what makes of such a
-        number, and of the epoch's `order` and `groups` as in `Plan`, a data set of the row numbers,
-        int64 (B,), of its batches.
+        The numbers of the epochs from that of `place` on, int64; and a function that takes such a
+        number and the epoch's `order` and `groups` as in `Plan`, and returns a data set of the row
+        numbers, int64 (B,), of its batches.
     """
     first_epoch, skipped = divmod(place.step, len(starts) - 1)
     with tf.device("CPU:0"):
@@ -109,7 +111,7 @@ def training_rows(
 def _gather_batches(
     rows: tf.data.Dataset, encoded: EncodedPairs, worker: tuple[int, int]
 ) -> tf.data.Dataset:
-    """Row numbers (B,) to padded batches, in parallel and in order."""
+    """Maps row numbers (B,) to padded batches, in parallel and in order."""
     with tf.device("CPU:0"):
         source = _ragged(source_rows(encoded.source, encoded.special_ids))
         target = _ragged(target_rows(encoded.target, encoded.special_ids))

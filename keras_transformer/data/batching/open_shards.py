@@ -1,6 +1,5 @@
-"""The way of an epoch through the shards: which of them are open together, and for how many steps.
-
-Plain numbers: nothing here reads a shard, so a run resumes anywhere at once.
+"""The order of shards in an epoch: takes the shards' numbers of batches and yields which shards are
+open together, and for how many steps. Reads no shard, so a run resumes at any step immediately.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,20 +8,20 @@ from itertools import count
 
 import numpy as np
 
-# Open at once: more mix better, fewer take less memory. The next ones are loaded meanwhile.
+# Open at once: more mix better, fewer take less memory. The next ones are loaded in the meantime.
 OPEN_SHARDS = 4
 
 
 @dataclass(frozen=True)
 class OpenShards:
-    """Shards that are open together, so that their batches come mixed.
+    """Shards that are open together, so that their batches are mixed.
 
     Attributes:
-        shards: numbers of the shards.
-        seed: with the run's seed, decides the order of the batches; different every time.
-        first: number of the first step with them that is wanted; those before it were done.
-        steps: number of steps with them. Those beyond the shards' own batches only keep this
-            worker in step with others that have more, and count nothing.
+        shards: Numbers of the shards.
+        seed: With the run's seed, decides the order of the batches; different every time.
+        first: Number of the first step to return; earlier ones are already done.
+        steps: Number of steps. Those beyond the shards' own batches have weight 0 and only keep
+            this worker in step with others that have more batches.
     """
 
     shards: tuple[int, ...]
@@ -34,13 +33,13 @@ class OpenShards:
 def open_shards(
     batches: Sequence[int], epoch_steps: int, seed: int, start_step: int
 ) -> Iterator[OpenShards]:
-    """Yields endlessly what to open; an epoch opens every shard once, in an order drawn anew.
+    """Yields the shards to open, without end; each epoch opens every shard once, in a new order.
 
     Args:
-        batches: number of batches of each shard, at least one of them above 0.
-        epoch_steps: steps of an epoch, at least the sum of `batches`.
-        seed: decides the orders, with the number of the epoch.
-        start_step: number of steps to leave out.
+        batches: Number of batches of each shard, at least one of them above 0.
+        epoch_steps: Steps of an epoch, at least the sum of `batches`.
+        seed: Decides the orders, with the number of the epoch.
+        start_step: Number of steps to skip.
     """
     first_epoch, done = divmod(start_step, epoch_steps)
     filled = [shard for shard, own in enumerate(batches) if own]

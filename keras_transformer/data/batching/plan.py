@@ -1,8 +1,9 @@
-"""Which pairs share a batch: lengths and a budget of tokens come in, an order and cuts leave.
+"""Decides which pairs share a batch: takes lengths and a budget of tokens, and returns an order of
+the pairs and where to cut it.
 
-Pairs stand in order of their longer side, and within it of the difference of the sides; runs of
-that order are the batches. The cuts depend on lengths alone, so every epoch has the same number
-of batches, while the groups say which pairs of nearly equal lengths may trade places.
+Pairs are sorted by their longer side, then by the difference of the sides; batches are consecutive
+pairs in that order. The cuts depend on lengths alone, so every epoch has the same number of
+batches, while the groups tell which pairs of nearly equal lengths may swap places.
 """
 
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ _DIFFERENCE_STEP = 3
 class Plan:
     """The order and the cuts of one epoch.
 
-    `order` int64 (pairs,) sorts the pairs; `groups` int64 (pairs,) numbers, in that order, the
-    pairs that may trade places; batch b holds `order[starts[b]:starts[b + 1]]`.
+    `order` int64 (pairs,) sorts the pairs; `groups` int64 (pairs,) is, in that order, the group of
+    each pair, within which pairs may swap places; batch b holds `order[starts[b]:starts[b + 1]]`.
     """
 
     order: npt.NDArray[np.int64]
@@ -39,9 +40,9 @@ def cut_batches(source_lengths: Lengths, target_lengths: Lengths, batch_tokens: 
     """Orders and cuts pairs, none of them longer than `batch_tokens` on either side.
 
     Args:
-        source_lengths: tokens of each source row, int64 (pairs,), at least one pair.
-        target_lengths: tokens of each target row, int64 (pairs,).
-        batch_tokens: the most padded tokens of a batch: rows * the longest side of any.
+        source_lengths: Tokens of each source row, int64 (pairs,), at least one pair.
+        target_lengths: Tokens of each target row, int64 (pairs,).
+        batch_tokens: The most padded tokens of a batch: rows * the longest side of any.
     """
     order, groups = order_pairs(source_lengths, target_lengths)
     longest = np.maximum(source_lengths, target_lengths)
@@ -54,7 +55,8 @@ def order_pairs(
     """Sorts pairs by their lengths; returns `order` and `groups` as in `Plan`."""
     longest = np.maximum(source_lengths, target_lengths)
     difference = (source_lengths - target_lengths) // _DIFFERENCE_STEP
-    # Up and down in turn: a batch that spans two lengths then joins neighbours in difference.
+    # Ascending and descending in turn, so that a batch that spans two lengths joins pairs of
+    # similar difference.
     difference = np.where(longest % 2 == 0, difference, -difference)
     order = np.lexsort((difference, longest))
     changed = (np.diff(longest[order]) != 0) | (np.diff(difference[order]) != 0)
@@ -63,7 +65,7 @@ def order_pairs(
 
 
 def batch_starts(longest: Lengths, batch_tokens: int) -> npt.NDArray[np.int64]:
-    """Starts of the batches over ascending longest sides, with the number of pairs appended."""
+    """Returns the batches' starts for ascending longest sides, then the number of pairs."""
     starts = [0]
     while starts[-1] < len(longest):
         start = starts[-1]
@@ -75,12 +77,12 @@ def batch_starts(longest: Lengths, batch_tokens: int) -> npt.NDArray[np.int64]:
 
 
 def count_batches(lengths: Lengths, counts: Lengths, batch_tokens: int) -> int:
-    """Number of batches that `batch_starts` cuts, from a histogram of the longest sides alone.
+    """Returns the number of batches of `batch_starts`, from a histogram of the longest sides.
 
     Args:
-        lengths: distinct longest sides, ascending, none above `batch_tokens`.
-        counts: number of pairs of each.
-        batch_tokens: as in `cut_batches`.
+        lengths: Distinct longest sides, ascending, none above `batch_tokens`.
+        counts: Number of pairs of each.
+        batch_tokens: As in `cut_batches`.
     """
     batches = 0
     rows = 0  # of the batch that is still open

@@ -1,4 +1,6 @@
-"""What reads batches from pairs of one kind; a kind registers its reader with `reader_of`."""
+"""The interface of batch readers: `reader_of`, where each kind of pairs registers its reader, takes
+pairs and returns their reader.
+"""
 
 import abc
 from dataclasses import dataclass
@@ -41,33 +43,33 @@ class Place:
 
 
 class BatchReader(abc.ABC):
-    """Reads batches; what its methods return is described at the functions of `batches.py`."""
+    """Reads batches; the functions of `batches.py` describe what the methods return."""
 
     @abc.abstractmethod
     def per_epoch(self, batch_tokens: int, workers: int) -> int:
-        """`batches_per_epoch`."""
+        """As `batches_per_epoch`."""
 
     @abc.abstractmethod
     def training(self, place: Place) -> tf.data.Dataset:
-        """`training_batches`."""
+        """As `training_batches`."""
 
     @abc.abstractmethod
     def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
-        """`evaluation_batches`."""
+        """As `evaluation_batches`."""
 
     @abc.abstractmethod
     def lines(self, place: Place) -> npt.NDArray[np.int64]:
-        """`batch_pairs`."""
+        """As `batch_pairs`."""
 
 
 @singledispatch
 def reader_of(pairs: object) -> BatchReader:
-    """Returns what reads batches from pairs.
+    """Returns the reader of pairs.
 
     Raises:
         TypeError: No reader is registered for their class.
     """
     raise TypeError(
         f"pairs must be EncodedPairs or ShardedPairs, got {type(pairs).__name__}; encode_pairs "
-        "makes them of sentences"
+        "makes them from sentences"
     )

@@ -1,1 +1,1 @@
-"""Sentences become pairs of id rows."""
+"""Encoding: takes pairs of sentences and returns pairs of id rows."""

@@ -1,7 +1,5 @@
-"""Pairs of sentences become pairs of id rows, tokenized in a graph.
-
-Comes in: `Pairs` and two tokenizers. Leaves: `EncodedPairs`, which `batching.py` turns into
-batches, with a report of what was dropped.
+"""Tokenizes pairs of sentences in a graph: takes `Pairs` and two tokenizers and returns
+`EncodedPairs` for batching, with a report of what was dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,20 +31,20 @@ def encode_pairs(
     target_tokenizer: Tokenizer,
     max_length: int | None = 256,
 ) -> EncodedPairs:
-    """Tokenizes pairs in a tf.data graph and drops the empty and the over-long ones.
+    """Tokenizes pairs in a tf.data graph and drops those that are empty or too long.
 
     Args:
-        pairs: the sentences.
-        source_tokenizer: its model reads the source side.
-        target_tokenizer: its model reads the target side; may be the same.
-        max_length: longest sequence kept on either side, in tokens, with the eos (source) or bos
+        pairs: The sentences.
+        source_tokenizer: Its model reads the source side.
+        target_tokenizer: Its model reads the target side; may be the same.
+        max_length: Longest sequence kept on either side, in tokens, with the eos (source) or bos
             (target) that a batch adds; None keeps every length.
 
     Returns:
-        The kept pairs in their order, and the report of what was dropped.
+        The kept pairs, in order, and the report of what was dropped.
 
     Raises:
-        ValueError: no pair is left, or `max_length` is below 2.
+        ValueError: No pair is left, or `max_length` is below 2.
     """
     source_reader = GraphTokenizer(source_tokenizer.model)
     target_reader = (

@@ -1,6 +1,5 @@
-"""Pairs of id rows, held compactly: filtered by length, with a report of what was dropped.
-
-Needs numpy only, so that processes which merely tokenize stay small.
+"""Pairs of id rows in a compact form: takes rows of ids, filters them by length and reports what it
+dropped. Needs only numpy, so that processes that just tokenize stay small.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from keras_transformer.data.batching.plan import order_pairs
 
 @dataclass(frozen=True)
 class FilterReport:
-    """How many pairs came, stayed and were dropped, and why; `str()` is one line."""
+    """How many pairs were read, kept and dropped, and why; `str()` is one line."""
 
     total: int
     kept: int
@@ -33,7 +32,7 @@ class FilterReport:
 
 @dataclass(frozen=True)
 class RaggedIds:
-    """Rows of ids end to end: row i is `values[offsets[i]:offsets[i + 1]]`.
+    """Concatenated rows of ids: row i is `values[offsets[i]:offsets[i + 1]]`.
 
     `values` is int32 (number of ids,), `offsets` int64 (number of rows + 1,).
     """
@@ -53,17 +52,17 @@ class RaggedIds:
     def from_lengths(
         cls, values: npt.NDArray[np.int32], lengths: npt.NDArray[np.integer]
     ) -> "RaggedIds":
-        """Cuts ids that stand end to end into rows of the given lengths."""
+        """Splits concatenated ids into rows of the given lengths."""
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
         return cls(values, offsets)
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Ids in each row, int64 (number of rows,)."""
+        """The number of ids in each row, int64 (number of rows,)."""
         return np.diff(self.offsets)
 
     def take(self, rows: npt.NDArray[np.int64]) -> "RaggedIds":
-        """The rows with the given numbers, in that order."""
+        """Returns the rows with the given numbers, in that order."""
         lengths = self.lengths[rows]
         taken = RaggedIds.from_lengths(np.empty(int(lengths.sum()), np.int32), lengths)
         places = np.repeat(self.offsets[rows] - taken.offsets[:-1], lengths)
@@ -83,8 +82,8 @@ class RaggedIds:
 class EncodedPairs:
     """Pairs ready for batching: ids without bos and eos, at least one on each side.
 
-    `pair_numbers` (int64, one a kept pair) are their positions in the pairs they come from.
-    `special_ids` are those of the vocabularies, which batching puts around the rows.
+    `pair_numbers` (int64, one per kept pair) are their positions in the original pairs.
+    `special_ids` are those of the vocabularies, which batching adds around the rows.
     """
 
     source: RaggedIds
@@ -101,20 +100,22 @@ class EncodedPairs:
         max_length: int | None = None,
         special_ids: SpecialIds | None = None,
     ) -> "EncodedPairs":
-        """Filters pairs that are ids already, as synthetic tasks make them.
+        """Filters pairs that are already ids, such as those of synthetic tasks.
 
         Args:
-            source: rows of ids, without eos.
-            target: as many rows of ids, without bos and eos.
-            max_length: as in `encode_pairs`; None keeps every length.
-            special_ids: the ids that are no text; the defaults of `SpecialIds` if None.
+            source: Rows of ids, without eos.
+            target: As many rows of ids, without bos and eos.
+            max_length: As in `encode_pairs`; None keeps every length.
+            special_ids: The ids that are not text; the defaults of `SpecialIds` if None.
 
         Raises:
-            ValueError: the sides differ in rows, hold pad, bos or eos, or no pair is left.
+            ValueError: The sides differ in number of rows or hold pad, bos or eos, or no pair is
+                left.
         """
         if len(source) != len(target):
             raise ValueError(
-                f"source and target must have as many rows, got {len(source)} and {len(target)}"
+                "source and target must have equally many rows, got "
+                f"{len(source)} and {len(target)}"
             )
         rows = (RaggedIds.from_rows(source), RaggedIds.from_rows(target))
         return filter_pairs(*rows, max_length, "the given ids", special_ids or SpecialIds())
@@ -135,7 +136,7 @@ class EncodedPairs:
     def epoch_order(
         self, seed: int, epoch: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """`order` and `groups` of an epoch, as in `Plan`: here the same in all."""
+        """Returns `order` and `groups` of an epoch, as in `Plan`: the same in all epochs."""
         return order_pairs(self.source_lengths, self.target_lengths)
 
 
@@ -146,17 +147,17 @@ def filter_pairs(
     origin: str,
     special_ids: SpecialIds,
 ) -> EncodedPairs:
-    """Drops the pairs with an empty or an over-long side.
+    """Drops the pairs with an empty or too long side.
 
     Args:
-        source: rows of ids, without eos.
-        target: as many rows of ids, without bos and eos.
-        max_length: as in `encode_pairs`.
-        origin: where the pairs come from, for the message.
-        special_ids: those of the vocabularies.
+        source: Rows of ids, without eos.
+        target: As many rows of ids, without bos and eos.
+        max_length: As in `encode_pairs`.
+        origin: Where the pairs come from, for the error message.
+        special_ids: Special ids of the vocabularies.
 
     Raises:
-        ValueError: no pair is left, `max_length` is below 2, or an id is one that batching adds.
+        ValueError: No pair is left, `max_length` is below 2, or an id is one that batching adds.
     """
     kept = kept_pairs(source, target, max_length, special_ids)
     require_pairs(kept.report, origin)
@@ -166,7 +167,7 @@ def filter_pairs(
 def kept_pairs(
     source: RaggedIds, target: RaggedIds, max_length: int | None, special_ids: SpecialIds
 ) -> EncodedPairs:
-    """What `filter_pairs` keeps, which may be nothing: for one piece of a corpus."""
+    """Returns what `filter_pairs` keeps; it may be empty, for a piece of a corpus."""
     if max_length is not None:
         check_max_length(max_length)
     for side, ids in (("source", source), ("target", target)):
@@ -187,12 +188,12 @@ def kept_pairs(
 
 
 def check_max_length(max_length: int) -> None:
-    """Raises `ValueError` where no pair could be short enough."""
+    """Raises `ValueError` if no pair could be short enough."""
     if max_length < 2:
         raise ValueError(f"max_length must be at least 2 (one piece and eos), got {max_length}")
 
 
 def require_pairs(report: FilterReport, origin: str) -> None:
-    """Raises `ValueError` where everything was dropped."""
+    """Raises `ValueError` if every pair was dropped."""
     if not report.kept:
         raise ValueError(f"no pair of {origin} is left: {report}; check the text and max_length")

@@ -1,5 +1,5 @@
-"""Subword regularization: pairs whose segmentation is drawn anew in every epoch (Kudo 2018; for BPE
-the dropout of Provilkov et al. 2020).
+"""Subword regularization: takes encoded pairs with their texts and draws a new segmentation for
+every epoch (Kudo 2018; for BPE the dropout of Provilkov et al. 2020).
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from keras_transformer.data.encoding.id_pairs import EncodedPairs, RaggedIds
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 
-# `Tokenizer.sample`'s alpha: Kudo's exponent, made milder for a small model; Provilkov's dropout.
+# `Tokenizer.sample`'s alpha: Kudo's exponent, milder for a small model; Provilkov's dropout.
 _ALPHA: dict[ModelType, float] = {"unigram": 0.3, "bpe": 0.1}
 
 
@@ -32,11 +32,11 @@ def segmentation_type(tokenizer: Tokenizer) -> ModelType:
     """Returns the kind of a SentencePiece model, "unigram" or "bpe".
 
     Raises:
-        ValueError: The model is of another kind, which has one segmentation only.
+        ValueError: The model is of another kind, which has only one segmentation.
     """
     from sentencepiece import sentencepiece_model_pb2
 
-    # Its classes are made when it is imported, so that type checkers see none.
+    # Its classes are created on import, so type checkers do not see them.
     protos: Any = sentencepiece_model_pb2
     model = protos.ModelProto.FromString(tokenizer.model)
     kinds: dict[int, ModelType] = {1: "unigram", 2: "bpe"}
@@ -53,18 +53,18 @@ def segmentation_type(tokenizer: Tokenizer) -> ModelType:
 class ResegmentedPairs(EncodedPairs):
     """Pairs with their texts, to be segmented again.
 
-    The ids of `EncodedPairs` are the best segmentations: they decide how many pairs each batch
-    has, so that all epochs have the same batches in number. Which pairs these are the drawn lengths
-    decide. A drawn segmentation is a tenth longer on average, and so may a batch be.
+    The ids of `EncodedPairs` are the best segmentations. They decide how many pairs each batch has,
+    so that all epochs have the same number of batches; the drawn lengths decide which pairs these
+    are. A drawn segmentation is a tenth longer on average, so a batch may be longer too.
 
     Attributes:
-        source_texts: The source sentences, row by row with the ids.
+        source_texts: The source sentences, in the order of the ids' rows.
         target_texts: The target sentences.
         source_tokenizer: Segments the source side.
         target_tokenizer: Segments the target side.
-        alpha: As `Tokenizer.sample` takes it.
-        max_length: Longest sequence in tokens, eos or bos included: where a drawn row is longer,
-            the best one stands.
+        alpha: As for `Tokenizer.sample`.
+        max_length: Longest sequence in tokens, eos or bos included; if a drawn row is longer, the
+            best segmentation replaces it.
     """
 
     source_texts: tuple[str, ...]
@@ -114,7 +114,7 @@ class ResegmentedPairs(EncodedPairs):
     def epoch_order(
         self, seed: int, epoch: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """`order` and `groups` of an epoch, as in `Plan`: those of the drawn lengths."""
+        """Returns `order` and `groups` of an epoch, as in `Plan`, by the drawn lengths."""
         return _order(*self.draw(seed, epoch))
 
     def _draw_side(
@@ -134,7 +134,7 @@ class ResegmentedPairs(EncodedPairs):
 
 @reader_of.register(ResegmentedPairs)
 class ResegmentingReader(MemoryReader):
-    """Reads `ResegmentedPairs`; for evaluation in their best segmentation.
+    """Reads `ResegmentedPairs`; evaluation uses their best segmentation.
 
     Args:
         pairs: The pairs.
@@ -143,7 +143,7 @@ class ResegmentingReader(MemoryReader):
     pairs: ResegmentedPairs
 
     def training(self, place: Place) -> tf.data.Dataset:
-        """Draws an epoch while the one before it is trained on."""
+        """As `training_batches`: draws an epoch during training on the previous one."""
         special_ids = self.pairs.special_ids
 
         def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:

@@ -1,4 +1,4 @@
-"""Pairs in shards on disk become batches, a few shards at a time in memory.
+"""Takes pairs in shards on disk and returns batches, with a few shards in memory at a time.
 
 `ShardReader` is registered for `ShardedPairs`, so that the functions of `batching/batches.py` take
 them.
@@ -28,21 +28,21 @@ from keras_transformer.data.encoding.id_pairs import FilterReport
 from keras_transformer.data.prepared.record import Shard, Split
 from keras_transformer.data.prepared.shards import ShardTable, read_shards
 
-# Takes shards in memory, row numbers (B,) and a weight to what a step reads.
+# Takes shards in memory, row numbers (B,) and a weight; returns an element of the data set.
 Element = Callable[[ShardTable, tf.Tensor, tf.Tensor], Any]
 
 
 @dataclass(frozen=True)
 class ShardedPairs:
-    """Pairs on disk; batching takes them as it takes `EncodedPairs`.
+    """Pairs on disk, which batching takes like `EncodedPairs`.
 
     With several workers, each reads its own shards (every count-th from its index on), in batches
     of `batch_tokens // count`.
 
     Attributes:
-        directory: where the shards are.
-        split: what is known of them.
-        pad: the id that fills rows up.
+        directory: Directory of the shards.
+        split: The description of the shards.
+        pad: The id that fills rows.
     """
 
     directory: Path
@@ -54,7 +54,7 @@ class ShardedPairs:
 
     @property
     def report(self) -> FilterReport:
-        """What was dropped when the corpus was prepared."""
+        """The report of the pairs dropped when the corpus was prepared."""
         return self.split.report
 
 
@@ -70,14 +70,14 @@ class ShardReader(BatchReader):
         self.pairs = pairs
 
     def per_epoch(self, batch_tokens: int, workers: int) -> int:
-        """As many as the worker with the most batches has."""
+        """As `batches_per_epoch`: the number of batches of the worker that has the most."""
         return max(
             sum(_batch_counts(self.pairs, batch_tokens, (index, workers)))
             for index in range(workers)
         )
 
     def training(self, place: Place) -> tf.data.Dataset:
-        """Keeps a few shards open at a time."""
+        """As `training_batches`, with a few shards open at a time."""
         _check_shards(self.pairs, place.worker)
         batch = partial(_batch, pad=self.pairs.pad)
         dataset = _training_elements(self.pairs, place, batch)
@@ -85,7 +85,7 @@ class ShardReader(BatchReader):
         return in_order(dataset.apply(endless))
 
     def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
-        """Goes through the shards in their order."""
+        """As `evaluation_batches`: reads the shards in their order."""
         _check_shards(self.pairs, ONE_WORKER)
         counts = _batch_counts(self.pairs, batch_tokens, ONE_WORKER)
         shards = self.pairs.split.shards
@@ -107,7 +107,7 @@ class ShardReader(BatchReader):
         return in_order(dataset.apply(tf.data.experimental.assert_cardinality(sum(counts))))
 
     def lines(self, place: Place) -> npt.NDArray[np.int64]:
-        """Reads the shards that are open at the batch."""
+        """As `batch_pairs`: reads the shards that are open at the batch."""
 
         def numbers(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
             return tf.gather(table.pair_numbers, rows)
@@ -123,7 +123,7 @@ def _own_shards(pairs: ShardedPairs, worker: tuple[int, int]) -> tuple[Shard, ..
 def _batch_counts(
     pairs: ShardedPairs, batch_tokens: int, worker: tuple[int, int]
 ) -> tuple[int, ...]:
-    """Number of batches of each of a worker's shards."""
+    """Returns the number of batches in each of a worker's shards."""
     shards = _own_shards(pairs, worker)
     own_tokens = batch_tokens // worker[1]
     longest = max((shard.longest[-1] for shard in shards if shard.pairs), default=0)
@@ -142,7 +142,7 @@ def _batch_counts(
 
 
 def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> tf.data.Dataset:
-    """What `element` makes of the batches of training."""
+    """Returns the results of `element` for the training batches."""
     worker, batch_tokens = place.worker, place.batch_tokens
     shards = _own_shards(pairs, worker)
     counts = _batch_counts(pairs, batch_tokens, worker)
@@ -166,7 +166,7 @@ def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> t
     ) -> tf.data.Dataset:
         order, groups, starts = plan
         shuffled, batches = shuffled_epoch(order, groups, starts, shuffle_seed)
-        # Steps beyond the shards' own batches repeat some at weight 0: see `OpenShards`.
+        # Steps beyond the shards' own batches repeat some with weight 0: see `OpenShards`.
         own = tf.size(batches, tf.int64)
         numbers = tf.range(steps[0], steps[1])
         chosen = tf.gather(batches, numbers % own), tf.cast(numbers < own, tf.float32)
@@ -184,7 +184,7 @@ def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> t
         tf.TensorSpec((2,), tf.int64),
     )
     opened = tf.data.Dataset.from_generator(opened_shards, output_signature=signature)
-    # Some shards are in use while the next wait: no step waits for a disk.
+    # The next shards are read while some are in use, so that no step waits for a disk.
     return opened.map(read_opened).prefetch(1).flat_map(elements_of)
 
 
@@ -193,9 +193,9 @@ def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor, pad: int) -> A
 
 
 def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Tensor, ...]:
-    """Order, groups and starts (as in `Plan`) of shards that lie end to end, each cut by itself.
+    """Returns order, groups and starts (as in `Plan`) of concatenated shards, each cut separately.
 
-    Cut together they would make other numbers of batches with other neighbours.
+    Cut together, they would have other batches, and a different number of them.
     """
 
     def plan(source: np.ndarray, target: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
@@ -212,7 +212,7 @@ def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Te
             first_group = int(groups[-1][-1]) + 1
         return [np.concatenate(parts) for parts in (orders, groups, starts)]
 
-    # Labels are one shorter than the rows that they are cut from.
+    # Labels are one token shorter than the rows that they are cut from.
     lengths = (table.source.row_lengths(), table.target.row_lengths() - 1, sizes)
     parts = tf.numpy_function(plan, lengths, [tf.int64] * 3, stateful=False)
     for part in parts:
@@ -221,7 +221,7 @@ def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Te
 
 
 def _check_shards(pairs: ShardedPairs, worker: tuple[int, int]) -> None:
-    """Raises `ValueError` that names a shard which is not as it was written."""
+    """Raises an error that names a shard if it is missing or not as it was written."""
     for shard in _own_shards(pairs, worker):
         path = pairs.directory / shard.file
         if not path.is_file():

@@ -1,4 +1,4 @@
-"""A prepared corpus: a directory that `keras-transformer prepare` wrote, opened for training."""
+"""Takes a directory that `keras-transformer prepare` wrote and returns its corpus for training."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class PreparedCorpus:
-    """What `keras-transformer prepare` wrote, ready for `train`.
+    """A corpus that `keras-transformer prepare` wrote, for `train`.
 
     Attributes:
-        source_tokenizer: reads the source side.
-        target_tokenizer: reads the target side; the same object where both share a vocabulary.
-        train: the training pairs.
-        valid: the validation pairs, or None.
-        record: all that is known of the corpus.
+        source_tokenizer: Reads the source side.
+        target_tokenizer: Reads the target side; the same object if both share a vocabulary.
+        train: The training pairs.
+        valid: The validation pairs, or None.
+        record: The record of the corpus.
     """
 
     source_tokenizer: Tokenizer
@@ -29,11 +29,11 @@ class PreparedCorpus:
 
     @classmethod
     def load(cls, directory: str | Path) -> "PreparedCorpus":
-        """Opens a prepared corpus; its shards are not read yet.
+        """Opens a prepared corpus without reading its shards.
 
         Raises:
-            FileNotFoundError: the directory holds no finished corpus.
-            ValueError: the record or a tokenizer is damaged.
+            FileNotFoundError: The directory holds no finished corpus.
+            ValueError: The record or a tokenizer is damaged.
         """
         directory = Path(directory)
         record = CorpusRecord.load(directory)
@@ -41,7 +41,7 @@ class PreparedCorpus:
         for name, sha256 in record.tokenizers.items():
             tokenizer = Tokenizer.load(directory / name)
             if hashlib.sha256(tokenizer.model).hexdigest() != sha256:
-                raise ValueError(f"{directory / name} is not the tokenizer of this corpus any more")
+                raise ValueError(f"{directory / name} is no longer the tokenizer of this corpus")
             tokenizers.append(tokenizer)
         pad = tokenizers[0].special_ids.pad
         train = ShardedPairs(directory, record.train, pad)

@@ -1,7 +1,9 @@
-"""Pieces of a corpus: a run of lines is tokenized and its pairs are scattered over the shards.
+"""Pieces of a corpus: takes consecutive lines of text, tokenizes them and distributes the pairs
+over the shards.
 
-A piece is what one process works on at a time. Its file lies between text and shards: an int32
-array, `[empty, too long, start of each shard's segment, end]`, then the segments. A segment is
+A piece is what one process works on at a time. Its file is the intermediate form between text and
+shards: an int32 array, `[empty, too long, start of each shard's segment, end]`, then the segments.
+A segment is
 `[pairs, line in the piece..., source lengths..., target lengths..., source ids, target ids]`.
 """
 
@@ -27,16 +29,16 @@ _COUNTS = 2
 
 @dataclass(frozen=True)
 class PieceSettings:
-    """How the pieces of one split are made: the same for all of them.
+    """The settings of all pieces of a split.
 
     Attributes:
-        directory: where the piece files go.
-        lines: number of lines of each piece but the last.
-        source_tokenizer: model file for the source side.
-        target_tokenizer: model file for the target side.
-        max_length: as in `encode_pairs`.
-        num_shards: number of shards to scatter over.
-        seed: decides which pair goes to which shard.
+        directory: Directory of the piece files.
+        lines: Number of lines of each piece except the last.
+        source_tokenizer: Model file for the source side.
+        target_tokenizer: Model file for the target side.
+        max_length: As in `encode_pairs`.
+        num_shards: Number of shards to distribute the pairs over.
+        seed: Decides which pair goes to which shard.
     """
 
     directory: Path
@@ -48,7 +50,7 @@ class PieceSettings:
     seed: int
 
     def path(self, number: int) -> Path:
-        """The file of piece `number`."""
+        """Returns the file of piece `number`."""
         return self.directory / f"{number:06d}.npy"
 
 
@@ -56,9 +58,9 @@ def tokenize_piece(settings: PieceSettings, number: int, pairs: Sequence[tuple[s
     """Writes the file of one piece.
 
     Args:
-        settings: how.
-        number: of the piece, from 0.
-        pairs: its sentences.
+        settings: How to make pieces.
+        number: Number of the piece, from 0.
+        pairs: Its sentences.
     """
     encoded = keep_pairs(settings, pairs)
     shards = scatter(len(encoded), settings.num_shards, settings.seed, number)
@@ -85,12 +87,12 @@ def keep_pairs(settings: PieceSettings, pairs: Sequence[tuple[str, str]]) -> Enc
 
 
 def scatter(count: int, num_shards: int, seed: int, number: int) -> npt.NDArray[np.int64]:
-    """Draws a shard for each of `count` pairs of piece `number`; shards get nearly as many each."""
+    """Draws a shard for each of `count` pairs of piece `number`, nearly equally many per shard."""
     # The raw stream of Philox is the same in every version of numpy.
     key = np.asarray([seed, number], np.uint64)
     noise = np.random.Philox(key=key).random_raw(count + 1)
     ranks = np.argsort(np.argsort(noise[:count], kind="stable"), kind="stable")
-    # Where the rest of an uneven division goes is drawn too, or the first shards would have more.
+    # The shards that get the remainder are drawn too, or the first shards would have more.
     return (ranks + int(noise[count] % np.uint64(num_shards))) % num_shards
 
 
@@ -98,9 +100,9 @@ def read_segments(settings: PieceSettings, num_pieces: int, shard: int) -> Encod
     """Joins one shard's segments of all pieces, in the order of the lines.
 
     Args:
-        settings: those that the pieces were made with.
-        num_pieces: number of pieces.
-        shard: number of the shard.
+        settings: The settings that the pieces were made with.
+        num_pieces: Number of pieces.
+        shard: Number of the shard.
     """
     segments = [_read_segment(settings.path(piece), shard) for piece in range(num_pieces)]
     first_lines = np.arange(num_pieces) * settings.lines
@@ -119,13 +121,13 @@ def read_segments(settings: PieceSettings, num_pieces: int, shard: int) -> Encod
 
 
 def read_dropped(path: Path) -> tuple[int, int]:
-    """How many pairs of a piece were dropped: empty, too long."""
+    """Returns how many pairs of a piece were dropped: empty, too long."""
     empty, too_long = np.load(path, mmap_mode="r")[:_COUNTS].tolist()
     return empty, too_long
 
 
 def _read_segment(path: Path, shard: int) -> tuple[npt.NDArray[np.int32], ...]:
-    """Lines, lengths of both sides and ids of both sides."""
+    """Returns the lines, the lengths of both sides and the ids of both sides."""
     # Mapped, so that only this segment is read.
     data = np.load(path, mmap_mode="r")
     start, end = data[_COUNTS + shard : _COUNTS + shard + 2]

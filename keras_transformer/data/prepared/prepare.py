@@ -1,7 +1,7 @@
-"""Preparing a corpus: streams of text become shards of ids, a vocabulary and a record.
+"""Prepares a corpus: takes streams of text and writes shards of ids, a vocabulary and a record.
 
-Text is tokenized once, piece by piece, by parallel processes. What is complete stays: a killed
-preparation goes on where it was, and gives the same bytes as an unbroken one.
+Text is tokenized once, piece by piece, by parallel processes. Completed parts are kept: a killed
+preparation resumes where it was, and writes the same bytes as an uninterrupted one.
 """
 
 import dataclasses
@@ -25,11 +25,11 @@ from keras_transformer.text.training_text import SAMPLED_LINES, TrainingText
 from keras_transformer.whole_files import check_output, remove_partials, write_text
 
 PAIRS_PER_SHARD = 250_000
-# Small enough for many to be in work at once, large enough that each shard's part is no crumb.
+# Small enough for many to be processed at once, large enough that each shard's part is not tiny.
 LINES_PER_PIECE = 50_000
-# As many workers as divide it get equally many shards each.
+# A number of workers that divides this gets equally many shards each.
 _SHARDS_MULTIPLE = 8
-# Holds what is only needed until all is done.
+# Holds the files that are only needed until the preparation is finished.
 _UNFINISHED = "unfinished"
 
 
@@ -38,14 +38,15 @@ class PrepareOptions:
     """Settings of a preparation; equal ones on equal text give equal shards.
 
     Args:
-        vocab_size: Pieces of the vocabulary (of each, with two), special ids included.
+        vocab_size: Number of pieces in the vocabulary (in each, if there are two), special ids
+            included.
         tokenizer_type: Kind of SentencePiece model.
         joint_vocabulary: One vocabulary for both languages, or one for each.
-        tokenizer_sentences: Most sentences that a vocabulary is trained on; of more, so many are
-            drawn at random.
+        tokenizer_sentences: Most sentences to train a vocabulary on; if there are more, this many
+            are drawn at random.
         max_length: Longest sentence in tokens; longer pairs are left out.
-        shards: Number of training shards; where not given, a multiple of 8 with at most 250,000
-            pairs in each.
+        shards: Number of training shards; if not given, a multiple of 8 with at most 250,000 pairs
+            in each.
         seed: Decides which pair goes to which shard.
 
     Raises:
@@ -86,28 +87,28 @@ def prepare(
 ) -> CorpusRecord:
     """Tokenizes a corpus once, into shards that `train` streams.
 
-    Called again after a kill, it goes on. The result depends on the text and on the options,
-    never on kills or on the number of workers.
+    If it is called again after a kill, it resumes. The result depends on the text and on the
+    options only, not on kills or on the number of workers.
 
     Args:
-        train: training pairs.
-        directory: where the shards go, made where missing.
-        valid: validation pairs.
-        tokenizers: existing model files: one for both sides, or source and target; none to
+        train: Training pairs.
+        directory: Directory of the shards, created if missing.
+        valid: Validation pairs.
+        tokenizers: Existing model files: one for both sides, or source and target; none to
             train new ones on the training pairs.
-        options: how.
-        workers: processes that work at once; as many as processors where not given.
-        say: takes a line of progress.
+        options: How to prepare the corpus.
+        workers: Number of parallel processes; the number of processors if not given.
+        say: Takes a line of progress.
 
     Returns:
-        What `manifest.json` in the directory holds.
+        The content of `manifest.json` in the directory.
 
     Raises:
-        FileExistsError: the directory holds a corpus, finished or not, of other text or options,
-            or other files.
-        ValueError: a line of the text is unusable (names file and line), no pair is left, or an
-            option does not fit the text; what was begun is removed.
-        OSError: a file cannot be read or written.
+        FileExistsError: The directory holds other files, or a corpus, finished or not, of other
+            text or options.
+        ValueError: A line of the text is unusable (names file and line), no pair is left, or an
+            option does not fit the text; the unfinished preparation is removed.
+        OSError: A file cannot be read or written.
     """
     options = options or PrepareOptions()
     directory = Path(directory)
@@ -150,7 +151,7 @@ def prepare(
                 for name, stream in streams.items()
             }
     except ValueError:
-        # The same text and options would end here again: leave the way free for others.
+        # The same text and options would fail again, so the directory is left free for others.
         if begun:
             _forget(directory)
         raise
@@ -173,14 +174,14 @@ def prepare(
 
 
 def _check_directory(directory: Path) -> None:
-    """Raises where a corpus cannot be prepared in the directory, before the text is read."""
+    """Raises if a corpus cannot be prepared in the directory, before the text is read."""
     check_output(directory, is_directory=True)
     known = {RECORD, _UNFINISHED}
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     if names and not names & known:
         raise FileExistsError(
-            f"{directory} holds other files, such as {min(names)}: prepare into a directory of its "
-            "own"
+            f"{directory} holds other files, such as {min(names)}: prepare into a new or empty "
+            "directory"
         )
 
 
@@ -193,7 +194,7 @@ def _forget(directory: Path) -> None:
 
 
 def _is_finished(directory: Path, made_from: dict[str, Any]) -> bool:
-    """Whether all is done; raises `FileExistsError` where something else was begun."""
+    """Returns whether all is done; raises `FileExistsError` if it was begun with other input."""
     unfinished = directory / _UNFINISHED
     path = unfinished / "made_from.json"
     finished = (directory / RECORD).exists()
@@ -218,13 +219,13 @@ def _is_finished(directory: Path, made_from: dict[str, Any]) -> bool:
 def _training_text(
     stream: PairStream, num_pairs: int, settings: PieceSettings, split: Split
 ) -> TrainingText | None:
-    """Looks at an even sample of the lines that were kept; None where none of it was."""
+    """Describes the kept lines of an evenly spaced sample; None if none of them was kept."""
     longest = [shard.longest_source for shard in split.shards]
     sample = list(islice(stream.pairs(), 0, None, -(-num_pairs // SAMPLED_LINES)))
     kept = keep_pairs(settings, sample).pair_numbers
     if None in longest or not len(kept):
         return None
-    # A record holds lengths without eos.
+    # `TrainingText` holds lengths without eos.
     most = max(length for length in longest if length is not None) - 1
     return TrainingText.from_lines([sample[row][0] for row in kept], longest_source=most)
 
@@ -236,7 +237,7 @@ def _make_tokenizers(
     options: PrepareOptions,
     say: Callable[[str], None],
 ) -> list[str]:
-    """Trains or copies the tokenizers that are not there yet; returns their file names."""
+    """Trains or copies the tokenizers that do not exist yet; returns their file names."""
     is_joint = len(given) == 1 if given else options.joint_vocabulary
     names = (
         ["tokenizer.model"] if is_joint else ["source_tokenizer.model", "target_tokenizer.model"]
@@ -248,7 +249,7 @@ def _make_tokenizers(
             tokenizer = Tokenizer.load(given[side])
         else:
             say(f"training {name}")
-            # The order in which `train` reads a corpus in memory: the same vocabulary comes out.
+            # The order in which `train` reads a corpus in memory, to give the same vocabulary.
             sentences = map(train.sentences, (0, 1) if is_joint else (side,))
             tokenizer = train_tokenizer(
                 chain.from_iterable(sentences),

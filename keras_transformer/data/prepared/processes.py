@@ -1,5 +1,5 @@
-"""Worker processes for work in many parts: as few parts as needed are held, none outlives its
-parent.
+"""Worker processes for work in many parts: takes tasks and yields their results, holding only as
+many tasks as needed. No process outlives its parent.
 """
 
 import multiprocessing
@@ -16,10 +16,10 @@ Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 @contextmanager
 def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes; an error, or Ctrl-C, drops the tasks that have not begun.
+    """Opens a pool of processes; an error, or Ctrl-C, drops the tasks that have not started.
 
     Args:
-        count: number of processes, at least 1.
+        count: Number of processes, at least 1.
     """
     if count < 1:
         raise ValueError(f"workers must be at least 1, got {count}")
@@ -33,12 +33,12 @@ def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def run_tasks(pool: ProcessPoolExecutor, count: int, tasks: Iterable[Task]) -> Iterator[Any]:
-    """Yields the results as they come; draws only so many tasks as `count` processes can use.
+    """Yields results in order of completion; draws only as many tasks as the processes can use.
 
     Args:
-        pool: does the work.
-        count: number of its processes.
-        tasks: functions of modules and their arguments.
+        pool: Runs the tasks.
+        count: Number of its processes.
+        tasks: Module-level functions and their arguments.
     """
     running: set[Future[Any]] = set()
     for function, arguments in tasks:
@@ -52,8 +52,8 @@ def run_tasks(pool: ProcessPoolExecutor, count: int, tasks: Iterable[Task]) -> I
 
 
 def _live_with_parent() -> None:
-    """A parent that is killed cannot tell its children: each watches for that itself."""
-    # Ctrl-C reaches every process of a terminal; the parent alone answers it.
+    """Ends this process if its parent is killed, which cannot notify its children."""
+    # Ctrl-C reaches every process of a terminal; only the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 

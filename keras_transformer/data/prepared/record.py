@@ -22,19 +22,19 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Shard:
-    """What is known of a shard without reading it.
+    """The description of a shard.
 
     Attributes:
-        file: its name in the directory.
-        bytes: its size.
-        sha256: of the file.
-        pairs: number of pairs.
-        source_tokens: ids on the source side, eos counted.
-        target_tokens: ids on the target side, bos counted and eos not.
-        longest: the longer side of the pairs, in tokens: the distinct values, ascending.
-        counts: number of pairs of each of those.
-        longest_source: ids of the longest source side, eos counted; None where an earlier version
-            wrote the shard.
+        file: Its name in the directory.
+        bytes: Its size.
+        sha256: Of the file.
+        pairs: Number of pairs.
+        source_tokens: Ids on the source side, eos counted.
+        target_tokens: Ids on the target side, bos counted and eos not.
+        longest: The distinct lengths in tokens of the pairs' longer sides, ascending.
+        counts: Number of pairs of each of these lengths.
+        longest_source: Number of ids of the longest source side, eos counted; None if an earlier
+            version wrote the shard.
     """
 
     file: str
@@ -49,12 +49,12 @@ class Shard:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Shard":
-        """Makes a shard of what `dataclasses.asdict` gave and JSON has kept."""
+        """Builds a shard from the result of `dataclasses.asdict`, read from JSON."""
         lists = {name: tuple(content[name]) for name in ("longest", "counts")}
         return cls(**{**content, **lists})
 
     def num_batches(self, batch_tokens: int) -> int:
-        """Number of batches that the shard is cut into."""
+        """Returns the number of batches that the shard is cut into."""
         return count_batches(np.asarray(self.longest), np.asarray(self.counts), batch_tokens)
 
 
@@ -68,16 +68,15 @@ class Split:
 
 @dataclass(frozen=True)
 class CorpusRecord:
-    """All of a prepared corpus but its ids.
+    """All of a prepared corpus except its ids.
 
     Attributes:
-        made_from: settings and hashes of the text; equal ones give equal shards.
-        tokenizers: name and SHA-256 of the model files: one where both sides share it, or
-            source and target.
-        train: the training pairs.
-        valid: the validation pairs, or None.
-        training_text: what the training lines look like; None where an earlier version prepared
-            them.
+        made_from: Settings and hashes of the text; equal ones give equal shards.
+        tokenizers: Name and SHA-256 of the model files: one if both sides share it, or source and
+            target.
+        train: The training pairs.
+        valid: The validation pairs, or None.
+        training_text: Describes the training lines; None if an earlier version prepared them.
     """
 
     made_from: dict[str, Any]
@@ -93,17 +92,17 @@ class CorpusRecord:
 
     @classmethod
     def load(cls, directory: Path) -> "CorpusRecord":
-        """Reads it.
+        """Reads the record of a directory.
 
         Raises:
-            FileNotFoundError: there is none: nothing was prepared there, or not to the end.
-            ValueError: it is no record, or of a format that this version cannot read.
+            FileNotFoundError: There is no record: no preparation was started or finished there.
+            ValueError: The file is not a record, or has a format that this version cannot read.
         """
         path = directory / RECORD
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} is missing: {directory} is no prepared corpus, or `keras-transformer "
-                "prepare` has not finished; give its command again."
+                f"{path} is missing: {directory} is not a prepared corpus, or `keras-transformer "
+                "prepare` has not finished; run it again."
             )
         try:
             content = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""The shards of a prepared corpus: TFRecord files of encoded pairs, written and read.
+"""Writes and reads the shards of a prepared corpus: TFRecord files of encoded pairs.
 
-A record is a `tf.train.Example` of up to 1,000 pairs with five lists of integers: the ids of all
-rows end to end (`source_ids`, each row ending in eos; `target_ids`, each from the decoder's start
+A record is a `tf.train.Example` of up to 1,000 pairs with five lists of integers: the concatenated
+ids of all rows (`source_ids`, each row ending in eos; `target_ids`, each from the decoder's start
 token to eos), the rows' lengths, and the pairs' line numbers in the text, from 0.
 """
 
@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_transformer.data.batching.assembly import source_rows, target_rows
 from keras_transformer.data.encoding.id_pairs import EncodedPairs, RaggedIds
 
-# Measured on shards of 250,000 pairs: one pair a record takes 11 times as long to write, 10 times
+# Measured on shards of 250,000 pairs: one pair per record takes 11 times as long to write, 10 times
 # as long to read and 5 times the space (docs/large_corpora.md).
 _PAIRS_PER_RECORD = 1_000
 _LISTS = ("source_ids", "source_lengths", "target_ids", "target_lengths", "pair_numbers")
@@ -23,7 +23,7 @@ _LISTS = ("source_ids", "source_lengths", "target_ids", "target_lengths", "pair_
 class ShardTable(NamedTuple):
     """Some shards in memory, as tensors.
 
-    `source` and `target` are ragged int32 (pairs, None), as the format says; `pair_numbers` int64
+    `source` and `target` are ragged int32 (pairs, None), as in the file; `pair_numbers` is int64
     (pairs,).
     """
 
@@ -56,10 +56,10 @@ def read_shards(files: tf.Tensor) -> ShardTable:
     """Reads whole shards, in a graph or eagerly.
 
     Args:
-        files: names of the shards, strings (shards,).
+        files: Names of the shards, strings (shards,).
 
     Raises:
-        tf.errors.DataLossError: a checksum of the records is wrong.
+        tf.errors.DataLossError: A checksum of the records is wrong.
     """
     records = tf.data.TFRecordDataset(files).batch(np.iinfo(np.int64).max).get_single_element()
     lists = tf.io.parse_example(
@@ -77,6 +77,6 @@ def read_shards(files: tf.Tensor) -> ShardTable:
 
 
 def _flat_rows(ids: RaggedIds, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of some rows end to end, and the rows' lengths."""
+    """Returns the concatenated ids of some rows, and the rows' lengths."""
     offsets = ids.offsets[rows.start : rows.stop + 1]
     return ids.values[offsets[0] : offsets[-1]], np.diff(offsets)

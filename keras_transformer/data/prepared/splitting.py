@@ -1,6 +1,6 @@
-"""One split of a corpus on its way to shards: pieces of text are tokenized, shards put together.
+"""Takes one split of a corpus and writes its shards: tokenizes pieces of text, then joins them.
 
-Every file is written whole under its own name, so a file that exists is done and is never made
+Every file gets its name only when it is complete, so a file that exists is done and is not made
 again.
 """
 
@@ -32,12 +32,12 @@ from keras_transformer.whole_files import whole_file, write_text
 
 @dataclass(frozen=True)
 class Workforce:
-    """Who does the work and who is told of it.
+    """The processes that do the work, and a function that reports progress.
 
     Attributes:
-        pool: processes.
-        workers: their number.
-        say: takes a line of progress.
+        pool: The processes.
+        workers: Number of processes.
+        say: Takes a line of progress.
     """
 
     pool: ProcessPoolExecutor
@@ -45,7 +45,7 @@ class Workforce:
     say: Callable[[str], None]
 
     def run(self, title: str, total: int, tasks: Iterator[Task]) -> None:
-        """Works off the tasks; of `total` parts, those without a task were done before."""
+        """Runs the tasks; those of the `total` parts that have no task are already done."""
         told = -1
         for done, _ in enumerate(run_tasks(self.pool, self.workers, tasks), start=1):
             tenth = done * 10 // total
@@ -65,15 +65,15 @@ def make_split(
     """Turns a stream of pairs into shards.
 
     Args:
-        name: "train" or "valid", the beginning of the shards' names.
-        stream: the pairs.
-        num_pairs: how many they are.
-        settings: how to make pieces.
-        directory: where the shards go.
-        force: who works.
+        name: "train" or "valid", the prefix of the shards' names.
+        stream: The pairs.
+        num_pairs: Number of pairs.
+        settings: How to make pieces.
+        directory: Directory of the shards.
+        force: The processes that do the work.
 
     Raises:
-        ValueError: a line is unusable, or every pair was dropped.
+        ValueError: A line is unusable, or every pair was dropped.
     """
     settings.directory.mkdir(exist_ok=True)
     pieces = [settings.path(number) for number in range(-(-num_pairs // settings.lines))]
@@ -98,8 +98,8 @@ def make_split(
 def put_together(
     settings: PieceSettings, num_pieces: int, number: int, path: Path, record: Path
 ) -> None:
-    """Writes shard `number` of all pieces, then the record of what it holds."""
-    # Processes that only tokenize stay small: TensorFlow comes with the first shard.
+    """Writes shard `number` from all pieces, then its description."""
+    # Imported here, so that processes that only tokenize stay small, without TensorFlow.
     from keras_transformer.data.prepared.shards import write_shard
 
     pairs = read_segments(settings, num_pieces, number)
@@ -110,7 +110,7 @@ def put_together(
 
 
 def describe_shard(path: Path, pairs: EncodedPairs) -> Shard:
-    """What the record says of a shard that holds `pairs`."""
+    """Returns the description of a shard that holds `pairs`."""
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     longest, counts = np.unique(

@@ -1,1 +1,1 @@
-"""Where sentences come from: files, TSV, TFDS, the demo corpus, streams."""
+"""Sources of parallel text: text files, TSV, TFDS, the demo corpus and streams."""

@@ -1,6 +1,6 @@
-"""Parallel text in memory: what every data source returns and what the pipeline takes.
+"""Parallel text in memory: the type that every data source returns and the pipeline takes.
 
-Sentences come in as strings, aligned by position; nothing here tokenizes or needs TensorFlow.
+Takes sentences as strings, aligned by position; nothing here tokenizes or needs TensorFlow.
 """
 
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Pairs:
-    """Aligned sentences: `source[i]` means the same as `target[i]`.
+    """Aligned sentences: `target[i]` is the translation of `source[i]`.
 
     Lists are stored as tuples, so that a value of this class never changes.
 
     Attributes:
-        source: the sentences to translate; at least one.
-        target: their translations; as many as `source`.
-        origin: where the sentences come from, for messages ("demo, seed 0", a file name).
+        source: The sentences to translate; at least one.
+        target: Their translations; as many as `source`.
+        origin: Where the sentences come from, for messages ("demo, seed 0", a file name).
 
     Raises:
         TypeError: `source` or `target` is a single string or holds something other than strings.
-        ValueError: the two sides differ in count, or are empty.
+        ValueError: The two sides differ in count, or are empty.
 
     Example:
         >>> pairs = Pairs(["a dog", "a cat"], ["un perro", "un gato"], origin="example")
@@ -53,12 +53,12 @@ class Corpus:
     """A data set as a training run needs it.
 
     Attributes:
-        train: what the model learns from.
-        valid: what is scored during training, or None.
-        test: what is scored at the end, or None.
+        train: The pairs to train on.
+        valid: The pairs to validate on during training, or None.
+        test: The pairs to evaluate on at the end, or None.
 
     Raises:
-        TypeError: a split is not a `Pairs` (or, for `valid` and `test`, None).
+        TypeError: A split is not a `Pairs` (or, for `valid` and `test`, None).
 
     Example:
         >>> corpus = Corpus(train=Pairs(["yes"], ["sí"], origin="example"))

@@ -1,7 +1,7 @@
-"""Parallel text files: two lists of paths, plain or gzip, become `Pairs`.
+"""Parallel text files: takes two lists of paths, plain or gzip, and returns `Pairs`.
 
-Only a line feed ends a line (a carriage return before it is dropped), so line n of the one side
-stays line n of the other whatever Unicode separators the text holds.
+Only a line feed ends a line (a carriage return before it is dropped), so line n of one side matches
+line n of the other, whatever Unicode separators the text contains.
 """
 
 import gzip
@@ -20,15 +20,15 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def iter_lines(path: PathLike) -> Iterator[str]:
-    """Yields the lines of a UTF-8 file, plain or gzip (told by content, not by name).
+    """Yields the lines of a UTF-8 file, plain or gzip (detected by content, not by name).
 
     Args:
-        path: the file; a byte order mark at its start is dropped.
+        path: The file; a byte order mark at its start is dropped.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        OSError: it cannot be read (a directory, no permission).
-        ValueError: a line is not UTF-8 or the gzip data is broken; names file and line.
+        FileNotFoundError: There is no such file.
+        OSError: The file cannot be read (a directory, no permission).
+        ValueError: A line is not UTF-8 or the gzip data is broken; names file and line.
     """
     for number, raw in enumerate(iter_raw_lines(path), start=1):
         try:
@@ -44,7 +44,7 @@ def iter_lines(path: PathLike) -> Iterator[str]:
 
 
 def read_lines(path: PathLike) -> list[str]:
-    """Reads all that `iter_lines` yields."""
+    """Returns all lines that `iter_lines` yields."""
     return list(iter_lines(path))
 
 
@@ -54,13 +54,13 @@ def read_parallel(
     """Reads parallel files: line n of a target shard translates line n of its source shard.
 
     Args:
-        source_paths: one path, or the shards in order.
-        target_paths: as many, in the same order.
+        source_paths: One path, or the shards in order.
+        target_paths: As many, in the same order.
 
     Raises:
-        FileNotFoundError: a file is missing; all are looked for before any is read.
-        OSError: a file cannot be read.
-        ValueError: unequal numbers of shards or of lines, broken text, or no line at all; names
+        FileNotFoundError: A file is missing; all are checked before any is read.
+        OSError: A file cannot be read.
+        ValueError: Unequal numbers of shards or of lines, broken text, or no line at all; names
             the files.
     """
     sources, targets = parallel_paths(source_paths, target_paths)
@@ -78,7 +78,7 @@ def read_parallel(
 
 
 def as_paths(paths: PathLike | Sequence[PathLike]) -> list[Path]:
-    """One path or several as a list; `ValueError` when there is none."""
+    """Returns one path or several as a list; raises `ValueError` if there is none."""
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:
         raise ValueError("expected at least one path, got none")
@@ -88,24 +88,24 @@ def as_paths(paths: PathLike | Sequence[PathLike]) -> list[Path]:
 def parallel_paths(
     source_paths: PathLike | Sequence[PathLike], target_paths: PathLike | Sequence[PathLike]
 ) -> tuple[list[Path], list[Path]]:
-    """Both sides as lists of existing files, as many on each; raises as `read_parallel` does."""
+    """Returns both sides as equally long lists of existing files; raises as `read_parallel`."""
     sources, targets = as_paths(source_paths), as_paths(target_paths)
     if len(sources) != len(targets):
         raise ValueError(
-            f"source_paths and target_paths must name as many files, got {len(sources)} and "
-            f"{len(targets)}"
+            "source_paths and target_paths must name equally many files, got "
+            f"{len(sources)} and {len(targets)}"
         )
     require_files([*sources, *targets])
     return sources, targets
 
 
 def require_as_many_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> None:
-    """Raises `ValueError` where two parallel files differ in lines."""
+    """Raises `ValueError` if two parallel files differ in number of lines."""
     if source_lines != target_lines:
         shorter, line = min((source, source_lines), (target, target_lines), key=_count)
         raise ValueError(
             f"{source} has {source_lines} lines but {target} has {target_lines}: {shorter} ends "
-            f"after line {line}; parallel files need as many lines"
+            f"after line {line}; parallel files need equally many lines"
         )
 
 
@@ -121,7 +121,7 @@ def _count(named: tuple[Path, int]) -> int:
 
 
 def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
-    """The lines as bytes, line feeds kept; what goes wrong names the file and the line."""
+    """Yields lines as bytes, with line feeds; errors name the file and the line."""
     number = 0
     try:
         with open(path, "rb") as plain:

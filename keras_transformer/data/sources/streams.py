@@ -1,4 +1,6 @@
-"""Parallel text as streams: pairs that pass by one at a time, for corpora larger than memory."""
+"""Parallel text as streams: takes text files and yields pairs one at a time, for corpora that are
+larger than memory.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -20,9 +22,9 @@ from keras_transformer.data.sources.tsv import iter_tsv
 
 @dataclass(frozen=True)
 class TextFile:
-    """What tells whether a file is still the same: its number of lines and a hash of its text.
+    """The number of lines of a file and a hash of its text, to tell whether it has changed.
 
-    A packed file has the hash of what it holds.
+    The hash of a compressed file is that of its decompressed text.
     """
 
     lines: int
@@ -30,7 +32,7 @@ class TextFile:
 
 
 class PairStream(Protocol):
-    """Sentence pairs on disk, read as often as wanted and never as a whole."""
+    """Sentence pairs on disk, which can be read repeatedly and are never held as a whole."""
 
     @property
     def files(self) -> list[Path]:
@@ -43,7 +45,7 @@ class PairStream(Protocol):
         """Yields the source sentences (side 0) or the target sentences (side 1)."""
 
     def count(self, files: dict[Path, TextFile]) -> int:
-        """Returns the number of pairs; `ValueError` where the sides differ in lines."""
+        """Returns the number of pairs; `ValueError` if the sides differ in number of lines."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class ParallelFiles:
     """Two lists of text files, as `read_parallel` takes them.
 
     Raises:
-        FileNotFoundError: a file is missing.
-        ValueError: the sides differ in number of files.
+        FileNotFoundError: A file is missing.
+        ValueError: The sides differ in number of files.
     """
 
     source: tuple[Path, ...]
@@ -78,7 +80,7 @@ class ParallelFiles:
         return chain.from_iterable(map(iter_lines, (self.source, self.target)[side]))
 
     def count(self, files: dict[Path, TextFile]) -> int:
-        """Returns the number of pairs; `ValueError` where the sides differ in lines."""
+        """Returns the number of pairs; `ValueError` if the sides differ in number of lines."""
         for source, target in zip(self.source, self.target, strict=True):
             require_as_many_lines(source, files[source].lines, target, files[target].lines)
         return sum(files[path].lines for path in self.source)
@@ -86,10 +88,10 @@ class ParallelFiles:
 
 @dataclass(frozen=True)
 class TsvFiles:
-    """Files with one pair a line, as `read_tsv` takes them.
+    """Files with one pair per line, as `read_tsv` takes them.
 
     Raises:
-        FileNotFoundError: a file is missing.
+        FileNotFoundError: A file is missing.
     """
 
     paths: tuple[Path, ...]

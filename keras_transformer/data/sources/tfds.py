@@ -1,6 +1,6 @@
-"""Translation sets of TensorFlow Datasets, by name, become a `Corpus`.
+"""Takes the name of a translation set of TensorFlow Datasets (TFDS) and returns a `Corpus`.
 
-Data that lies on disk is read without the network; a download happens only when asked for.
+Data on disk is read without network access; data is downloaded only on request.
 """
 
 import os
@@ -21,22 +21,22 @@ def load_tfds(
     """Loads the splits `train`, `validation` and `test` of a translation set into memory.
 
     Args:
-        name: as TFDS names it, with the languages, e.g. "ted_hrlr_translate/pt_to_en" or
+        name: Name of the set in TFDS, with the languages, e.g. "ted_hrlr_translate/pt_to_en" or
             "wmt14_translate/de-en".
-        data_dir: where TFDS keeps its data; None: its default, ~/tensorflow_datasets.
-        download: fetch the set when it is not there yet.
-        source_language: the set's language to translate from, e.g. "en" to turn
-            "wmt14_translate/de-en" round; None: the set's own order.
+        data_dir: Data directory of TFDS; its default, ~/tensorflow_datasets, if None.
+        download: Whether to download the set if it is not on disk.
+        source_language: The language to translate from, e.g. "en" to reverse
+            "wmt14_translate/de-en"; the set's own order if None.
 
     Returns:
-        The corpus; `valid` and `test` are None where the set has no such split.
+        The corpus; `valid` and `test` are None if the set has no such split.
 
     Raises:
-        ImportError: tensorflow-datasets is not installed.
-        FileNotFoundError: the data is not there and `download` is False.
-        OSError: the download failed.
-        ValueError: TFDS has no such set, it is no set of sentence pairs or has no `train` split,
-            it lacks `source_language`, or a sentence is not UTF-8.
+        ImportError: Tensorflow-datasets is not installed.
+        FileNotFoundError: The data is not on disk and `download` is False.
+        OSError: The download failed.
+        ValueError: TFDS has no such set, the set does not hold sentence pairs, or lacks a `train`
+            split or `source_language`, or a sentence is not UTF-8.
     """
     splits, info = _load(name, data_dir, download)
     languages = _languages(name, info)
@@ -60,7 +60,7 @@ def load_tfds(
 def _load(
     name: str, data_dir: str | os.PathLike[str] | None, download: bool
 ) -> tuple[dict[str, Any], Any]:
-    """The data sets by split, and the builder's information."""
+    """Returns the data sets by split, and the builder's information."""
     try:
         import tensorflow_datasets as tfds
     except ImportError as error:
@@ -78,7 +78,7 @@ def _load(
         )
 
     try:
-        # First without: with download=True and no network TFDS retries for minutes.
+        # First without: with download=True and no network, TFDS retries for minutes.
         return load(download=False)
     except tfds.core.DatasetNotFoundError as error:
         raise ValueError(f"TFDS has no set named {name.split('/')[0]!r}") from error
@@ -88,7 +88,7 @@ def _load(
         if not download:
             raise FileNotFoundError(
                 f"TFDS set {name} is not in {data_dir or 'the default TFDS directory'}; allow "
-                "its download with download=True, or name its place with data_dir"
+                "its download with download=True, or give its location with data_dir"
             ) from error
     try:
         return load(download=True)
@@ -97,7 +97,7 @@ def _load(
 
 
 def _languages(name: str, info: Any) -> tuple[str, str]:
-    """Source and target language as the builder orders them."""
+    """Returns source and target language in the builder's order."""
     keys = info.supervised_keys
     if type(info.features).__name__ != "Translation" or not keys or len(keys) != 2:
         raise ValueError(

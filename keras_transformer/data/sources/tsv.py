@@ -1,6 +1,6 @@
-"""Tab-separated files: lines of columns, plain or gzip, become `Pairs`.
+"""Tab-separated files: takes lines of columns, plain or gzip, and returns `Pairs`.
 
-No quoting: a tab always parts two columns and a line feed always ends a line.
+There is no quoting: a tab always separates columns and a line feed always ends a line.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,15 @@ def read_tsv(
     """Reads sentence pairs from columns of TSV files.
 
     Args:
-        paths: one path, or the shards in order; UTF-8, plain or gzip.
-        source_column: number of the source's column, from 0.
-        target_column: number of the target's column, from 0.
+        paths: One path, or the shards in order; UTF-8, plain or gzip.
+        source_column: Number of the source's column, from 0.
+        target_column: Number of the target's column, from 0.
 
     Raises:
-        FileNotFoundError: a file is missing; all are looked for before any is read.
-        OSError: a file cannot be read.
-        ValueError: the columns are the same or negative, a line has not as many columns as the
-            first line of its file, or too few (names file and line), or there is no line at all.
+        FileNotFoundError: A file is missing; all are checked before any is read.
+        OSError: A file cannot be read.
+        ValueError: The columns are the same or negative, a line has too few columns or not as many
+            as the first line of its file (names file and line), or there is no line at all.
     """
     pairs = list(iter_tsv(paths, source_column, target_column))
     origin = ", ".join(map(str, as_paths(paths)))
@@ -51,7 +51,7 @@ def iter_tsv(
             if len(columns) <= max(source_column, target_column):
                 raise ValueError(
                     f"{path}, line {number}: expected at least "
-                    f"{max(source_column, target_column) + 1} columns parted by tabs, got "
+                    f"{max(source_column, target_column) + 1} columns separated by tabs, got "
                     f"{len(columns)}; check the line, or source_column={source_column} and "
                     f"target_column={target_column}"
                 )

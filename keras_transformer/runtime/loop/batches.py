@@ -1,5 +1,5 @@
-"""Groups sentences of like length into batches that fit a budget, and pads their ids: lengths come
-in, lists of sentence numbers leave; rows of ids come in, an array for the encoder leaves.
+"""Takes sentence lengths and returns batches of sentences of similar length that fit a budget;
+takes rows of ids and returns the padded array for the encoder.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ def plan_batches(
     workers: int = 1,
     least: int = 1,
 ) -> list[list[int]]:
-    """Groups sentences of like length; the same lengths always give the same batches.
+    """Groups sentences of similar length; the same lengths always give the same batches.
 
     Sentences are taken longest first, equal ones in their order, and each batch takes as many as
     fit. All batches together hold at most `batch_tokens / rows_per_sentence * log(longest /
@@ -52,17 +52,17 @@ def plan_batches(
     sentences of the last batches evenly: no worker waits long for another.
 
     Args:
-        source_lengths: Tokens of each sentence, eos included. One that holds eos only is empty and
-            comes into no batch.
+        source_lengths: Tokens of each sentence, eos included. A sentence of eos alone is empty and
+            is put into no batch.
         batch_tokens: Most source tokens of a batch, padding included, counted once for every row.
-        rows_per_sentence: Rows that the decoder keeps of each sentence: beams or samples.
-        memory: A second budget beside `batch_tokens`; none where None.
+        rows_per_sentence: Rows that the decoder keeps for each sentence: beams or samples.
+        memory: A second budget beside `batch_tokens`; none if None.
         workers: Batches that are translated at the same time.
-        least: Sentences below which a batch is not made smaller for the workers' sake.
+        least: A batch is not made smaller than this many sentences to keep workers busy.
 
     Returns:
-        Numbers of sentences, the longest first in each batch, and with one worker over all batches.
-        A batch is over its budget only where it is a single sentence.
+        Numbers of sentences, the longest first in each batch and, with one worker, over all
+        batches. A batch exceeds its budget only if it is a single sentence.
 
     Raises:
         ValueError: `batch_tokens` or `rows_per_sentence` is below 1, a length is below 1, or
@@ -87,11 +87,11 @@ def plan_batches(
             batches[-1].append(number)
         else:
             batches.append([number])
-    # Those of the last round: no more than there are workers.
+    # The batches of the last round: no more than there are workers.
     last = len(batches) % workers or min(workers, len(batches))
     full, rest = batches[: len(batches) - last], batches[len(batches) - last :]
     shared = _share([number for batch in rest for number in batch], workers, least)
-    # Sentences of unlike lengths may need more room together than apart.
+    # Sentences of different lengths may need more room together than apart.
     return [*full, *shared] if 0 < last <= len(shared) and all(map(fits, shared)) else batches
 
 

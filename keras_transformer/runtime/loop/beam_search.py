@@ -1,5 +1,5 @@
-"""Beam search in numpy: it keeps the best open hypotheses of every sentence, of which one wide is
-greedy search, and puts aside those that end.
+"""Beam search in numpy: takes a decoder and a request and returns candidates. It keeps the best
+open hypotheses of every sentence and puts aside those that end; with one beam it is greedy search.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from keras_transformer.search.options import Candidate
 
 
 class BeamSearch:
-    """Searches one batch; `run` once.
+    """Searches one batch; `run` may be called once.
 
     S is the number of sentences still in the batch, W the beams of each: 1 before the first token,
     then `beam_size`.
@@ -44,7 +44,7 @@ class BeamSearch:
         self._totals = np.zeros((count, 1), np.float32)  # [S, W]
         start = request.special_ids.decoder_start
         self._ids = np.full((count, 1), start, np.int32)  # [S, W]
-        # Of each step so far, [S, W]: what the hypotheses said, and which ones they continued.
+        # For each step so far, [S, W]: the hypotheses' tokens, and the beams that they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []
         self._history = np.zeros((count, 1, 0), np.int32)  # [S, W, step]
@@ -136,13 +136,13 @@ class BeamSearch:
     def _follow(self, tokens: Ids, parents: Ids) -> None:
         """Adds a token to each of the hypotheses that go on."""
         self._ids = tokens
-        # The decoder writes its next answer over what it gave.
+        # The decoder overwrites the arrays that it returned at its next step.
         self._said.append(tokens.copy())
         self._continued.append(parents.copy())
         self._steps.follow(parents)
 
     def _tokens_of(self, row: int, beam: int) -> list[int]:
-        """Returns what a hypothesis said, read from its end."""
+        """Returns a hypothesis's tokens, read back from its end."""
         tokens = []
         for said, continued in zip(reversed(self._said), reversed(self._continued), strict=True):
             tokens.append(int(said[row, beam]))
@@ -150,28 +150,28 @@ class BeamSearch:
         return tokens[::-1]
 
     def _histories(self) -> Ids:
-        """Returns what every hypothesis said: `(S, W, step)`; it goes on from the last answer."""
+        """Returns every hypothesis's tokens, `(S, W, step)`, extending those returned last time."""
         for step in range(self._history.shape[2], len(self._said)):
             past = take_beams(self._history, self._continued[step])
             self._history = np.concatenate([past, self._said[step][:, :, None]], axis=2)
         return self._history
 
     def _settle(self, length: int) -> None:
-        """Finds out which sentences are done with hypotheses of this many tokens."""
+        """Finds out which sentences are done now that hypotheses have `length` tokens."""
         at_limit = self._limits[self._sentences] == length
         if at_limit.any():
             self._cut(at_limit & ~self._done, length)
         self._done |= self._is_done(length) | at_limit
 
     def _cut(self, at_limit: npt.NDArray[np.bool_], length: int) -> None:
-        """Finishes the open hypotheses of sentences at their limit as they stand, without eos."""
+        """Finishes the open hypotheses of sentences at their limit, without eos."""
         for row, beam in zip(
             *np.nonzero(np.isfinite(self._totals) & at_limit[:, None]), strict=True
         ):
             self._finish(row, self._tokens_of(row, beam), self._totals[row, beam], length)
 
     def _finish(self, row: int, ids: list[int], total: np.float32, length: int) -> None:
-        """Puts a hypothesis among the best finished ones of its sentence; earlier wins a tie."""
+        """Adds a hypothesis to its sentence's best finished ones; the earlier one wins a tie."""
         found = self._finished[self._sentences[row]]
         score = total / float32_penalty(float(length), self._options)
         found.append(Candidate(ids, float(score), float(total)))
@@ -209,7 +209,7 @@ class BeamSearch:
 
 
 def _fill(values: npt.NDArray, size: int, filler: float) -> npt.NDArray:
-    """Widens `(S, count)` to `(S, size)` where a vocabulary offers fewer continuations."""
+    """Widens `(S, count)` to `(S, size)` if a vocabulary offers fewer continuations."""
     missing = size - values.shape[1]
     if missing <= 0:
         return values[:, :size]

@@ -1,5 +1,5 @@
-"""What a hypothesis may not say next: logits and the tokens generated so far come in, constrained
-log-probabilities leave.
+"""Forbids tokens that may not come next: takes logits and the tokens generated so far, and returns
+constrained log-probabilities.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.search.options import SearchOptions
 
 _FREE = -1
-# Candidates beyond those wanted, so that a few may be struck.
+# Extra candidates to ask for, so that a few can be struck.
 SPARE = 3
 
 
 class Constraints:
     """The constraints of one request; see `SearchOptions` for what each means.
 
-    Most requests have none that needs every logit: padding, the start token and an end that comes
-    too early are few enough to be struck from a short list of candidates (`strike`).
+    Most requests have no constraint that needs every logit: padding, the start token and an end
+    that comes too early are few enough to be struck from a short list of candidates (`strike`).
 
     Attributes:
         last_special: The largest id that `strike` or the end of a hypothesis may concern.
@@ -45,7 +45,7 @@ class Constraints:
 
     def forbids(self, ids: Ids, step: int) -> bool:
         """Tells whether one of these must not come next; `step` counts the tokens so far."""
-        # Of so few ids much faster than in numpy.
+        # For so few ids much faster than numpy.
         return not self._forbidden(step).isdisjoint(ids.ravel().tolist())
 
     def strike(self, best: Best, step: int) -> None:
@@ -79,7 +79,7 @@ class Constraints:
         return log_probs
 
     def _forbidden(self, step: int) -> frozenset[int]:
-        """Returns what is forbidden to every hypothesis of so many tokens."""
+        """Returns the ids that no hypothesis may continue with after `step` tokens."""
         return self._too_early if step < self._options.min_length else self._never
 
     def _is_forced(self, step: int) -> bool:
@@ -87,7 +87,7 @@ class Constraints:
 
 
 def _forced_ids(options: SearchOptions, prefixes: Sequence[Sequence[int]], sentences: int) -> Ids:
-    """Returns the token forced at each place, `(sentences, places)`; -1 where there is none."""
+    """Returns the token forced at each place, `(sentences, places)`; -1 if none is."""
     length = max(
         [len(prefix) for prefix in prefixes] + [place + 1 for place, _ in options.forced_tokens],
         default=0,

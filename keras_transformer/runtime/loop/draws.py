@@ -1,5 +1,5 @@
-"""One random choice for each row: sorted log-probabilities and uniform numbers come in, the rank of
-the chosen candidate leaves.
+"""Samples one candidate for each row: takes sorted log-probabilities and uniform random numbers and
+returns the rank of the chosen candidate.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ def draw(log_probs: Values, options: SearchOptions, uniform: npt.NDArray[np.floa
     """Draws a rank for each row by inverting its cumulative distribution.
 
     Args:
-        log_probs: `(rows, count)`, best first, -inf where forbidden.
+        log_probs: `(rows, count)`, best first; -inf for forbidden candidates.
         options: `temperature`, `top_k` and `top_p`.
         uniform: Numbers in [0, 1), `(rows,)`.
 
     Returns:
-        Ranks `(rows,)`; 0 where everything is forbidden.
+        Ranks `(rows,)`; 0 if everything is forbidden.
     """
     values = log_probs[:, : options.top_k or None].astype(np.float64)
     best = values[:, :1]
@@ -26,7 +26,7 @@ def draw(log_probs: Values, options: SearchOptions, uniform: npt.NDArray[np.floa
         weights = np.exp((values - best) / options.temperature)
     weights = np.where(np.isfinite(values), weights, 0.0)
     reached = np.cumsum(weights, axis=1)
-    # The fewest that reach top_p: each one that what stands before it does not reach it yet.
+    # The fewest that reach top_p: a candidate is kept if those before it do not reach it yet.
     kept = reached - weights < options.top_p * reached[:, -1:]
     total = np.max(np.where(kept, reached, 0.0), axis=1, keepdims=True)
     return np.argmax(reached > uniform[:, None] * total, axis=1)

@@ -1,5 +1,5 @@
-"""Greedy search and sampling: one token after the other for every row, without looking back. A
-request comes in, each step's tokens leave as they come, and the candidates at the end.
+"""Greedy search and sampling: takes a decoder and a request, yields each step's tokens, one for
+every row, and returns the candidates at the end.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ from keras_transformer.search.random_numbers import uniforms
 class OneByOne:
     """Decodes one batch; iterate once, then read `results`.
 
-    Rows are sentences, or samples: those of one sentence side by side. Yields, for every step, the
-    newest token of each row still in the batch; the rows of one sentence leave together, and until
-    they do those that have ended go on, to no effect.
+    Rows are sentences, or samples, with the samples of one sentence side by side. Yields, for every
+    step, the newest token of each row still in the batch. The rows of one sentence leave together;
+    until they do, rows that have ended keep decoding, to no effect.
 
     Args:
         steps: The decoder, with one row a sentence.
@@ -47,7 +47,7 @@ class OneByOne:
         self._samples = self._options.rows_per_sentence
         rows = len(request.limits) * self._samples
         self._found: list[Candidate | None] = [None] * rows
-        # What follows holds the rows still in the batch, [R].
+        # The arrays below have one entry for each row still in the batch, [R].
         self._rows = np.arange(rows)
         self._limits = np.repeat(np.asarray(request.limits), self._samples)
         self._next_limit = int(self._limits.min())
@@ -75,7 +75,7 @@ class OneByOne:
                     return
 
     def results(self) -> list[list[Candidate]]:
-        """Returns the candidate, or the samples, of each sentence; none that could not go on."""
+        """Returns each sentence's candidate or samples, leaving out rows that could not go on."""
         rows = range(0, len(self._found), self._samples)
         found = [self._found[row : row + self._samples] for row in rows]
         return [[one for one in sentence if one is not None] for sentence in found]
@@ -92,7 +92,7 @@ class OneByOne:
         return *first, True
 
     def _draw_or_constrain(self, ids: Ids, step: int) -> tuple[Ids, Values]:
-        """As `_next`, for draws and for constraints that need every logit."""
+        """Does as `_next`, for sampling and for constraints that need every logit."""
         count = self._options.top_k
         if not count or self._samples > 1 or self._constraints.need_logits(step):
             return self._choose(*self._from_logits(self._steps.logits(ids), step), step)
@@ -134,7 +134,7 @@ class OneByOne:
         self._done |= ends
 
     def _leave(self, ids: Ids) -> Ids:
-        """Takes out of the batch the sentences all of whose rows are done, once they are many."""
+        """Drops sentences whose rows are all done from the batch, once there are enough of them."""
         done = np.asarray(self._done.reshape(-1, self._samples).all(axis=1))
         if done.all():
             return ids[:0]

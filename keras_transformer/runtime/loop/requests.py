@@ -1,5 +1,5 @@
-"""What the searches share: one batch's request comes in, candidates leave; between them the decoder
-is seen through `Steps`, so that no search knows of models, graphs or caches.
+"""Types and helpers that the searches share. A search takes one batch's `Request` and a decoder as
+`Steps`, and returns candidates; it knows nothing of models, graphs or caches.
 """
 
 import dataclasses
@@ -38,8 +38,8 @@ class First(NamedTuple):
     """The most probable next token of each row; valid until the decoder's next step.
 
     Attributes:
-        ids: `(rows,)`, the lowest of equal ones.
-        values: Their log-probabilities, or zeros where scores are not wanted.
+        ids: `(rows,)`; the lowest id wins a tie.
+        values: Their log-probabilities, or zeros if scores are not wanted.
     """
 
     ids: Ids
@@ -50,7 +50,8 @@ class Steps(Protocol):
     """A batch of sentences being decoded step by step, the rows of a sentence side by side.
 
     It starts with one row a sentence. `first`, `best` and `logits` each take the newest token of
-    every row and make one step. `first` stays with one row a sentence, and goes without `best`.
+    every row and make one step. A search that calls `first` keeps one row a sentence and does not
+    call `best`.
     """
 
     def first(self, ids: Ids) -> First:
@@ -60,11 +61,11 @@ class Steps(Protocol):
     def best(self, ids: Ids, count: int, totals: Values) -> Best:
         """Returns the `count` best continuations of each sentence, or as many as there are.
 
-        Of equal ones of a beam the lowest id comes first, of equal ones of several the lowest beam.
+        Among equal values the lowest beam comes first, and within a beam the lowest id.
 
         Args:
             ids: The newest token of each row, `(rows,)`.
-            count: How many.
+            count: How many to return.
             totals: Log-probability of each beam `(sentences, beams)`.
         """
         ...
@@ -78,11 +79,11 @@ class Steps(Protocol):
         ...
 
     def follow(self, parents: Ids) -> None:
-        """Makes beam w of sentence s continue its beam `parents[s, w]`; may change their number."""
+        """Makes beam w of sentence s continue beam `parents[s, w]`; may change their number."""
         ...
 
     def keep(self, sentences: Rows) -> None:
-        """Drops all sentences but these, numbered as they stand, and puts them in this order."""
+        """Drops all sentences but these, given by current place, and puts them in this order."""
         ...
 
 
@@ -92,7 +93,7 @@ def take_beams(table: Ids, parents: Ids) -> Ids:
     The table may have another number of beams, as before the first token.
     """
     sentences, beams, length = table.shape
-    # Three times as fast as an index for each axis.
+    # Three times as fast as indexing with one array for each axis.
     flat = table.reshape(sentences * beams, length)
     return flat.take(parents + _first_rows(sentences, beams), axis=0)
 
@@ -103,12 +104,12 @@ def _first_rows(sentences: int, beams: int) -> Rows:
 
 
 def lowest(ids: Ids) -> int:
-    """Returns the lowest of the ids; of few of them much faster than numpy."""
+    """Returns the lowest of the ids; much faster than numpy for a few of them."""
     return min(ids.ravel().tolist()) if ids.size <= _FEW_IDS else int(ids.min())
 
 
 def staying(done: npt.NDArray[np.bool_]) -> Rows:
-    """Returns the places of the sentences that are not done, in the order that moves the fewest.
+    """Returns the places of the unfinished sentences, in the order that moves the fewest of them.
 
     All keep their place, except that the last ones fill the places of those that leave.
     """
@@ -119,7 +120,7 @@ def staying(done: npt.NDArray[np.bool_]) -> Rows:
 
 
 def rows_of(sentences: Rows, each: int) -> Rows:
-    """Returns the rows of these sentences, which have `each` side by side."""
+    """Returns the rows of these sentences, each of which has `each` rows side by side."""
     return (sentences[:, None] * each + np.arange(each)).ravel()
 
 
@@ -133,23 +134,23 @@ def keep_rows(arrays: Collection[npt.NDArray], kept: Rows) -> list[npt.NDArray]:
 
 
 _FEW_IDS = 64
-# Finished sentences leave the batch when they are this share of it: moving the others' caches costs
-# about as much as some steps of theirs.
+# Finished sentences leave the batch when they make up this share of it: moving the caches of the
+# others costs about as much as a few decode steps.
 LEAVING_SHARE = 0.25
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """A batch of sentences and what is asked of them.
+    """A batch of sentences and the options of their search.
 
     Args:
         options: The search's options.
-        special_ids: Ids that are no text.
+        special_ids: Ids that stand for no text.
         limits: Most tokens of each sentence's translation, eos included.
-        prefixes: Ids that each translation begins with; none where empty.
+        prefixes: Ids that each translation begins with; empty for none.
         places: Place of each sentence among the caller's inputs, for its random numbers.
-        seed: Start of the random numbers; used in sampling only.
-        with_scores: Whether scores are wanted; greedy search is faster without.
+        seed: Seed of the random numbers; used in sampling only.
+        with_scores: Whether scores are wanted; greedy search is faster without them.
     """
 
     options: SearchOptions
@@ -162,7 +163,7 @@ class Request:
 
 
 def float32_penalty(length: npt.ArrayLike, options: SearchOptions) -> Values:
-    """Returns the length penalty in float32, and its largest number where there is no such one."""
+    """Returns the length penalty in float32, or float32's largest number if it overflows."""
     with np.errstate(over="ignore"):
         penalty = np.minimum(length_penalty(length, options), _LARGEST)
         return np.asarray(penalty, np.float32)

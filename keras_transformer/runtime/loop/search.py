@@ -1,4 +1,4 @@
-"""Runs the search that a request asks for: a decoder and a request come in, candidates leave."""
+"""Runs the search that a request asks for: takes a decoder and a request and returns candidates."""
 
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
@@ -14,7 +14,7 @@ def needs_ranking(options: SearchOptions) -> bool:
 def search(steps: Steps, request: Request) -> list[list[Candidate]]:
     """Returns up to `num_hypotheses` candidates of each sentence, best first, or its samples.
 
-    There are fewer only where fewer are possible.
+    There are fewer only if fewer are possible.
     """
     if not request.limits:
         return []

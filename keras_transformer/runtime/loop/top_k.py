@@ -1,5 +1,5 @@
-"""Exact selection of the largest of many numbers, with ties settled by place, and the softmax that
-comes before it: logits come in, log-probabilities and their best places leave.
+"""Takes logits and returns log-probabilities, and the largest of them with their places: an exact
+selection in which the lower place wins a tie.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 Values = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
 
-# Widths of the blocks by which rows are narrowed down before they are sorted: measured fastest.
+# Widths of the blocks that rows are narrowed down to before they are sorted: the fastest measured.
 _BLOCKS = (256, 16)
 
 
@@ -50,10 +50,10 @@ def top_candidates(values: Values, count: int) -> tuple[Values, Places]:
 
 
 def _best_blocks(values: Values, places: Places, count: int, block: int) -> tuple[Values, Places]:
-    """Narrows each row down to the `count` blocks of largest maximum, which hold its `count` best.
+    """Narrows each row down to the `count` blocks with the largest maxima, which hold its best.
 
     Among equal maxima the lower block counts as larger. An element of any other block has `count`
-    maxima before it in the order, so it is none of the best. Blocks keep their order.
+    maxima before it in the order, so it is not among the `count` best. Blocks keep their order.
     """
     rows, width = values.shape
     whole = width // block
@@ -63,7 +63,7 @@ def _best_blocks(values: Values, places: Places, count: int, block: int) -> tupl
         maxima = np.concatenate([maxima, tail], axis=1)
     blocks = np.sort(np.argsort(-maxima, axis=1, kind="stable")[:, :count], axis=1)
     inside = (blocks[:, :, None] * block + np.arange(block)).reshape(rows, -1)
-    # The last block may reach past the row: -inf there comes after every real element.
+    # The last block may reach past the row's end: it is filled up with -inf, which sorts last.
     real = np.minimum(inside, width - 1)
     chosen = np.where(inside < width, np.take_along_axis(values, real, 1), np.float32(-np.inf))
     return chosen, np.take_along_axis(places, real, 1)

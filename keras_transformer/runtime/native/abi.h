@@ -1,6 +1,6 @@
 // The part of onnxruntime's C interface that custom operators need. The wheel of onnxruntime has no
-// headers; its promise of a stable binary interface fixes all of this: functions keep their places
-// in the table for ever, new ones follow at its end.
+// headers, but its binary interface is guaranteed to be stable: functions keep their places in the
+// table for ever, and new ones are added at its end.
 #pragma once
 
 #include <cstddef>
@@ -96,7 +96,7 @@ struct ApiBase {
   const char* (*get_version_string)();
 };
 
-// What onnxruntime calls to learn of an operator and to run it, up to interface `kVersion`.
+// The functions that onnxruntime calls to query and run an operator, up to interface `kVersion`.
 struct CustomOp {
   uint32_t version;
   void* (*create_kernel)(const CustomOp*, const Api*, const KernelInfo*);

@@ -28,7 +28,7 @@ Instructions allowed() {
 }
 
 #ifdef KT_X86
-// The system keeps AMX's registers for a process only once it has asked.
+// The system saves AMX's registers for a process only after the process has asked for them.
 bool may_use_tiles() {
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;

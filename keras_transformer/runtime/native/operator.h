@@ -1,8 +1,8 @@
-// Makes an onnxruntime operator of a class with
+// Makes an onnxruntime operator from a class with
 //
 //   static constexpr const char* kName;
 //   static constexpr ort::ElementType kInputs[], kOutputs[];
-//   static constexpr size_t kRequiredInputs;  // those behind them may be left out
+//   static constexpr size_t kRequiredInputs;  // later ones may be left out
 //   explicit Kernel(const Node&);
 //   void compute(Context&) const;
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace keras_transformer {
 
-// What onnxruntime said to a call of ours, with its code.
+// An error that onnxruntime returned to one of our calls, with its code.
 class OrtError : public std::runtime_error {
  public:
   OrtError(int code, const char* message) : std::runtime_error(message), code(code) {}
@@ -55,8 +55,8 @@ T* data_of(const ort::Api& api, const ort::Value* value) {
   return static_cast<T*>(data);
 }
 
-// Weights, read once when the graph is loaded: asking for a shape at every run takes as long as a
-// small operator's work.
+// Weights, read once when the graph is loaded: querying a shape at every run takes as long as the
+// work of a small operator.
 template <typename T>
 struct Constant {
   const T* data;
@@ -75,8 +75,8 @@ class Node {
     return value;
   }
 
-  // Throws where the graph was exported for another version of the operators. Nodes name it:
-  // onnxruntime refuses no graph for a later version of a domain than the last that it knows.
+  // Throws if the graph was exported for another version of the operators. Nodes name the version:
+  // onnxruntime accepts graphs for later versions of a domain than the last that it knows.
   void check_version() const {
     int64_t version = 1;  // Graphs for the first one need not name it.
     ort::Status* absent = api_.get_attribute(info_, "operators_version", &version);
@@ -92,7 +92,7 @@ class Node {
   // An attribute that counts something.
   int64_t count(const char* name) const { return check_positive(name, attribute<int64_t>(name)); }
 
-  // An input that is stored in the graph; without data where it is left out.
+  // An input that is stored in the graph; without data if it is left out.
   template <typename T>
   Constant<T> constant(size_t place) const {
     int is_constant = 0;
@@ -166,8 +166,9 @@ class Context {
   }
 
   // Calls `work(first, last)` for ranges that together are 0 to `total`, on all of onnxruntime's
-  // threads where there is enough to do; `each` is about what one of `total` costs in nanoseconds.
-  // What `work` throws is thrown here, once all threads are done: theirs would end the process.
+  // threads if there is enough work; `each` is about what one of `total` costs in nanoseconds.
+  // What `work` throws is rethrown here, once all threads are done: in a thread of onnxruntime's it
+  // would end the process.
   template <typename Work>
   void parallel_for(int64_t total, double each, const Work& work) {
     const int64_t parts = std::min<int64_t>(total, static_cast<int64_t>(total * each / kLeastPart));
@@ -195,7 +196,7 @@ class Context {
   }
 
  private:
-  // Nanoseconds of work that are worth a thread's waking.
+  // Nanoseconds of work that are worth waking a thread for.
   static constexpr double kLeastPart = 10000;
 
   const ort::Value* value_of(size_t place) {
@@ -214,7 +215,7 @@ class Context {
   ort::KernelContext* context_;
 };
 
-// Whether what `kOutputs` has once stands for any number of outputs.
+// Whether the single entry of `kOutputs` stands for any number of outputs.
 template <typename Kernel>
 inline constexpr bool kManyOutputs = false;
 
@@ -259,7 +260,7 @@ class Operator {
     Kernel kernel;
   };
 
-  // Exceptions must not cross onnxruntime's interface: they become its statuses.
+  // Exceptions must not cross onnxruntime's interface: they are converted to statuses.
   template <typename Work>
   static ort::Status* guarded(const ort::Api& api, const Work& work) {
     try {

@@ -1,4 +1,4 @@
-// The operators of the domain keras_transformer: what each takes and gives. Values are row-major.
+// The operators of the domain keras_transformer: what each takes and returns. Values are row-major.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 namespace keras_transformer {
 
 // packed (rows, 3·heads·width), cached keys and values (rows, heads, capacity, width), step (1),
-// which beam's row holds each token (batch, beams, capacity), left out where a sentence has one row
+// which beam's row holds each token (batch, beams, capacity), left out if a sentence has one row
 // → (rows, heads·width) and the caches.
 struct SelfAttention {
   static constexpr const char* kName = "SelfAttention";
@@ -135,7 +135,7 @@ class AddNorm {
 };
 
 // states (rows, width), a matrix in bytes as `ByteHead` reads it, and itself (vocabulary, width) →
-// the id of each row's largest logit (rows). Where the matrix is left out, logits are the products of
+// the id of each row's largest logit (rows). If the matrix is left out, logits are the products of
 // bytes.
 class BestToken {
  public:
@@ -190,7 +190,7 @@ struct LargestPlace {
   void compute(Context& context) const;
 };
 
-// values (rows, width), weights in bytes (blocks, pairs, 16, 2) and what ends each output's sum
+// values (rows, width), weights in bytes (blocks, pairs, 16, 2) and each output's scale and bias
 // (blocks, 2, 16); see `linear.h` → values · weights + bias (rows, outputs), through ReLU if asked.
 class BytesLinear {
  public:
@@ -263,7 +263,7 @@ class FeedForwardSubLayer {
 };
 
 // values (rows, width) → bytes (rows, width) and scales (rows, 1): value = (byte - middle) · scale;
-// the middle is 128, or 0 for values of which none is negative.
+// the middle is 128, or 0 if no value is negative.
 class QuantizeRows {
  public:
   static constexpr const char* kName = "QuantizeRows";

@@ -1,10 +1,10 @@
-// What onnxruntime calls when a session registers this library.
+// The function that onnxruntime calls when a session registers this library.
 #include "operators.h"
 
 namespace keras_transformer {
 namespace {
 
-// Makes the domain with all operators. Sessions keep no copy: it lives as long as the process.
+// Makes the domain with all operators. Sessions keep no copy, so it lives as long as the process.
 template <typename... Kernels>
 ort::CustomOpDomain* make_domain(const ort::Api& api) {
   ort::CustomOpDomain* domain = nullptr;
@@ -20,10 +20,10 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
     ort::SessionOptions* options, const ort::ApiBase* base) {
   using namespace keras_transformer;
   const ort::Api* api = base->get_api(ort::kVersion);
-  // An older onnxruntime: it says so itself, and then knows none of the operators.
+  // An onnxruntime that is too old reports it itself, and then knows none of the operators.
   if (api == nullptr) return nullptr;
   try {
-    instructions();  // What the environment asks for in vain is refused here, not within a thread.
+    instructions();  // An unknown name in the environment is refused here, not within a thread.
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,

@@ -1,4 +1,4 @@
-// The sizes of a tensor's axes, and checks of them. Bad input is `std::invalid_argument`.
+// The sizes of a tensor's axes, and checks of them, which throw `std::invalid_argument`.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace keras_transformer {
 constexpr size_t kMostAxes = 4;
 
 struct Shape {
-  size_t axes = 0;  // Of more than kMostAxes the first sizes are known.
+  size_t axes = 0;  // If there are more than kMostAxes, only the first sizes are known.
   std::array<int64_t, kMostAxes> sizes{};
 
   int64_t operator[](size_t axis) const { return sizes[axis]; }
@@ -32,7 +32,7 @@ struct Shape {
   }
 };
 
-// Throws where sizes or their number are not the wanted ones.
+// Throws if sizes or their number are not the wanted ones.
 inline void check_shape(const char* name, const Shape& found,
                         std::initializer_list<int64_t> sizes) {
   if (found.is(sizes)) return;
@@ -48,7 +48,7 @@ inline const Shape& check_axes(const char* name, const Shape& found, size_t axes
                               (axes == 1 ? " axis" : " axes") + ", got the shape " + found.text());
 }
 
-// Throws where a size or a number of parts is not from 1 to what an id may be.
+// Throws if a size or a number of parts is not in the range from 1 to the largest id.
 inline int64_t check_positive(const char* name, int64_t value) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (value >= 1 && value <= kMost) return value;

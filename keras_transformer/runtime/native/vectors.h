@@ -1,5 +1,5 @@
-// Eight numbers at a time, in the compiler's vector types: code that every processor runs, and that
-// `versions.h` compiles several times for those that have wider registers.
+// Eight numbers at a time, in the compiler's vector types: code that runs on every processor and
+// that `versions.h` compiles several times, for those with wider registers.
 #pragma once
 
 #include <cstdint>
@@ -62,8 +62,8 @@ KT_INLINE float largest(Floats v) {
   return found;
 }
 
-// The largest absolute value of a row; NaN where one is NaN. Without their signs, numbers are in the
-// order of their bits as integers, infinity behind them and NaN last.
+// The largest absolute value of a row; NaN if one is NaN. Numbers without their signs are ordered as
+// their bits are as integers, with infinity after them and NaN last.
 KT_INLINE float largest_size(const float* values, int64_t width) {
   constexpr int32_t kNoSign = 0x7fffffff;
   Ints tops{};
@@ -108,7 +108,7 @@ KT_INLINE Vector exp_of_negative(Vector x) {
   return is_zero ? Vector{} : p * (Vector)exponent;
 }
 
-// The inner product of two rows; the order of its additions depends on their width alone.
+// The inner product of two rows; the order of its additions depends only on their width.
 KT_INLINE float dot(const float* a, const float* b, int64_t width) {
   Floats even{}, odd{};
   int64_t i = 0;

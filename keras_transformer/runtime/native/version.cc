@@ -1,4 +1,4 @@
-// What Python asks this library before onnxruntime opens a graph with its operators.
+// The functions that Python calls before onnxruntime opens a graph with these operators.
 #include "version.h"
 
 #include <stdexcept>
@@ -12,7 +12,7 @@ KT_EXPORTED int keras_transformer_operators_version() {
   return keras_transformer::kOperatorsVersion;
 }
 
-// What the environment asks for in vain, or null.
+// An error message if the environment asks for an unknown set of instructions, or null.
 KT_EXPORTED const char* keras_transformer_refusal() {
   try {
     keras_transformer::instructions();
@@ -23,7 +23,7 @@ KT_EXPORTED const char* keras_transformer_refusal() {
   }
 }
 
-// The set of instructions that loops use in this process; only where nothing is refused.
+// The set of instructions that loops use in this process; call it only if nothing is refused.
 KT_EXPORTED const char* keras_transformer_instructions() {
   return keras_transformer::name_of(keras_transformer::instructions());
 }

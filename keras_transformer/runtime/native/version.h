@@ -1,10 +1,10 @@
-// The version of the operators, which graphs are exported for.
+// The version of the operators that graphs are exported for.
 #pragma once
 
 namespace keras_transformer {
 
-// Raised whenever graphs that were exported before mean something else, or nothing, to the operators:
-// another name, input, output, attribute or layout of weights.
+// Raised whenever the operators would read earlier graphs wrongly or not at all: after a change of
+// a name, input, output, attribute or layout of weights.
 constexpr int kOperatorsVersion = 1;
 
 }  // namespace keras_transformer

@@ -1,4 +1,4 @@
-// A function that is compiled for several sets of instructions as it stands.
+// Compiles one function, unchanged, for several sets of instructions.
 #pragma once
 
 #include "instructions.h"
@@ -36,8 +36,8 @@ class Versions<kFunction> {
   static auto fastest() { return KT_FASTEST(run); }
 };
 
-// `fastest<function>(…)` calls the version for this processor. The function is `KT_INLINE`: it takes
-// the instructions of what it is inlined into.
+// `fastest<function>(…)` calls the version for this processor. The function is `KT_INLINE`: it uses
+// the instructions of the function that it is inlined into.
 template <auto kFunction>
 inline constexpr Versions<kFunction> fastest{};
 

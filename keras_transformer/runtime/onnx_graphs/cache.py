@@ -1,5 +1,5 @@
 """The decoder's keys and values of the tokens generated so far: buffers that the graph writes in
-place, grown by blocks, and the table that says which row holds what a hypothesis continues.
+place and that grow by blocks, and a table of the rows that hold each hypothesis's earlier tokens.
 """
 
 import math
@@ -18,15 +18,15 @@ BLOCK_TOKENS = 16
 class KeyValueCache:
     """Buffers `(rows, heads, capacity, width)`, finite everywhere.
 
-    Hypotheses never move: where one continues another, `beams` remembers whose row holds each of
-    its earlier tokens.
+    Hypotheses never move: if one continues another, `beams` records which row holds each of its
+    earlier tokens.
 
     Args:
         inputs: The decoder's cache inputs, of shape `(rows, heads, cache_length, width)`.
         sentences: Sentences in the batch, with one row each at first.
-        capacity: Tokens to make room for; more room is made when they are used up.
-        limit: Most tokens there will ever be: no more room is made than for them.
-        memory: Where the buffers come from.
+        capacity: Tokens to make room for initially; the buffers grow when they are full.
+        limit: Most tokens there will ever be; the buffers never grow beyond them.
+        memory: Where the buffers' memory comes from.
 
     Attributes:
         buffers: One array for each of `inputs`.
@@ -60,7 +60,7 @@ class KeyValueCache:
         return sum(buffer.nbytes for buffer in self.buffers)
 
     def make_room(self, step: int) -> bool:
-        """Grows the buffers where there is no place for the token `step`; tells whether it did."""
+        """Grows the buffers if they have no room for token `step`; returns whether they grew."""
         if step < self.capacity:
             return False
         wanted = min(step + max(BLOCK_TOKENS, step // 2), self._limit)
@@ -78,7 +78,7 @@ class KeyValueCache:
 
         Args:
             parents: `(sentences, beams)`; the number of beams may grow from 1.
-            step: Tokens held, the newest of which each row wrote in its own buffer.
+            step: Tokens held; each row wrote the newest into its own buffer.
 
         Returns:
             Whether the number of rows, and with it the buffers, changed.
@@ -95,7 +95,7 @@ class KeyValueCache:
         return widened
 
     def keep(self, sentences: Rows, step: int) -> None:
-        """Drops all sentences but these, whose buffers take this order."""
+        """Drops all sentences but these and puts their buffers in this order."""
         rows = rows_of(sentences, self.beams.shape[1])
         keep_rows([buffer[:, :, :step] for buffer in self.buffers], rows)
         self.buffers = [buffer[: len(rows)] for buffer in self.buffers]
@@ -116,7 +116,7 @@ class KeyValueCache:
 
     @staticmethod
     def _own(sentences: int, beams: int, tokens: int) -> Ids:
-        """Returns a table that sends each hypothesis to its own row."""
+        """Returns a table that points each hypothesis to its own row."""
         own = np.arange(beams, dtype=np.int32)[None, :, None]
         return np.broadcast_to(own, (sentences, beams, tokens)).copy()
 
@@ -144,5 +144,5 @@ def bytes_per_token(inputs: Sequence[TensorSpec]) -> int:
 
 
 def whole_blocks(tokens: int) -> int:
-    """Returns how many tokens room is made for where there are to be this many."""
+    """Rounds a number of tokens up to whole blocks, the capacity that buffers get."""
     return -(-tokens // BLOCK_TOKENS) * BLOCK_TOKENS

@@ -1,5 +1,5 @@
-"""The decoder of an artefact as the searches see it (`Steps`): newest tokens come in, candidates
-leave, and everything else stays bound to memory that the graph reads and writes in place.
+"""An artefact's decoder as the searches see it (`Steps`): takes the newest tokens and returns
+candidates. Everything else stays bound to memory that the graph reads and writes in place.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ class DecoderSteps:
     Args:
         decoder: Session of the decoder graph, or of a greedy one.
         graph: Its manifest entry.
-        with_logits: Gives a session of the same inputs and caches that has logits, too: asked for
-            when they are needed first.
-        source_mask: int32 `(batch, source_length)`, 1 where there is a token.
+        with_logits: Returns a session with the same inputs and caches that also outputs logits;
+            called when they are first needed.
+        source_mask: int32 `(batch, source_length)`, 1 for tokens.
         cross: The encoder's outputs; they and the mask are overwritten when sentences leave.
-        capacity: Tokens to make room for at first.
+        capacity: Tokens to make room for initially.
         limit: Most steps that will be made.
-        memory: Where the caches come from.
+        memory: Where the caches' memory comes from.
 
     Attributes:
         peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
@@ -63,7 +63,7 @@ class DecoderSteps:
         self._rebind()
 
     def first(self, ids: Ids) -> First:
-        """See `Steps.first`; of the greedy graphs only."""
+        """See `Steps.first`; for the greedy graphs only."""
         if self._cache.make_room(self._step):
             self._rebind()
         self._ids[:] = ids
@@ -71,7 +71,7 @@ class DecoderSteps:
         return self._first
 
     def best(self, ids: Ids, count: int, totals: Values) -> Best:
-        """See `Steps.best`; of the decoder graph only."""
+        """See `Steps.best`; for the decoder graph only."""
         if self._cache.make_room(self._step):
             self._rebind()
         if count != self._asked:
@@ -90,7 +90,7 @@ class DecoderSteps:
 
     def logits_again(self) -> Values:
         """See `Steps.logits_again`."""
-        # A step writes the same keys and values to the same places when it is run twice.
+        # Running a step twice writes the same keys and values to the same places.
         self._step -= 1
         return self._run_for_logits()
 

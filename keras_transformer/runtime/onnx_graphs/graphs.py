@@ -1,5 +1,5 @@
-"""The opened graphs of one artefact, shared by all threads, and the run of the encoder that both
-decoding and scoring begin with.
+"""Opens the graphs of one artefact for all threads, and runs the encoder, with which both decoding
+and scoring begin: takes rows of source ids and returns keys and values, or states.
 """
 
 import threading
@@ -14,14 +14,14 @@ from keras_transformer.runtime.loop.batches import IdRows, pad_sources
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
 
-# The encoder's output that no other graph takes.
+# The encoder's output that no other graph reads.
 _STATES = "encoder_states"
 
 SourceKeysValues = tuple[npt.NDArray[np.int32], dict[str, npt.NDArray]]
 
 
 class Sessions(dict[str, Session]):
-    """Sessions by their graphs' names, each opened when it is asked for first.
+    """Sessions by graph name, each opened when it is first asked for.
 
     Args:
         manifest: The artefact's contract.
@@ -65,10 +65,10 @@ class Graphs:
         self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
 
     def open(self, *names: str) -> Sessions:
-        """Opens graphs; whoever holds them may use them, and open others, after `close` as well.
+        """Opens graphs; a caller that holds them may use them, and open others, even after `close`.
 
         Raises:
-            ValueError: A graph cannot be read, or is not the manifest's.
+            ValueError: A graph cannot be read, or does not match the manifest.
             RuntimeError: The graphs are closed.
         """
         sessions = self._sessions
@@ -79,19 +79,19 @@ class Graphs:
         return sessions
 
     def close(self) -> None:
-        """Lets go of the graphs: they are freed when nobody uses them any more."""
+        """Releases the graphs: they are freed when they are no longer in use."""
         self._sessions = None
 
     def keys_values(self, encoder: Session, sources: IdRows) -> SourceKeysValues:
-        """Runs the encoder for the decoder, which attends to these keys and values.
+        """Runs the encoder and returns the keys and values that the decoder attends to.
 
         Args:
             encoder: Its session.
             sources: Ids of each text, without bos and eos.
 
         Returns:
-            int32 `(batch, source_length)`, 1 where there is a token, and the cross-attention's keys
-            and values by their names.
+            A mask int32 `(batch, source_length)`, 1 for tokens, and the cross-attention's keys and
+            values by their names.
         """
         source_ids = self._pad(sources)
         outputs = [spec.name for spec in self._manifest.graphs["encoder"].outputs]

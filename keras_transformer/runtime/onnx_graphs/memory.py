@@ -1,5 +1,5 @@
-"""Memory that batches take turns in: where a model is small, the first touch of fresh memory costs
-more than a step's arithmetic, so caches give theirs back and the next ones find it warm.
+"""Lends blocks of memory to batches and takes them back for the next ones: for a small model, the
+first access to fresh memory costs more than the arithmetic of a decode step.
 """
 
 import threading
@@ -14,7 +14,7 @@ class Memory:
     """Lends blocks of bytes; any number of threads may use it at once.
 
     Args:
-        most_kept: Most bytes to keep for later.
+        most_kept: Most bytes to keep for later batches.
     """
 
     def __init__(self, most_kept: int) -> None:
@@ -28,13 +28,13 @@ class Memory:
         return sum(map(len, self._kept))
 
     def take(self, size: int) -> Block:
-        """Returns a block whose first `size` bytes are zero, for the caller alone."""
+        """Returns a block for the caller alone, whose first `size` bytes are zero."""
         with self._lock:
             place = next((i for i, block in enumerate(self._kept) if len(block) >= size), None)
             block = None if place is None else self._kept.pop(place)
         if block is None:
             return np.zeros(size, np.uint8)
-        # Nothing of an earlier batch may be left, least of all what is not finite.
+        # Nothing of an earlier batch may be left, above all no values that are not finite.
         block[:size] = 0
         return block
 
@@ -44,4 +44,4 @@ class Memory:
             self._kept.append(block)
             self._kept.sort(key=len)
             while self.kept_bytes > self._most_kept:
-                self._kept.pop(0)  # The smallest, which serves the fewest.
+                self._kept.pop(0)  # The smallest, which fits the fewest requests.

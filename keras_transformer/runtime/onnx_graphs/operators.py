@@ -1,6 +1,5 @@
-"""This package's own onnxruntime operators, for artefacts exported with target="native": where the
-library is that `native/` was compiled into, whether it is the one that an artefact needs, and
-whether it is fast on this processor.
+"""Finds and registers this package's own onnxruntime operators (`native/`), for artefacts exported
+with target="native", and checks their version and whether they are fast on this processor.
 """
 
 import ctypes
@@ -13,7 +12,7 @@ from typing import Any
 from onnxruntime import SessionOptions
 
 _NAME = "_operators"
-# Artefacts that record no version were written by the first one.
+# Artefacts that record no version were written for the first one.
 _FIRST_VERSION = 1
 _PORTABLE = "portable"
 _log = logging.getLogger(__name__)
@@ -60,10 +59,10 @@ def instructions() -> str:
 
 
 def check_library(wanted: int | None = None) -> None:
-    """Checks that the operators can be used, and logs once where they are slow.
+    """Checks that the operators can be used, and logs once if they are slow.
 
     Args:
-        wanted: The version that an artefact's manifest records; the one that is here for None.
+        wanted: The version that an artefact's manifest records; the compiled one if None.
 
     Raises:
         ImportError: They are not compiled, cannot be loaded, or are of another version.
@@ -81,11 +80,11 @@ def check_library(wanted: int | None = None) -> None:
 
 
 def register_operators(options: SessionOptions, recorded: int | None) -> None:
-    """Makes a session know the operators.
+    """Registers the operators in a session's options.
 
     Args:
         options: The session's options.
-        recorded: The version in the artefact's manifest; None is the first.
+        recorded: The version in the artefact's manifest; the first one if None.
 
     Raises:
         ImportError: As for `check_library`, or onnxruntime refuses the library.
@@ -127,5 +126,5 @@ def _tell_that_they_are_slow() -> None:
     _log.warning(
         'operators of target="native" have no fast kernels for this processor or compiler, and may '
         "be several times slower than onnxruntime's own, above all in int8: compile them with GCC "
-        'for x86-64 Linux and run them where AVX2 is, or export with target="onnxruntime"'
+        'for x86-64 Linux and run them on a CPU with AVX2, or export with target="onnxruntime"'
     )

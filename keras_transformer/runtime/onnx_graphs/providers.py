@@ -1,5 +1,5 @@
-"""Which of onnxruntime's execution providers run an artefact's graphs: names, with or without
-options, come in, and checked ones leave.
+"""Chooses the onnxruntime execution providers that run an artefact's graphs: takes names, with or
+without options, and returns checked ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from keras_transformer.artefact.manifest import Manifest
 Provider = str | tuple[str, Mapping[str, Any]]
 
 CPU = "CPUExecutionProvider"
-# The package that brings a provider; all of them take the place of the package onnxruntime.
+# The package that contains each provider; each replaces the package onnxruntime.
 _PACKAGES = {
     "CUDAExecutionProvider": "onnxruntime-gpu",
     "TensorrtExecutionProvider": "onnxruntime-gpu",
@@ -29,13 +29,13 @@ def check_providers(
     """Returns the providers to open an artefact's graphs with, best first, each with its options.
 
     Args:
-        providers: Names, or tuples of a name and onnxruntime's options for it; the CPU where None.
+        providers: Names, or tuples of a name and onnxruntime's options for it; the CPU if None.
         manifest: The artefact's contract.
 
     Raises:
-        TypeError: `providers` is one string, or holds something else than names and such tuples.
-        ValueError: It is empty, names one that this onnxruntime lacks or one twice, or names
-            another than the CPU for graphs with operators of the CPU.
+        TypeError: `providers` is one string, or holds anything but names and such tuples.
+        ValueError: It is empty, names a provider twice or one that this onnxruntime lacks, or names
+            one other than the CPU for graphs whose operators run on the CPU only.
     """
     if providers is None:
         return [(CPU, {})]
@@ -60,7 +60,7 @@ def check_providers(
 
 
 def parse_providers(texts: Sequence[str]) -> list[Provider] | None:
-    """Reads what a flag holds: `NAME` or `NAME:option=value,option=value` for each; None for none.
+    """Parses a flag's values, each `NAME` or `NAME:option=value,option=value`; None if empty.
 
     Raises:
         ValueError: An option has no value.
@@ -73,7 +73,7 @@ def parse_providers(texts: Sequence[str]) -> list[Provider] | None:
 
 
 def describe(providers: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    """Returns the providers and their options for a message."""
+    """Returns the providers and their options as text for a message."""
     return ", ".join(f"{name} {dict(options)}" if options else name for name, options in providers)
 
 

@@ -1,5 +1,5 @@
-"""Opens an artefact's graphs in onnxruntime, with threads that do not get in each other's way: a
-directory and its manifest come in, sessions leave.
+"""Opens an artefact's graphs in onnxruntime: takes a directory and its manifest and returns
+sessions, whose threads do not get in each other's way.
 """
 
 import os
@@ -16,8 +16,8 @@ from keras_transformer.runtime.onnx_graphs.providers import Provider, check_prov
 
 # The graphs that run again and again within one translation.
 _STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
-# Microseconds that a worker waits awake: from step to step; and from product to product, where the
-# next run is another graph's, whose workers need the cores.
+# Microseconds for which an idle worker stays awake: between steps; and between products, if the
+# next run is of another graph, whose workers need the cores.
 _STEP_SPIN, _SPIN = 300, 100
 _DTYPES = {
     "tensor(bool)": "bool",
@@ -41,7 +41,7 @@ def open_session(
         manifest: The artefact's contract.
         directory: Where its files are.
         name: The graph, one of `GRAPHS`.
-        threads: Threads of the graph; as many as the process may use cores where None.
+        threads: Threads of the graph; one for each core that the process may use if None.
         providers: As for `check_providers`.
 
     Raises:
@@ -50,7 +50,7 @@ def open_session(
             cannot be loaded or are of another version.
         ValueError: `threads` is below 1, a provider is missing, does not start or cannot run the
             graph, the graph cannot be read, or the names, types or shapes of its inputs or outputs
-            are not the manifest's.
+            differ from the manifest.
     """
     graph = manifest.graphs[name]
     path = directory / graph.file
@@ -70,7 +70,7 @@ def open_session(
             f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
             f"export the model again ({error})."
         ) from error
-    # onnxruntime leaves out a provider that does not start, and says so in its log only.
+    # onnxruntime leaves out a provider that does not start and mentions it only in its log.
     missing = {name for name, _ in chosen} - set(session.get_providers())
     if missing:
         raise ValueError(
@@ -86,7 +86,7 @@ def open_session(
 
 
 def check_threads(threads: int | None) -> int:
-    """Returns the number of threads asked for, or of cores where None."""
+    """Returns the number of threads requested, or of cores if None."""
     if threads is None:
         return available_cores()
     if isinstance(threads, bool) or not isinstance(threads, int):
@@ -115,7 +115,7 @@ def _check_tensors(
         )
     for value, tensor in zip(found, expected, strict=True):
         dtype, shape = _DTYPES.get(value.type, value.type), list(value.shape)
-        # Where a graph leaves an axis unnamed, any name will do.
+        # If a graph leaves an axis unnamed, any name will do.
         named = len(shape) == len(tensor.shape) and all(
             size == wanted or (size is None and isinstance(wanted, str))
             for size, wanted in zip(shape, tensor.shape, strict=True)
@@ -132,7 +132,7 @@ def _options(name: str, threads: int) -> SessionOptions:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    # A pause between a waiting worker's looks spares the core that it shares with its neighbour.
+    # A waiting worker pauses between checks, which spares the core that it shares with another.
     spin = _STEP_SPIN if name in _STEP_GRAPHS else _SPIN
     options.add_session_config_entry("session.intra_op.spin_duration_us", str(spin))
     options.add_session_config_entry("session.intra_op.spin_backoff_max", "16")

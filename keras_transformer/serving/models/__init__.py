@@ -1,1 +1,1 @@
-"""What is served: models in versions, their signatures, and requests batched together."""
+"""Served models: their versions, their signatures, and requests batched together."""

@@ -1,5 +1,5 @@
-"""Dynamic batching: rows of many requests come in, the model works through them in batches of what
-waited meanwhile, and each request gets the results of its own rows.
+"""Dynamic batching: takes rows of many requests, runs the model on batches of the rows that were
+waiting, and returns to each request the results of its own rows.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from keras_transformer.serving.errors import Code, ServingError
 Run = Callable[[Sequence[Any]], list[Any]]
 
 _log = logging.getLogger(__name__)
-# What a row takes at most to be worked on in the event loop: a thread's waking up, there and back,
-# would take a good part of that, and nobody minds such a pause.
+# Most seconds that a row may take to be run in the event loop: waking a thread and returning from
+# it would cost a good part of that, and such a pause delays no other request noticeably.
 _QUICK_SECONDS = 0.01
 
 
@@ -26,13 +26,13 @@ class Job:
     """One request's rows on their way through the batcher.
 
     Attributes:
-        run: What turns rows into results.
+        run: Turns rows into results.
         rows: The rows.
         done: Set when all rows have results.
-        arrived: When the request came, by `time.perf_counter`.
+        arrived: When the request arrived, by `time.perf_counter`.
         started: When its first rows were taken.
         taken: How many rows have been taken.
-        results: What came out so far, in the order of the rows.
+        results: The results so far, in the order of the rows.
         largest_batch: Rows of the largest batch that it was part of.
     """
 
@@ -57,15 +57,15 @@ class _Part:
 class Batcher:
     """Hands rows to a thread, first come, first served.
 
-    A batch begins with the oldest rows and takes in whatever else waits for the same function, in
-    order. While the model works, the next batch gathers; there is one batch at a time. A row that
-    comes alone, to a model that was quick with the last such row, needs no thread (`at_once`).
+    A batch begins with the oldest rows and adds the others that wait for the same function, in
+    order. One batch runs at a time, while the next one gathers. A single row needs no thread if the
+    model is free and was quick with the last such row (`at_once`).
 
     Args:
         max_batch: Most rows of a batch.
         max_wait: Seconds that a free model waits for a batch to fill.
         max_queue: Most rows that wait.
-        observe: Told the number of rows of every batch.
+        observe: Called with the number of rows of every batch.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
         self._filled = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        # What the last batch of one row took, and requests that have come in this turn of the loop.
+        # Seconds that the last batch of one row took, and requests of this turn of the event loop.
         self._seconds_alone = math.inf
         self._arriving = 0
 
@@ -87,14 +87,14 @@ class Batcher:
         return sum(len(job.rows) - job.taken for job in self._queue)
 
     async def at_once(self, run: Run, row: Sequence[Any]) -> list[Any] | None:
-        """Does a row in the event loop where it comes alone to a free model that is quick.
+        """Runs a row in the event loop if it is the only one and the model is free and quick.
 
         Args:
-            run: As for `submit`; nobody hears of it before its end.
+            run: As for `submit`; the event loop stands still until it ends.
             row: One row.
 
         Returns:
-            The row's result; None where it has to be submitted.
+            The row's result; None if it has to be submitted.
 
         Raises:
             ServingError: The row cannot be translated.
@@ -102,7 +102,7 @@ class Batcher:
         if not self._is_quick():
             return None
         self._arriving += 1
-        # Whoever comes at the same moment has come after this turn of the loop.
+        # Requests that arrive at the same moment are known after this turn of the event loop.
         try:
             await asyncio.sleep(0)
             if self._arriving > 1 or not self._is_quick():
@@ -119,11 +119,11 @@ class Batcher:
         return results
 
     async def submit(self, run: Run, rows: Sequence[Any]) -> Job:
-        """Waits until all rows have results; cancelled, it takes those that wait out again.
+        """Waits until all rows have results. If cancelled, it removes those that still wait.
 
         Args:
-            run: What turns rows into results, one for each; rows are batched with others that have
-                an equal function.
+            run: Turns rows into results, one for each; rows are batched with others that have an
+                equal function.
             rows: At least one row.
 
         Raises:
@@ -150,7 +150,7 @@ class Batcher:
         return job
 
     def close(self) -> None:
-        """Ends the thread when it has done what it was given."""
+        """Ends the thread when it has finished its work."""
         self._thread.shutdown(wait=False)
 
     async def _work(self) -> None:
@@ -163,7 +163,7 @@ class Batcher:
             self._worker = None
 
     async def _fill(self) -> None:
-        """Waits for more rows while the batch has room and the oldest ones have time."""
+        """Waits for more rows while the batch has room and its oldest rows have not waited long."""
         while self._queue and self._max_wait:
             oldest = self._queue[0]
             left = oldest.arrived + self._max_wait - time.perf_counter()
@@ -195,7 +195,7 @@ class Batcher:
         return parts
 
     async def _translate(self, parts: list[_Part]) -> None:
-        """Runs one batch; where it fails, each request's part on its own."""
+        """Runs one batch; if it fails, runs each request's part on its own."""
         rows = [row for part in parts for row in part.rows]
         self._observe(len(rows))
         try:
@@ -225,7 +225,7 @@ class Batcher:
         return results
 
     def _is_quick(self) -> bool:
-        """Tells whether a row would not have to wait, and not be waited for."""
+        """Tells whether a row would neither have to wait nor make others wait."""
         is_free = self._worker is None and not self._max_wait
         return is_free and self._seconds_alone < _QUICK_SECONDS
 
@@ -237,7 +237,7 @@ def _fail(job: Job, error: Exception) -> None:
 
 
 def _failure(error: Exception) -> ServingError:
-    """Logs what went wrong; returns what the client learns of it."""
+    """Logs an error and returns the one that the client gets."""
     _log.error("a request could not be translated", exc_info=error)
     message = f"the model failed ({type(error).__name__}); the server's log says more."
     return ServingError(Code.INTERNAL, message)

@@ -1,5 +1,5 @@
-"""From a request's arrays to rows that a model can batch: names, dtypes and shapes are checked
-against the signature, texts become ids, lengths are held to the limits.
+"""Takes a request's arrays and returns rows that a model can batch. Checks names, dtypes and shapes
+against the signature, turns texts into ids, and refuses those that are too long.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from keras_transformer.text.sentences import Passage, TooManyPartsError
 Arrays = Mapping[str, npt.NDArray[Any]]
 Tokenize = Callable[[list[bytes]], list[list[int]]]
 
-# How bytes that are no UTF-8 pass through a str unchanged.
+# Lets bytes that are not UTF-8 pass through a str unchanged.
 ANY_BYTES = ("utf-8", "surrogateescape")
 _KINDS = {"string": "O", "int32": "i", "float32": "f", "bool": "b"}
 
@@ -51,7 +51,7 @@ class TranslationRow(NamedTuple):
 
 
 class PairRow(NamedTuple):
-    """A text and the translation of it to score: ids of both, without bos and eos."""
+    """A text and the translation to score: ids of both, without bos and eos."""
 
     source: Sequence[int]
     target: Sequence[int]
@@ -61,8 +61,8 @@ class Request(NamedTuple):
     """What a request asks for.
 
     Attributes:
-        rows: What the model works on: a TranslationRow or a PairRow each.
-        passages: The texts whose parts the rows are, in order; none where rows are no such parts.
+        rows: The rows that the model runs on: each a TranslationRow or a PairRow.
+        passages: The texts whose parts the rows are, in order; none if rows are not parts of texts.
     """
 
     rows: Sequence[Any]
@@ -70,7 +70,7 @@ class Request(NamedTuple):
 
 
 def check_inputs(signature: Signature, inputs: Arrays) -> int:
-    """Compares a request's arrays with what a signature takes; returns the number of rows.
+    """Checks a request's arrays against a signature and returns the number of rows.
 
     Raises:
         ServingError: One is missing, unknown, or of another dtype or shape; the message names it.
@@ -97,14 +97,14 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
 
 
 class RowReader:
-    """Makes rows of arrays.
+    """Makes rows from arrays.
 
     Args:
         source: SentencePiece's encoder of the source side, bytes to ids.
-        target: That of the target side.
-        split: Takes a text to translate apart.
+        target: The encoder of the target side.
+        split: Splits a text to translate.
         search: The server's search.
-        special_ids: Ids that are no text.
+        special_ids: Ids that stand for no text.
         source_vocab_size: Number of source ids.
         max_source_length: Most tokens of a source text, and of a target text to score, without eos.
     """
@@ -136,9 +136,9 @@ class RowReader:
         }
 
     def read(self, signature: Signature, inputs: Arrays) -> Request:
-        """Returns a row for each row of arrays that `check_inputs` has let pass.
+        """Returns a row for each row of arrays that have passed `check_inputs`.
 
-        A text to translate gets a row for each part.
+        A text to translate gets a row for each of its parts.
 
         Raises:
             ServingError: A text is too long, or has too many sentences.
@@ -165,7 +165,7 @@ class RowReader:
             (
                 prefix,
                 min(max(max_length, 1), self._search.max_length),
-                # A penalty that means nothing is none: a graph could not refuse one row either.
+                # An invalid penalty counts as none: a graph could not refuse a single row either.
                 penalty if math.isfinite(penalty) and penalty > 0 else 0.0,
             )
             for prefix, max_length, penalty in zip(
@@ -194,7 +194,7 @@ class RowReader:
         except TooManyPartsError as error:
             raise _refusal(f"row {number} of text: {error}") from error
         except UnicodeDecodeError:
-            # What SentencePiece makes of broken bytes is not what Python would.
+            # SentencePiece replaces invalid bytes in another way than Python.
             return Passage.whole(text.decode(*ANY_BYTES))
 
     def _whole_texts(self, inputs: Arrays) -> Request:
@@ -213,7 +213,7 @@ class RowReader:
         limit = max_length
         if ratio is not None:
             limit = min(limit, self._search.limit(len(source) + 1))
-        # One token of its own is left to the translation.
+        # At least one token is left for the translation itself.
         ids = self._target([prefix])[0][: limit - 1] if prefix else ()
         return TranslationRow(source, ids, max_length, length_penalty)
 
@@ -249,7 +249,7 @@ class RowReader:
     def _check_lengths(
         self, name: str, rows: list[list[int]], owners: Sequence[int] | None = None
     ) -> None:
-        """Refuses rows that are too long, by the numbers of the texts that own them."""
+        """Refuses rows that are too long, naming the text that each belongs to."""
         for number, row in zip(owners or range(len(rows)), rows, strict=True):
             if len(row) > self._longest:
                 raise _refusal(

@@ -1,5 +1,5 @@
-"""One loaded version of the model: a request's arrays become rows, batches of rows become results,
-and a request's results arrays again.
+"""One loaded version of a model: takes a request's arrays and returns rows, takes batches of rows
+and returns results, and takes a request's results and returns arrays.
 """
 
 import dataclasses
@@ -35,17 +35,17 @@ Run = Callable[[Sequence[Any]], list[Any]]
 class ServedModel:
     """An opened artefact behind the server's signatures.
 
-    `read` and `write` are quick and belong to one request; what `run` returns takes the rows of
-    many requests at once and is made for a thread of its own.
+    `read` and `write` are quick and serve one request; the function that `run` returns takes the
+    rows of many requests at once and is meant for a thread of its own.
 
     Args:
         directory: The artefact; its files are checked against the manifest's hashes.
         search: The search of every translation.
-        max_source_length: Most tokens translated as one text; fewer where the model allows fewer.
+        max_source_length: Most tokens translated as one text; fewer if the model allows fewer.
         long_texts: "split" translates texts sentence by sentence, as far as the model needs it;
             "refuse" translates them whole and refuses those that are too long.
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
-        max_sentences: Most sentences of a text; no limit where None.
+        max_sentences: Most sentences of a text; no limit if None.
         min_score: As for `OnnxTranslator`.
         threads: As for `OnnxTranslator`.
         providers: As for `OnnxTranslator`.
@@ -53,7 +53,7 @@ class ServedModel:
     Attributes:
         config: The model's configuration as plain values.
         search: The search, its `max_length` one that the model allows.
-        min_score: As given, or the artefact's; None where neither says.
+        min_score: As given, or the artefact's; None if neither gives one.
         signatures: What requests may call, by name.
 
     Raises:
@@ -118,11 +118,11 @@ class ServedModel:
         self._runs: dict[str, Run] = {"score": self._score, "encode": self._encoder_states}
 
     def close(self) -> None:
-        """Lets go of the graphs; what is running finishes."""
+        """Releases the graphs; what is running finishes."""
         self._engine.close()
 
     def warm_up(self) -> None:
-        """Opens every graph by using it once, so that no request waits for that.
+        """Opens every graph by using it once, so that no request has to wait for it.
 
         Raises:
             ValueError: A graph cannot be used.
@@ -130,7 +130,7 @@ class ServedModel:
         search = self.search
         unknown = [self._source.processor.unk_id()]
         row = TranslationRow(unknown, (), min(search.max_length, 2), search.length_penalty)
-        # One text and several take different ways through the engine.
+        # One text and several take different paths through the engine.
         for rows in ([row], [row] * 2):
             self._translate(rows)
         self._score([PairRow(row.source, row.source)])
@@ -146,7 +146,7 @@ class ServedModel:
         return self._reader.read_text(text, target_prefix)
 
     def run(self, signature: Signature) -> Run:
-        """Returns what takes rows of a signature to results; rows of one function may be joined."""
+        """Returns a function from a signature's rows to results; equal functions share batches."""
         return self._runs.get(signature.name, self._translate)
 
     def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
@@ -172,7 +172,7 @@ class ServedModel:
 
         Returns:
             `sentences`, each with `source`, `source_pieces` (eos included) and `hypotheses`, and
-            `gaps`: what stands before each best translation, and behind the last one.
+            `gaps`: the text before each best translation, and after the last one.
         """
         return {
             "sentences": [
@@ -183,7 +183,7 @@ class ServedModel:
         }
 
     def _source_pieces(self, text: str) -> list[str]:
-        """Returns a text's pieces as they stand in it, and eos."""
+        """Returns a text's pieces as spelled in it, and eos."""
         return [*self._source.split(text), *self._source.pieces([self._source.special_ids.eos])]
 
     def _source_lengths(self, texts: Sequence[str]) -> list[int]:

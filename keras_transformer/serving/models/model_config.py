@@ -1,5 +1,5 @@
-"""TensorFlow Serving's file of models, `--model-config`: its text comes in, the models to serve
-leave. The schema is TensorFlow Serving's own; it loads no TensorFlow.
+"""Takes TensorFlow Serving's file of models (`--model-config`) and returns the models to serve. The
+schema is TensorFlow Serving's own; reading it loads no TensorFlow.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from tensorflow_serving.config.model_server_config_pb2 import ModelConfig, Model
 
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy
 
-# What this server does not do; a file that asks for it would promise too much.
+# Fields that this server does not support; a file that sets them is refused.
 _UNSUPPORTED = ("logging_config", "model_type")
 _PLATFORMS = ("", "onnx")
 
@@ -19,12 +19,12 @@ def read_model_config(path: Path) -> list[ModelOptions]:
     """Returns the models that a file names.
 
     Args:
-        path: The file, a `ModelServerConfig` as text. A `base_path` that is relative is so to the
+        path: The file, a `ModelServerConfig` as text. A relative `base_path` is relative to the
             file's directory.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is not such a text, or asks for what cannot be served.
+        ValueError: It is not such a text, or asks for something that cannot be served.
     """
     models = []
     for place, config in enumerate(_parse(path).model_config_list.config, start=1):
@@ -87,7 +87,7 @@ def _policy(config: ModelConfig) -> VersionPolicy:
 
 
 def _repeated(names: Iterable[str]) -> str | None:
-    """Returns the first name that is there twice."""
+    """Returns the first name that occurs twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -1,5 +1,5 @@
-"""One model as it is to be served: where its versions are, which of them answer, and the labels
-that point at them.
+"""The options of one served model: where its versions are, which of them are served, and the labels
+that point at them. Takes them as values or as a flag's text, and checks them.
 """
 
 import dataclasses
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-# What can stand in a path of the REST side, before a colon and its verb.
+# Names that can stand in a path of the REST API, before a colon and a verb.
 _NAME = re.compile(r"[^/:]+")
 _MOST_DIGITS = 18
 
@@ -17,7 +17,7 @@ class VersionPolicy:
     """Which versions of a model are served at once.
 
     Args:
-        most: How many, the newest first; None for no limit.
+        most: How many are served, the newest first; None for no limit.
         only: The versions that may be served; None for any.
 
     Raises:
@@ -38,7 +38,7 @@ class VersionPolicy:
         """Reads `latest`, `latest:2`, `all`, or numbers such as `1,2`.
 
         Raises:
-            ValueError: It is none of them.
+            ValueError: The text is none of them.
         """
         if text == "all":
             return cls(most=None)
@@ -88,7 +88,7 @@ def parse_labels(pairs: Iterable[str]) -> dict[str, int]:
     """Reads labels such as `stable=1`.
 
     Raises:
-        ValueError: One is no such pair, or names two versions.
+        ValueError: A text is no such pair, or a label names two versions.
     """
     labels: dict[str, int] = {}
     for pair in pairs:

@@ -1,5 +1,5 @@
-"""From a model's results to a request's arrays, each padded to the rows of its own request, so that
-an answer does not depend on what else was in the batch.
+"""Takes a model's results and returns a request's arrays, padded only to the rows of that request,
+so that an answer does not depend on what else was in the batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,17 +17,17 @@ from keras_transformer.translation.text_ids import TextIds
 
 Outputs = dict[str, npt.NDArray[Any]]
 
-# Stands where a hypothesis is missing: JSON has no infinity.
+# The score of a missing hypothesis: JSON has no infinity.
 LOWEST = float(np.finfo(np.float32).min)
 _MISSING = Hypothesis("", [], LOWEST, LOWEST)
 
 
 class ResultWriter:
-    """Makes arrays of results, one of each for every row of the request's arrays.
+    """Makes arrays from results, with one entry for every row of the request's arrays.
 
     Args:
         target: Texts and ids of the target side.
-        search: The server's search; its `num_hypotheses` and `max_length` are widths of answers.
+        search: The server's search; its `num_hypotheses` and `max_length` are sizes of answers.
         min_score: Log-probability a token below which a translation has low confidence, if known.
         model_dim: Width of the encoder's states.
     """
@@ -53,7 +53,7 @@ class ResultWriter:
         }
 
     def write(self, signature_name: str, request: Request, results: Sequence[Any]) -> Outputs:
-        """Returns the arrays of a signature's outputs, of a result for each row of the request."""
+        """Returns the arrays of a signature's outputs, from a result for each row of a request."""
         return self._writers[signature_name](request, results)
 
     def _best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
@@ -67,13 +67,13 @@ class ResultWriter:
         return self._grids(rows, count)
 
     def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
-        """The best of each part of a text, in as many columns as the longest text has parts."""
+        """Returns the best of each part, in as many columns as the text with the most parts has."""
         found = iter(self._hypotheses([found[:1] for found in results]))
         best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
         columns = max(map(len, best), default=0)
         length = max((len(one.ids) for row in best for one in row), default=0)
         rows = [_filled(row, columns, _MISSING) for row in best]
-        ids = np.zeros((len(rows), columns, length), np.int32)
+        ids = self._padding(len(rows), columns, length)
         for row, own in zip(ids, rows, strict=True):
             for line, one in zip(row, own, strict=True):
                 line[: len(one.ids)] = one.ids
@@ -90,10 +90,13 @@ class ResultWriter:
 
     def _ids(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         best = [found[0] for found in results]
-        ids = np.zeros((len(best), self._search.max_length), np.int32)
+        ids = self._padding(len(best), self._search.max_length)
         for row, one in zip(ids, best, strict=True):
             row[: len(one.ids)] = one.ids
         return {"ids": ids, **self._scores(request, best)}
+
+    def _padding(self, *shape: int) -> npt.NDArray[np.int32]:
+        return np.full(shape, self._target.special_ids.pad, np.int32)
 
     def _scores(self, _: Request, results: Sequence[Candidate]) -> Outputs:
         return {
@@ -108,7 +111,7 @@ class ResultWriter:
     def _joined(
         self, request: Request, results: Sequence[Sequence[Candidate]]
     ) -> Iterator[list[Hypothesis]]:
-        """Yields each text's hypotheses, made of those of its parts."""
+        """Yields each text's hypotheses, joined from those of its parts."""
         found = iter(zip(request.rows, self._hypotheses(results), strict=True))
         for passage in request.passages:
             rows, parts = zip(*(next(found) for _ in passage.parts), strict=True)
@@ -118,7 +121,7 @@ class ResultWriter:
         return to_hypotheses(results, self._target, self._min_score)
 
     def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
-        """Returns what is told of equally many hypotheses a row, `(rows, columns)` each."""
+        """Returns texts, scores and flags of hypotheses, each `(rows, columns)`."""
         flat = [one for row in rows for one in row]
         grids: Outputs = {
             "translations": _strings([one.text for one in flat]),
@@ -126,7 +129,7 @@ class ResultWriter:
             "log_probabilities": _floats([one.log_probability for one in flat]),
         }
         if self._min_score is not None:
-            # What is missing has no confidence, low or not.
+            # A missing hypothesis does not count as one of low confidence.
             grids["low_confidence"] = np.array([bool(one.low_confidence) for one in flat], bool)
         return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
 

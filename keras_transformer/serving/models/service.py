@@ -1,4 +1,4 @@
-"""The server without a protocol: arrays come in, arrays leave; REST and gRPC are built upon it."""
+"""The server without a protocol: takes arrays and returns arrays. REST and gRPC build upon it."""
 
 import asyncio
 import time
@@ -30,20 +30,20 @@ from keras_transformer.serving.models.versions import (
 )
 from keras_transformer.serving.settings import ServeOptions
 
-# Texts of more bytes are tokenized beside the event loop: they would hold up everyone else.
+# Texts of more bytes are tokenized in a thread: in the event loop they would delay all others.
 _LONG_BYTES = 1 << 15
 
 
 class Service:
-    """Models in their versions, for any number of requests at once, within one event loop.
+    """Serves models and their versions to any number of requests at once, within one event loop.
 
     Every method that serves a request raises ServingError and nothing else.
 
     Args:
         models: The models; their names differ.
-        options: The limits.
+        options: The server's limits.
         search: The search of every translation.
-        journal: Where requests are counted.
+        journal: Counts and logs requests.
 
     Attributes:
         models: As given.
@@ -51,7 +51,7 @@ class Service:
         search: As given.
         is_beam_search: Whether the search keeps several hypotheses.
         journal: As given.
-        bodies: What reads the bodies of REST requests.
+        bodies: Reads the bodies of REST requests.
         draining: Set when the server is to stop: it is not ready any more, but still answers.
 
     Raises:
@@ -85,7 +85,7 @@ class Service:
         return "; ".join(f"{name} {each.describe()}" for name, each in self._versions.items())
 
     def check_loaded(self) -> None:
-        """Checks that a look has found what is to be served; see `Versions.check_loaded`."""
+        """Checks that every version to be served was found; see `Versions.check_loaded`."""
         for versions in self._versions.values():
             versions.check_loaded()
 
@@ -100,15 +100,15 @@ class Service:
         await asyncio.gather(*(each.watch(seconds) for each in self._versions.values()))
 
     async def close(self) -> None:
-        """Lets go of the models when their requests are done."""
+        """Releases the models when their requests are done."""
         await asyncio.gather(*(each.close() for each in self._versions.values()))
 
     def find(self, model: str, asked: Asked = None) -> LoadedVersion:
-        """Returns what answers a request, to be kept for the whole of its answer.
+        """Returns the version that answers a request, to be kept until the answer is complete.
 
         Args:
             model: The model's name.
-            asked: The version's number or its label; the newest version where None.
+            asked: The version's number or its label; the newest version if None.
 
         Raises:
             ServingError: There is no such model, version or label.
@@ -127,15 +127,15 @@ class Service:
         protocol: str = "rest",
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Outputs:
-        """Runs a signature. Cancelled, it takes its rows out of the queue.
+        """Runs a signature. If cancelled, it takes its rows out of the queue.
 
         Args:
-            loaded: What `find` gave.
+            loaded: The version that `find` returned.
             signature_name: The signature; "" for `serving_default`.
             inputs: Arrays by name: int32, float32, bool, or objects of bytes.
-            timeout: Seconds after which it gives up, at most the server's own.
+            timeout: Seconds after which it gives up, at most the server's own limit.
             protocol: "rest" or "grpc", for metrics and log.
-            waiting: Makes what is entered where the request has to wait for its turn.
+            waiting: Makes a context manager that is entered if the request has to wait.
 
         Returns:
             Arrays by the names of the signature's outputs; strings as objects of bytes.
@@ -173,10 +173,10 @@ class Service:
         target_prefix: str = "",
         timeout: float | None = None,
     ) -> AsyncIterator[str]:
-        """Yields a greedy translation piece by piece, as it comes, sentence after sentence.
+        """Yields a greedy translation piece by piece, as it is decoded, sentence after sentence.
 
         Args:
-            loaded: What `find` gave.
+            loaded: The version that `find` returned.
             text: The source text.
             target_prefix: What the translation begins with; its pieces are yielded too.
             timeout: As for `predict`.
@@ -197,7 +197,7 @@ class Service:
         """Returns the best translations of a text with their attention to it.
 
         Args:
-            loaded: What `find` gave.
+            loaded: The version that `find` returned.
             text: The source text.
             timeout: As for `predict`.
 
@@ -216,9 +216,9 @@ class Service:
 
     @contextmanager
     def refusals(self, protocol: str, model: str) -> Iterator[None]:
-        """Writes a request down that ends with a ServingError before it could be served."""
+        """Records a request that ends with a ServingError before it could be served."""
         began = time.perf_counter()
-        # Names that clients make up are no labels: there would be no end of them.
+        # Names that clients make up are not used as metric labels: their number has no limit.
         name = model if model in self._versions else UNKNOWN
         try:
             yield
@@ -303,7 +303,7 @@ class Service:
         return request
 
     def _count(self, entry: Entry, sentences: int) -> None:
-        """Notes how many sentences a request has; refuses too many."""
+        """Records how many sentences a request has; refuses too many."""
         entry.sentences = sentences
         if sentences > self.options.max_sentences:
             raise ServingError(

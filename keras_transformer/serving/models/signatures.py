@@ -1,4 +1,4 @@
-"""Which signature a request asks for."""
+"""Takes the name in a request and returns the signature that it asks for."""
 
 from collections.abc import Mapping
 
@@ -7,10 +7,10 @@ from keras_transformer.serving.errors import Code, ServingError
 
 
 def signature_of(signatures: Mapping[str, Signature], name: str) -> Signature:
-    """Returns a signature by name, the default one where the name is "".
+    """Returns a signature by name, the default one if the name is "".
 
     Raises:
-        ServingError: There is none of that name.
+        ServingError: There is no signature of that name.
     """
     try:
         return signatures[name or DEFAULT_SIGNATURE]

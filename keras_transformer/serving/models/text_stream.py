@@ -1,5 +1,5 @@
-"""The stream of a whole text: the pieces of its parts' translations come in, one part after the
-other, and leave with what stands between the parts.
+"""Takes the pieces of the translations of a text's parts, one part after the other, and yields the
+pieces of the whole text's translation, with the spaces and line breaks between the parts.
 """
 
 from collections.abc import AsyncGenerator, Iterable
@@ -15,8 +15,8 @@ async def stream_passage(
 
     Args:
         passage: The text.
-        parts: The pieces of each part's translation, none of them empty; each part is begun when
-            the one before it has ended, and closed.
+        parts: The pieces of each part's translation, none of them empty. Each is started when the
+            one before it has ended, and is closed at its end.
     """
     said = ""
     for gap, part in zip(passage.gaps[:-1], parts, strict=True):

@@ -1,5 +1,5 @@
-"""Which versions of a model are loaded: a directory is looked at again and again, a new version
-that is whole is loaded beside the old ones and takes the place of those that the policy leaves out.
+"""Takes a model's directory and keeps the versions loaded that its policy and labels choose: checks
+the directory at intervals, loads new complete versions and unloads those that are replaced.
 """
 
 import asyncio
@@ -21,7 +21,8 @@ from keras_transformer.serving.models.model_options import ModelOptions
 Asked = int | str | None
 State = Literal["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]
 Load = Callable[[Path], ServedModel]
-# A directory's files with their sizes and times: what failed is tried again when these change.
+# A directory's files with their sizes and times: a version that failed is tried again when these
+# change.
 Stamp = tuple[tuple[str, int, int], ...]
 
 _SAVED_MODEL_FILE = "saved_model.pb"
@@ -30,12 +31,12 @@ _VERSION_NAME = re.compile(r"[0-9]+")
 
 @dataclasses.dataclass(frozen=True)
 class VersionStatus:
-    """How it stands with one version of the model.
+    """The state of one version of a model.
 
     Attributes:
         version: Its number.
         state: As in TensorFlow Serving.
-        error: Why it could not be loaded; None where nothing went wrong.
+        error: Why it could not be loaded; None if nothing went wrong.
     """
 
     version: int
@@ -50,7 +51,7 @@ class LoadedVersion:
         name: The model's name.
         number: Its version.
         model: The model.
-        batcher: What brings rows to it.
+        batcher: Hands rows to it.
     """
 
     def __init__(self, name: str, number: int, model: ServedModel, batcher: Batcher) -> None:
@@ -61,7 +62,7 @@ class LoadedVersion:
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Keeps the model loaded within."""
+        """Keeps the model loaded within the `with` block."""
         self._users += 1
         self._unused.clear()
         try:
@@ -72,7 +73,7 @@ class LoadedVersion:
                 self._unused.set()
 
     async def close(self) -> None:
-        """Waits for its users, then lets go of the model."""
+        """Waits until the model is no longer in use, then releases it."""
         await self._unused.wait()
         self.batcher.close()
         self.model.close()
@@ -82,14 +83,15 @@ class Versions:
     """The versions of one model.
 
     A directory that is itself an artefact is version 1 and is read once. In a base directory each
-    subdirectory whose name is a number is a version; of those that verify, the ones that the policy
-    chooses and those with a label are served. The others are unloaded when these are ready.
+    subdirectory whose name is a number is a version. Of the versions that pass verification, those
+    that the policy chooses and those with a label are served; the others are unloaded when these
+    are ready.
 
     Args:
         options: The model's name, its directory, its policy and its labels.
         load: Opens an artefact; runs in a thread.
-        make_batcher: Makes what brings rows to a loaded model.
-        journal: Told of every change.
+        make_batcher: Makes the batcher that hands rows to a loaded model.
+        journal: Records every change.
 
     Raises:
         FileNotFoundError: The directory is missing, or holds neither an artefact nor versions.
@@ -122,12 +124,12 @@ class Versions:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a version is loaded, and a look has ended: every label means something."""
+        """Whether a version is loaded and the directory was read once, so that labels resolve."""
         return self._has_looked and bool(self._loaded)
 
     @property
     def newest(self) -> LoadedVersion | None:
-        """The version that serves requests without a number; None where none is loaded."""
+        """The version that serves requests without a number; None if none is loaded."""
         return self._loaded[max(self._loaded)] if self._loaded else None
 
     @property
@@ -172,13 +174,13 @@ class Versions:
         return [self._statuses[number]]
 
     async def watch(self, seconds: float) -> None:
-        """Looks for versions forever, with a pause of so many seconds between two looks."""
+        """Calls `look` forever, with a pause of `seconds` between two calls."""
         while True:
             await self.look()
             await asyncio.sleep(seconds)
 
     async def look(self) -> None:
-        """Loads the versions that are to be served and lets go of the others.
+        """Loads the versions that are to be served and releases the others.
 
         Raises:
             OSError: A directory that is itself an artefact cannot be loaded.
@@ -192,12 +194,12 @@ class Versions:
         self._has_looked = True
 
     def check_loaded(self) -> None:
-        """Checks that the looks so far have found what is to be served.
+        """Checks that the versions to be served have been found and loaded.
 
         Raises:
             OSError: The directory cannot be read.
-            ValueError: One that the policy or a label names is not served; or none can be loaded,
-                and the message names each with the reason.
+            ValueError: A version that the policy or a label names is not served; or none can be
+                loaded, and the message names each with the reason.
         """
         for label, number in self._options.labels.items():
             self._check_served(number, f"the label {label!r} names version {number}")
@@ -212,7 +214,7 @@ class Versions:
             )
 
     async def close(self) -> None:
-        """Lets go of every version when its users are done."""
+        """Releases every version when it is no longer in use."""
         self._let_go_of_all_but(set())
         await asyncio.gather(*self._closing)
 
@@ -231,7 +233,7 @@ class Versions:
         try:
             found = await asyncio.to_thread(find_versions, self._directory)
         except OSError as error:
-            # What is loaded keeps serving: a base directory may be away for a moment.
+            # Loaded versions keep serving: a base directory may be away for a moment.
             self._tell_once(f"{type(error).__name__}: {error}")
             return
         self._trouble = ""
@@ -242,7 +244,7 @@ class Versions:
             is_allowed = policy.only is None or number in policy.only
             if not (is_allowed and has_room or number in labelled):
                 continue
-            # One that cannot be loaded leaves its place to the next older one.
+            # A version that cannot be loaded is replaced by the next older one.
             if number in self._loaded or await self._try(number, found[number]):
                 kept.add(number)
         self._let_go_of_all_but(kept)
@@ -312,7 +314,7 @@ class Versions:
 
 
 def not_found(name: str, asked: Asked) -> ServingError:
-    """Returns the error of a model, or a version of it, that is not there."""
+    """Returns the error for a model, or a version of it, that does not exist."""
     if asked is None:
         request = f"Latest({name})"
     elif isinstance(asked, int):
@@ -336,7 +338,7 @@ def find_versions(directory: Path) -> dict[int, Path]:
 
 
 def _hint(directory: Path) -> str:
-    """Returns what to do about a directory of another kind; "" where nothing is known of it."""
+    """Returns what to do about a directory of another kind; "" if its kind is unknown."""
     if not (directory / _SAVED_MODEL_FILE).is_file():
         return ""
     return (
@@ -346,7 +348,7 @@ def _hint(directory: Path) -> str:
 
 
 def stamp_of(directory: Path) -> Stamp:
-    """Returns what tells whether a directory's files have changed; () where it has gone."""
+    """Returns a stamp that changes when a directory's files do; () if it is gone."""
     try:
         states = [(path.name, path.stat()) for path in sorted(directory.iterdir())]
     except OSError:

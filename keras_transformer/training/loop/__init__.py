@@ -1,1 +1,1 @@
-"""What goes through the updates: the model to fit, its optimizer, callbacks, guards and devices."""
+"""The training loop: the model to fit, its optimizer, schedule, callbacks, guards and devices."""

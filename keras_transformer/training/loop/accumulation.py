@@ -1,5 +1,5 @@
-"""Gradient accumulation: a batch is taken in parts, one after the other, and one update is made of
-the sum of their gradients. It needs the memory of a part and is the update of the whole batch.
+"""Gradient accumulation: processes a batch in parts, one after the other, and makes one update with
+the sum of their gradients. The update is that of the whole batch, in the memory of one part.
 """
 
 import tensorflow as tf
@@ -16,11 +16,11 @@ def accumulated_gradients(
     """Sums loss and gradients over equal parts of a batch's rows, and updates the metrics.
 
     Args:
-        model: Gives the loss.
-        data: `({"source_ids", "target_ids"}, labels, sample_weight)`; where its rows cannot be
-            shared evenly, rows of padding are added, which weigh nothing.
-        tokens: float32 scalar, what the sum of the tokens' losses is divided by: the tokens of
-            this batch, or of the whole batch that this one is a replica's share of.
+        model: Computes the loss.
+        data: `({"source_ids", "target_ids"}, labels, sample_weight)`; if its rows cannot be
+            divided evenly, rows of padding with weight 0 are added.
+        tokens: float32 scalar, the divisor of the sum of the tokens' losses: the tokens of this
+            batch, or, if it is a replica's share, of the whole batch.
         parts: Number of parts.
 
     Returns:
@@ -34,7 +34,7 @@ def accumulated_gradients(
             states = model(inputs, training=True)
             mean = model.compute_loss(inputs, labels, states, weights)
             loss = mean * tf.reduce_sum(weights) / tokens
-        # Dense: embeddings are tied to the output layer, so few rows would be zero.
+        # Dense: embeddings are tied to the output layer, so few rows are zero.
         return [loss, *map(tf.convert_to_tensor, tape.gradient(loss, variables))]
 
     if parts == 1:
@@ -47,11 +47,11 @@ def accumulated_gradients(
         return part + 1, *(total + value for total, value in zip(sums, found, strict=True))
 
     zeros = [tf.zeros(()), *(tf.zeros(variable.shape) for variable in variables)]
-    # One part at a time: side by side they would take the memory of the whole batch.
+    # One part at a time: in parallel they would take the memory of the whole batch.
     _, loss, *gradients = tf.while_loop(
         lambda part, *_: part < parts, add, (0, *zeros), parallel_iterations=1
     )
-    # `compute_loss` left the last part's.
+    # `compute_loss` has set it to the last part's loss.
     weights = data[2]
     own_mean = loss * tokens / count_tokens(weights)
     model.batch_loss.update_state(own_mean, sample_weight=tf.reduce_sum(weights))
@@ -59,14 +59,14 @@ def accumulated_gradients(
 
 
 def _split(values: tf.Tensor, parts: int) -> tf.Tensor:
-    """`(rows, length)` → `(parts, rows of a part, length)`, filled up with rows of zeros."""
+    """Splits `(rows, length)` into `(parts, rows of a part, length)`, padded with rows of zeros."""
     rows, length = tf.unstack(tf.shape(values))
     size = -(-rows // parts)
     return tf.reshape(tf.pad(values, [[0, size * parts - rows], [0, 0]]), (parts, size, length))
 
 
 class AccumulatingTrainingModel(TrainingModel):
-    """A `TrainingModel` that takes a batch in parts.
+    """A `TrainingModel` that processes a batch in parts.
 
     Args:
         transformer: As for `TrainingModel`.
@@ -87,12 +87,12 @@ class AccumulatingTrainingModel(TrainingModel):
         self.micro_batches = micro_batches
 
     def train_step(self, data: Batch) -> dict[str, tf.Tensor]:
-        """Makes an update with a batch."""
+        """Performs one update with a batch."""
         weights = data[2]
         loss, gradients = accumulated_gradients(
             self, data, count_tokens(weights), self.micro_batches
         )
         self.optimizer.apply(gradients, self.trainable_variables)
-        # As Keras does it: a batch counts in the mean as many times as it has rows.
+        # As in Keras: a batch is weighted in the mean by its number of rows.
         self.mean_loss.update_state(loss, sample_weight=tf.shape(weights)[0])
         return self.get_metrics_result()

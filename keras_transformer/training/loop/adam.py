@@ -1,4 +1,4 @@
-"""Adam (paper, section 5.3) with the whole update of a variable in one operator."""
+"""Adam (paper, section 5.3) that updates each variable with a single operator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ Variable = Any
 @dataclass(frozen=True)
 class Moments:
     """Adam's state of some variables, hidden from Keras, which takes any list of variables in an
-    attribute of an optimizer for variables of the optimizer's own.
+    attribute of an optimizer for the optimizer's own variables.
 
     Attributes:
-        variables: What is updated.
+        variables: The variables to update.
         first: First moment of each.
         second: Second moment of each.
     """
@@ -37,16 +37,16 @@ class Moments:
 class FusedAdam(keras.optimizers.Optimizer):
     """`keras.optimizers.Adam` for float32 variables, on TensorFlow.
 
-    Keras takes a dozen operators, each of which goes through the variable's memory once more, and
-    traces them for every variable. Both compute θ ← θ - αₜ·m / (√v + ε) with
+    Keras uses a dozen operators, each of which passes over the variable's memory again, and traces
+    them for every variable. Both compute θ ← θ - αₜ·m / (√v + ε) with
     αₜ = α·√(1 - β₂ᵗ) / (1 - β₁ᵗ), and their variables have the same names in the same order.
 
     Args:
-        learning_rate: A rate or a schedule.
+        learning_rate: A constant or a schedule.
         beta_1: Decay of the first moment.
         beta_2: Decay of the second moment.
         epsilon: ε.
-        global_clipnorm: Largest norm of all gradients together, or None for no clipping.
+        global_clipnorm: Largest norm of all gradients together; None for no clipping.
         name: Name of the optimizer.
     """
 
@@ -65,7 +65,7 @@ class FusedAdam(keras.optimizers.Optimizer):
         self.epsilon = epsilon
 
     def build(self, variables: Sequence[Variable]) -> None:
-        """Makes the moments of the variables that are to be updated."""
+        """Creates the moments of the variables to update."""
         if self.built:
             return
         super().build(variables)
@@ -76,12 +76,12 @@ class FusedAdam(keras.optimizers.Optimizer):
         self.moments = Moments(tuple(variables), *zip(*pairs, strict=True))
 
     def apply(self, grads: Sequence[Tensor], trainable_variables: Any = None) -> None:
-        """Makes an update.
+        """Applies an update.
 
         Args:
-            grads: A gradient for each variable; one with None stays as it is.
-            trainable_variables: The variables, those the optimizer was built for or some of them;
-                all if None.
+            grads: A gradient for each variable; a variable whose gradient is None is unchanged.
+            trainable_variables: The variables to update, among those that the optimizer was built
+                for; None for all.
         """
         if trainable_variables is None:
             variables = self.moments.variables
@@ -93,7 +93,7 @@ class FusedAdam(keras.optimizers.Optimizer):
         gradients = [tf.convert_to_tensor(gradient) for _, gradient in found]
         if self.global_clipnorm:
             gradients = clip_together(gradients, self.global_clipnorm)
-        # Not `self.iterations`, which subclasses may read as a tensor.
+        # Not `self.iterations`, which a subclass may return as a tensor.
         count = super().iterations
         step = ops.cast(count + 1, "float32")
         decays = ops.power(self.beta_1, step), ops.power(self.beta_2, step)
@@ -136,9 +136,9 @@ class FusedAdam(keras.optimizers.Optimizer):
 
 
 def clip_together(gradients: Sequence[Tensor], largest_norm: float) -> list[Tensor]:
-    """Scales gradients, as one vector, to at most a norm; NaN if their norm is not finite."""
+    """Scales gradients so that their joint norm is at most `largest_norm`; NaN if not finite."""
     squares = [ops.sum(ops.square(gradient)) for gradient in gradients]
     norm = ops.sqrt(ops.sum(ops.stack(squares)))
-    # A norm that is infinite or NaN leaves NaN, which is looked for, instead of zeros.
+    # An infinite or NaN norm gives NaN, which `FiniteGuard` detects, instead of zeros.
     scale = largest_norm * ops.minimum(1.0 / norm, 1.0 / largest_norm) + (norm - norm)
     return [gradient * scale for gradient in gradients]

@@ -1,4 +1,4 @@
-"""What happens between updates: progress, the end, the learning rate, the record, checkpoints."""
+"""Callbacks of `fit`: progress, the end of a round, early stopping and the learning rate log."""
 
 import math
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from keras_transformer.training.run.pace import Pace
 
 
 class RoundProgress(keras.callbacks.ProgbarLogger):
-    """Keras's progress, with rounds called rounds: to `fit` they are epochs.
+    """Keras's progress bar, with rounds named as such: `fit` calls them epochs.
 
     Args:
-        pace: Updates of a round, of an epoch and of the run.
+        pace: Number of updates in a round, in an epoch and in the run.
     """
 
     def __init__(self, pace: Pace) -> None:
@@ -25,12 +25,12 @@ class RoundProgress(keras.callbacks.ProgbarLogger):
         )
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Takes what `fit` was called with, but for the number of its epochs."""
-        # Of one epoch Keras prints no number.
+        """Takes the arguments of `fit`, except for the number of epochs."""
+        # With a single epoch, Keras does not print its number.
         super().set_params({**params, "epochs": 1})
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Prints the round and the epoch that it begins in."""
+        """Prints the round and the epoch in which it begins."""
         if self.verbose:
             seen = 1 + epoch * self._pace.round // self._pace.epoch
             print(f"Round {epoch + 1}/{self._rounds} (epoch {seen}/{self._epochs})", flush=True)
@@ -38,10 +38,10 @@ class RoundProgress(keras.callbacks.ProgbarLogger):
 
 
 class RoundEnd(keras.callbacks.Callback):
-    """Ends a round of `fit`.
+    """Calls a function after each round of `fit`.
 
     Args:
-        end_round: Takes the updates made and the round's figures.
+        end_round: Takes the number of updates made and the round's metrics.
     """
 
     def __init__(self, end_round: Callable[[int, dict[str, float]], None]) -> None:
@@ -49,7 +49,7 @@ class RoundEnd(keras.callbacks.Callback):
         self.end_round = end_round
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Hands the round over."""
+        """Calls `end_round`."""
         figures = {name: float(value) for name, value in (logs or {}).items()}
         self.end_round(int(self.model.optimizer.iterations), figures)
 
@@ -72,11 +72,11 @@ class StopAtStep(keras.callbacks.Callback):
 
 
 class StopWithoutGain(keras.callbacks.Callback):
-    """Ends training when the validation loss has not fallen for some rounds.
+    """Ends training if the validation loss has not fallen for some rounds.
 
     Args:
         history: The rounds so far.
-        patience: How many rounds may pass after the best; infinite for any number.
+        patience: How many rounds may pass after the best; infinite for no limit.
     """
 
     def __init__(self, history: History, patience: float) -> None:
@@ -85,7 +85,7 @@ class StopWithoutGain(keras.callbacks.Callback):
         self.patience = patience
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Asks `fit` to stop once the patience is over."""
+        """Asks `fit` to stop once the patience is used up."""
         if self.history.rounds_since_best >= self.patience:
             print(
                 f"no lower validation loss for {self.patience} rounds: training ends; the best "
@@ -95,7 +95,7 @@ class StopWithoutGain(keras.callbacks.Callback):
 
 
 class LearningRateLog(keras.callbacks.Callback):
-    """Adds the learning rate to the logs, where the progress bar and TensorBoard find it."""
+    """Adds the learning rate to the logs, for the progress bar and TensorBoard."""
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Writes `learning_rate` into the logs."""

@@ -1,5 +1,5 @@
-"""What `fit` trains is put together: a model, its loss, and the paper's optimizer and schedule
-(sections 5.3, 5.4), for one device or for several replicas.
+"""Takes a Transformer and training options and returns the compiled model that `fit` trains: with
+its loss and the paper's optimizer and schedule (sections 5.3, 5.4), for one or several replicas.
 """
 
 import tensorflow as tf
@@ -16,18 +16,18 @@ from keras_transformer.training.run.options import TrainOptions
 def compile_transformer(
     transformer: Transformer, options: TrainOptions, updates: int
 ) -> TrainingModel:
-    """Compiles what `fit` trains.
+    """Returns the compiled model that `fit` trains.
 
     Args:
         transformer: The model whose weights are trained.
-        options: How.
-        updates: Number of all updates, for the schedule's cooldown.
+        options: How to train.
+        updates: Total number of updates, for the schedule's cooldown.
     """
     return compile_training(training_model(transformer, options), options, updates)
 
 
 def training_model(transformer: Transformer, options: TrainOptions) -> TrainingModel:
-    """Joins a Transformer to its loss, for the replicas of the strategy whose scope this is in."""
+    """Joins a Transformer to its loss, for the replicas of the current strategy's scope if any."""
     transformer.recompute_activations(options.recompute)
     arguments = transformer, options.label_smoothing, options.r_drop
     if tf.distribute.has_strategy():
@@ -38,12 +38,12 @@ def training_model(transformer: Transformer, options: TrainOptions) -> TrainingM
 
 
 def compile_training(model: TrainingModel, options: TrainOptions, updates: int) -> TrainingModel:
-    """Gives a training model its optimizer, whose variables are made at once; returns the model.
+    """Gives a training model its optimizer, creates the optimizer's variables, returns the model.
 
     Args:
-        model: As `training_model` gives it.
+        model: As returned by `training_model`.
         options: How to train.
-        updates: Number of all updates, for the schedule's cooldown.
+        updates: Total number of updates, for the schedule's cooldown.
     """
     optimizer = SynchronousAdam if tf.distribute.has_strategy() else FusedAdam
     cooldown = round(options.cooldown * updates)

@@ -1,5 +1,5 @@
-"""The watch over every update: NaN or Inf in the loss or in the weights ends training at the batch
-that brought it, before a checkpoint could hold it.
+"""Checks every update: NaN or Inf in the loss or in the weights ends training at the batch that
+caused it, before it can reach a checkpoint.
 """
 
 import math
@@ -18,15 +18,15 @@ _SHOWN_LINES = 20
 
 
 class FiniteGuard(keras.callbacks.Callback):
-    """Looks at the loss and the weights after every update.
+    """Checks the loss and the weights after every update.
 
-    A gradient that is not finite shows in the weights of the same update: looked for there, it is
-    blamed on its own batch and not on the next one.
+    A gradient that is not finite shows in the weights of the same update. Checking the weights
+    attributes it to its own batch instead of the next one.
 
     Args:
-        batch_lines: Given the number of updates before a batch, returns the positions of its
+        batch_lines: Takes the number of updates before a batch and returns the positions of its
             pairs in the training text, from 0.
-        bad_batch: File that gets the line numbers of the batch, from 1, one a line.
+        bad_batch: File to write the line numbers of the batch to, from 1, one per line.
 
     Raises:
         FloatingPointError: The loss, the weights or the validation loss is not finite.
@@ -39,12 +39,12 @@ class FiniteGuard(keras.callbacks.Callback):
         self.step = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begins to count at the updates made so far."""
+        """Starts counting at the number of updates made so far."""
         self.step = int(self.model.optimizer.iterations)
         self._weights_are_finite = _finite_check(self.model)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Ends training where this update's loss or the weights it left are not finite."""
+        """Ends training if this update's loss or the resulting weights are not finite."""
         self.step += 1
         loss = (logs or {})[BATCH_LOSS]
         if not math.isfinite(loss):
@@ -55,7 +55,7 @@ class FiniteGuard(keras.callbacks.Callback):
             )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Ends training where the validation loss is not finite."""
+        """Ends training if the validation loss is not finite."""
         loss = (logs or {}).get("val_loss", 0.0)
         if not math.isfinite(loss):
             raise FloatingPointError(
@@ -75,7 +75,7 @@ class FiniteGuard(keras.callbacks.Callback):
 
 
 _ADVICE = (
-    "The checkpoints are from before and good. Look at these pairs; where nothing is wrong with "
+    "The checkpoints are from before and good. Look at these pairs; if nothing is wrong with "
     "them, train into another directory with a lower learning rate or clip norm."
 )
 
@@ -83,7 +83,7 @@ _ADVICE = (
 def _finite_check(model: keras.Model) -> Callable[[], bool]:
     weights = [variable.value for variable in model.trainable_variables]
 
-    # One sum a variable is NaN or Inf as soon as one of its values is: 1 ms for 2.6 million.
+    # A variable's sum is NaN or Inf if one of its values is: 1 ms for 2.6 million values.
     @tf.function
     def check() -> tf.Tensor:
         return tf.math.is_finite(tf.add_n([tf.reduce_sum(weight) for weight in weights]))

@@ -1,7 +1,7 @@
-"""Ctrl-C while a model is fitted: where library code drops it, it is raised again.
+"""Ctrl-C during `fit`: raises a `KeyboardInterrupt` again if library code has swallowed it.
 
-Functions are traced mostly at the end of the first round. Keras's `ops.shape` does part of that in
-a bare `except`; TensorFlow frees graphs in finalizers, and Python drops what a finalizer raises.
+Most functions are traced at the end of the first round. Keras's `ops.shape` does part of that in a
+bare `except`; TensorFlow frees graphs in finalizers, and Python ignores what a finalizer raises.
 """
 
 import signal
@@ -16,11 +16,11 @@ import keras
 class Interrupts(keras.callbacks.Callback):
     """Remembers `KeyboardInterrupt` and raises it again before the next update or round's record.
 
-    To be entered around `fit`. Outside of the main thread, which alone is interrupted, and where
-    SIGINT is ignored or its handler raises nothing, it does nothing.
+    Use it as a context manager around `fit`. It does nothing outside of the main thread, the only
+    one that is interrupted, or if SIGINT is ignored or its handler raises nothing.
 
     Raises:
-        KeyboardInterrupt: One was dropped; also in place of an error that came after it.
+        KeyboardInterrupt: One was swallowed; it replaces any error raised after it.
     """
 
     def __init__(self) -> None:
@@ -43,16 +43,16 @@ class Interrupts(keras.callbacks.Callback):
     ) -> None:
         if self._handler is not None:
             signal.signal(signal.SIGINT, self._handler)
-        # What fails after a dropped interrupt mostly fails of it: a shape was not finished.
+        # An error after a swallowed interrupt is mostly its effect: a shape was not finished.
         if self._is_interrupted and not isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt from error
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Raises a dropped interrupt before the next update."""
+        """Raises a swallowed interrupt before the next update."""
         self._raise_again()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Raises a dropped interrupt before the round, which it may have spoilt, is kept."""
+        """Raises a swallowed interrupt before the round, which it may have spoilt, is recorded."""
         self._raise_again()
 
     def _raise_again(self) -> None:

@@ -1,8 +1,8 @@
-"""What the C library does with memory that a training step frees: it keeps it for the next step.
+"""Makes the C library keep the memory that a training step frees for the next step.
 
-A step frees hundreds of megabytes and the next one asks for them again. By default glibc gives
-blocks of more than 32 MB back at once, and the system clears every page when it hands it out anew:
-two fifths of a step's time on one virtual machine.
+A step frees hundreds of megabytes and the next one allocates them again. By default glibc returns
+blocks of more than 32 MB to the system at once, which clears every page before it hands it out
+again: two fifths of a step's time on one virtual machine.
 """
 
 import ctypes
@@ -13,11 +13,11 @@ _NEVER = -1
 
 
 def keep_freed_memory() -> None:
-    """Lets this process keep the memory that it frees, from now on, for what it allocates later.
+    """Makes this process keep the memory that it frees, from now on, for later allocations.
 
-    What it has taken it gives back when it ends, or by `malloc_trim`. The peak of a training of
-    `tiny` did not grow. Blocks of more than 64 MB are kept for the main thread alone: the arenas
-    that glibc has for the others hold none such. A C library without `mallopt` is left alone.
+    The memory is returned when the process ends, or by `malloc_trim`. The peak memory of training
+    `tiny` did not grow. Blocks of more than 64 MB are kept for the main thread only: glibc's arenas
+    for other threads cannot hold them. Does nothing if the C library has no `mallopt`.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run: a point after each round, over the updates made until then."""
+"""TensorBoard logs of a run: one point per round for each metric, over the number of updates."""
 
 import time
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _VALIDATION = "val_"
 
 
 class SampledValidation(keras.callbacks.Callback):
-    """Judges the model after each round by what it makes of some samples."""
+    """Judges the model after each round by its output for some samples."""
 
     def table(self) -> str:
         """Returns samples of the newest round in Markdown, for TensorBoard."""
@@ -23,25 +23,25 @@ class SampledValidation(keras.callbacks.Callback):
 def progress(
     validation: SampledValidation | None, directory: Path
 ) -> list[keras.callbacks.Callback]:
-    """Returns what follows the progress of a run.
+    """Returns the callbacks that report the progress of a run.
 
     Args:
-        validation: What judges the model beside its loss, or None.
-        directory: Where TensorBoard reads.
+        validation: Judges the model beside its loss; None for the loss alone.
+        directory: Directory of the TensorBoard logs.
     """
     log = TensorBoardLog(directory, validation)
     return [log] if validation is None else [validation, log]
 
 
 class TensorBoardLog(keras.callbacks.Callback):
-    """Writes the figures of each round: `train/` and `validation/` have the same names.
+    """Writes the metrics of each round, under the same names in `train/` and `validation/`.
 
-    `tokens_per_second` counts real target tokens, padding left out, and the time of training, not
-    of what follows a round. A round that is trained again after a kill is written again.
+    `tokens_per_second` counts target tokens without padding, and the time of training without what
+    follows a round. A round that is trained again after a kill is written again.
 
     Args:
-        directory: Where TensorBoard reads.
-        validation: Gives samples, or None.
+        directory: Directory of the TensorBoard logs.
+        validation: Provides samples; None for no samples.
     """
 
     def __init__(self, directory: Path, validation: SampledValidation | None = None) -> None:
@@ -58,7 +58,7 @@ class TensorBoardLog(keras.callbacks.Callback):
         self._tokens_per_second = None
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Stops the clock: validation is no training, and it resets the count of tokens."""
+        """Stops the clock: validation is not timed, and it resets the token count."""
         seconds = time.perf_counter() - self._started
         self._tokens_per_second = _count_tokens(self.model) / seconds
 
@@ -94,7 +94,7 @@ class TensorBoardLog(keras.callbacks.Callback):
 
 
 def _by_side(logs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
-    """Sorts a round's figures: those of training, those of validation without their prefix."""
+    """Splits a round's metrics into those of training and, without prefix, of validation."""
     training = {name: float(logs[name]) for name in _FIGURES if name in logs}
     validation = {
         name: float(logs[_VALIDATION + name]) for name in _FIGURES if _VALIDATION + name in logs
@@ -103,5 +103,5 @@ def _by_side(logs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float
 
 
 def _count_tokens(model: Any) -> float:
-    """Real target tokens since the round began: the weights that token accuracy was given."""
+    """Returns the target tokens since the round began: the sum of token accuracy's weights."""
     return float(keras.ops.convert_to_numpy(model.token_accuracy.count))

@@ -1,8 +1,8 @@
-"""The loop of `model.fit` for several replicas: the same callbacks in the same order, with figures
-that the replicas have agreed on. One device trains by `model.fit` itself.
+"""The loop of `model.fit` for several replicas: the same callbacks in the same order, with metrics
+that are equal on all replicas. One device trains with `model.fit` itself.
 
-Keras's own loop reads a batch to build a model that is built, which fails on several workers, and
-takes means of the replicas' figures.
+Keras's own loop reads a batch to build the model even if it is already built, which fails on
+several workers, and averages the replicas' metrics.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ from keras_transformer.data.batching.assembly import Batch
 from keras_transformer.training.loop.synchronous import SynchronousTrainingModel
 
 Figures = dict[str, tf.Tensor]
-# Takes an iterator over a distributed data set; makes an update or an evaluation with its next.
+# Takes an iterator over a distributed data set; trains or evaluates on its next element.
 Step = Callable[[Iterator[Any]], Figures]
 
 
@@ -35,14 +35,14 @@ def fit_replicas(
 
     Args:
         model: Built and compiled in a strategy.
-        batches: The strategy's endless data set, from the first update of `initial_epoch` on.
-        steps_per_epoch: Updates in an epoch.
-        initial_epoch: Epochs that are done.
+        batches: The strategy's endless data set, starting at the first update of `initial_epoch`.
+        steps_per_epoch: Number of updates in an epoch.
+        initial_epoch: Number of epochs already completed.
         epochs: Number of the epoch to end after.
-        callbacks: What happens in between.
+        callbacks: The callbacks to run.
         validation_data: The strategy's data set for validation, or None.
         validation_steps: Number of its batches.
-        verbose: For the callback that shows progress.
+        verbose: Passed to the callback that shows progress; 0 for none.
     """
     calls = keras.callbacks.CallbackList(
         callbacks,
@@ -111,11 +111,11 @@ def _validate(
 
 
 def _on_replicas(strategy: tf.distribute.Strategy, step: Callable[[Batch], Figures]) -> Step:
-    # Nothing in a step is Python to be converted; converting takes as long as tracing.
+    # A step has no Python control flow to convert, and conversion takes as long as tracing.
     @tf.function(autograph=False, reduce_retracing=True)
     def on_next_batch(iterator: Any) -> Figures:
         figures = strategy.run(step, args=(next(iterator),))
-        # All replicas have the same.
+        # The values are the same on all replicas.
         return {
             name: strategy.experimental_local_results(value)[0] for name, value in figures.items()
         }

@@ -1,5 +1,5 @@
-"""The paper's learning rate: linear warm-up, then the inverse square root (equation 3); at the end
-of a run of known length it may fall to zero.
+"""The paper's learning rate: linear warm-up, then the inverse square root (equation 3), with an
+optional linear cooldown to zero at the end of a run of known length.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     Args:
         peak: Highest learning rate, reached at `warmup_steps`.
         warmup_steps: Number of updates over which the rate grows.
-        total_steps: Number of all updates; needed for a cooldown.
+        total_steps: Total number of updates; needed for a cooldown.
         cooldown_steps: Number of updates over which the rate falls to 0; 0 for none.
     """
 

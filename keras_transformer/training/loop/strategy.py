@@ -1,4 +1,4 @@
-"""The devices of a run: the name of a strategy comes in, `Replicas` leave, which share every batch.
+"""The devices of a run: takes the name of a strategy and returns `Replicas` that share every batch.
 
 A replica is a copy of the model on one device; a worker is a process with one replica or more.
 """
@@ -13,15 +13,15 @@ import tensorflow as tf
 
 from keras_transformer.data.batching.assembly import Batch
 
-# What the survivors' collective operations end with when a worker is gone.
+# The errors of the remaining workers' collective operations when a worker is gone.
 _LOST_WORKER = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.InternalError)
 
 
 class Replicas:
-    """The copies of the model that train in step.
+    """The copies of the model that train in lockstep.
 
     Args:
-        strategy: What keeps the copies equal; None for one device.
+        strategy: Keeps the copies equal; None for one device.
         worker: Number of this process, from 0; worker 0 is the chief.
         workers: Number of processes.
 
@@ -29,7 +29,7 @@ class Replicas:
         strategy: As given.
         worker: As given.
         workers: As given.
-        count: Replicas of all workers.
+        count: Number of replicas of all workers together.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Replicas:
         return self.worker == 0
 
     def scope(self) -> AbstractContextManager:
-        """Variables made inside exist once a replica."""
+        """Returns a context in which each variable is created once per replica."""
         return nullcontext() if self.strategy is None else self.strategy.scope()
 
     def distribute(
@@ -55,12 +55,12 @@ class Replicas:
         """Gives every replica its rows of every batch.
 
         Args:
-            share: From a worker (index, count) to its part of each batch, elements
+            share: Takes a worker (index, count) and returns its part of each batch as elements
                 `({"source_ids", "target_ids"}, labels, sample_weight)`. All workers' parts must
-                have as many elements.
+                have the same number of elements.
 
         Returns:
-            What `fit` takes: for one device the data set itself.
+            The data set for `fit`; for one device, what `share` returns.
         """
         if self.strategy is None:
             return share((0, 1))
@@ -78,7 +78,7 @@ class Replicas:
         return self.strategy.distribute_datasets_from_function(of_worker)
 
     def from_chief(self, number: int) -> int:
-        """Returns the chief's number on every worker, once all have asked."""
+        """Returns the chief's number on every worker, once all workers have called this."""
         if self.strategy is None:
             return number
 
@@ -91,12 +91,12 @@ class Replicas:
         return int(self.strategy.experimental_local_results(self.strategy.run(give))[0])
 
     def wait(self) -> None:
-        """Returns when all workers have come this far."""
+        """Returns once all workers have called this."""
         self.from_chief(0)
 
     @contextmanager
     def chief_first(self) -> Iterator[None]:
-        """The chief does what follows first; the others wait until it is done."""
+        """Runs the block on the chief first; the other workers wait until it is done."""
         if not self.is_chief:
             self.wait()
         yield
@@ -105,10 +105,10 @@ class Replicas:
 
     @contextmanager
     def clear_worker_errors(self) -> Iterator[None]:
-        """Says what to do where another worker is gone.
+        """Explains what to do if another worker is lost.
 
         Raises:
-            ConnectionError: In place of TensorFlow's error of a collective operation.
+            ConnectionError: Replaces TensorFlow's error of a collective operation.
         """
         try:
             yield
@@ -122,9 +122,9 @@ class Replicas:
 
 
 def rows_of(batch: Batch, index: int | tf.Tensor, count: int) -> Batch:
-    """Every `count`-th row of a batch, from `index` on.
+    """Returns every `count`-th row of a batch, from `index` on.
 
-    Where that leaves none, the first row at weight 0: each replica has something to compute.
+    If there are none, returns the first row with weight 0, so each replica has a row to compute.
     """
     inputs, labels, weights = batch
     lent = tf.cast(tf.size(weights[index::count, 0]) == 0, tf.int32)
@@ -140,7 +140,7 @@ def rows_of(batch: Batch, index: int | tf.Tensor, count: int) -> Batch:
 
 
 def share_rows(dataset: tf.data.Dataset, worker: tuple[int, int]) -> tf.data.Dataset:
-    """A worker's rows of each batch of a data set that knows nothing of workers."""
+    """Returns a worker's rows of each batch of a data set that holds all workers' rows."""
     index, count = worker
     return dataset if count == 1 else dataset.map(lambda *batch: rows_of(batch, index, count))
 
@@ -148,14 +148,14 @@ def share_rows(dataset: tf.data.Dataset, worker: tuple[int, int]) -> tf.data.Dat
 # A second cluster in one process is an error in TensorFlow.
 @cache
 def open_replicas(strategy: str | None) -> Replicas:
-    """Takes the devices that a run is to use.
+    """Returns the replicas on the devices that a run uses.
 
-    For "multi-worker" it must be called before anything else asks TensorFlow for a device, and
+    For "multi-worker" this must be called before anything else asks TensorFlow for a device; it
     waits for the other workers.
 
     Args:
         strategy: None for one device; "mirrored" for all GPUs of this machine, or all its logical
-            CPUs where it has none; "multi-worker" for the cluster that the environment variable
+            CPUs if it has no GPU; "multi-worker" for the cluster that the environment variable
             TF_CONFIG describes.
 
     Raises:
@@ -173,7 +173,7 @@ def open_replicas(strategy: str | None) -> Replicas:
 
 
 def _place_in_cluster(tf_config: str) -> tuple[int, int]:
-    """Returns the number of this worker and of all."""
+    """Returns the index of this worker and the number of workers."""
     try:
         config = json.loads(tf_config)
         worker, addresses = config["task"]["index"], config["cluster"]["worker"]

@@ -1,9 +1,9 @@
 """The training model on several replicas: each computes its rows of a batch, and losses, gradients
 and metrics are those of the whole batch.
 
-Stock Keras takes the mean of the replicas' means, which is another number where they hold unequally
-many tokens, and clips gradients before it sums them. `replica_fit.py` has
-the loop round these steps.
+Stock Keras takes the mean of the replicas' means, which differs if the replicas hold different
+numbers of tokens, and clips gradients before it sums them. `replica_fit.py` has the loop around
+these steps.
 """
 
 from collections.abc import Sequence
@@ -28,25 +28,25 @@ class SynchronousAdam(FusedAdam):
     """
 
     def apply(self, grads: Sequence[tf.Tensor], trainable_variables: Any = None) -> None:
-        """Makes an update with the sum of all replicas' gradients, which are dense."""
+        """Applies an update with the sum of all replicas' gradients, which are dense."""
         super().apply(_sum_of_replicas(grads), trainable_variables)
 
     @property
     def iterations(self) -> tf.Tensor:
-        """Updates made; unlike a mirrored variable, `int()` takes it."""
+        """The number of updates made, as a tensor: `int()` does not accept a mirrored variable."""
         return tf.convert_to_tensor(super().iterations)
 
 
 class SynchronousTrainingModel(AccumulatingTrainingModel):
-    """A training model to be built and compiled with `SynchronousAdam` in a strategy.
+    """A training model to be built and compiled with `SynchronousAdam` in a strategy's scope.
 
-    Both steps are run on every replica at once and return the same on each.
+    Both steps run on all replicas at once and return the same values on each.
 
-    Arguments as for `AccumulatingTrainingModel`.
+    Takes the arguments of `AccumulatingTrainingModel`.
     """
 
     def train_step(self, data: Batch) -> dict[str, tf.Tensor]:
-        """Makes an update with one replica's rows of a batch."""
+        """Performs one update with one replica's rows of a batch."""
         weights = data[2]
         loss, gradients = accumulated_gradients(
             self, data, _tokens_of_replicas(weights), self.micro_batches
@@ -64,10 +64,10 @@ class SynchronousTrainingModel(AccumulatingTrainingModel):
 
     def _figures(self, part_of_loss: tf.Tensor, weights: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the metrics of all replicas' rows, the same on each of them."""
-        # As Keras does it on one device: a batch counts in the mean as many times as it has rows.
+        # As Keras does on one device: a batch is weighted in the mean by its number of rows.
         rows = tf.reduce_sum(tf.cast(tf.reduce_any(weights > 0, axis=-1), tf.float32))
         self.mean_loss.update_state(_sum_of_replicas(part_of_loss), sample_weight=rows)
-        # Metrics are made of sums and counts, so that those of all replicas can be added.
+        # Metrics hold sums and counts, so those of all replicas can be added.
         variables = self.metrics_variables
         # tf.identity puts them on the replica's device, which a read variable does not name.
         sums = _sum_of_replicas([tf.identity(variable.value) for variable in variables])

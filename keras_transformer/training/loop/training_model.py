@@ -1,5 +1,5 @@
-"""What `fit` trains: a Transformer with its loss and its metrics in one model, so that the logits
-of a whole batch are never made.
+"""The model that `fit` trains: a Transformer with its loss and its metrics in one, so that the
+logits of a whole batch are never materialized.
 """
 
 from typing import Any
@@ -26,9 +26,8 @@ class TrainingModel(TracedOnce, keras.Model):
     """A Transformer to be fitted on `({"source_ids", "target_ids"}, labels, sample_weight)`.
 
     Loss, token accuracy and perplexity are those of `SmoothedCrossEntropy`, `TokenAccuracy` and
-    `Perplexity` on the Transformer's logits, computed in one with the final layer; `compile` needs
-    an optimizer and nothing else. The newest batch's loss is in the logs beside the mean of the
-    round.
+    `Perplexity` on the Transformer's logits, computed together with the final layer; `compile`
+    needs only an optimizer. The logs hold the newest batch's loss beside the mean over the round.
 
     Args:
         transformer: The model whose weights are trained.
@@ -55,14 +54,14 @@ class TrainingModel(TracedOnce, keras.Model):
 
     @property
     def mean_loss(self) -> keras.metrics.Mean:
-        """The metric that Keras reports as `loss`; for a train step of one's own to update."""
+        """The metric that Keras reports as `loss`, for custom train steps to update."""
         [tracker] = [metric for metric in self.metrics if metric.name == "loss"]
         return tracker
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         """Returns the decoder's states `(batch, target_length, model_dim)`.
 
-        Training with R-Drop has twice as many rows: those of the first pass, then the second's.
+        In training with R-Drop there are twice as many rows: the first pass, then the second.
         """
         if training and self.r_drop:
             inputs = {name: ops.concatenate([ids, ids]) for name, ids in inputs.items()}
@@ -83,7 +82,7 @@ class TrainingModel(TracedOnce, keras.Model):
             y: Labels int32 `(batch, target_length)`.
             y_pred: The decoder's states.
             sample_weight: float32 `(batch, target_length)`, 0 on padding.
-            training: Whether the states are those of training.
+            training: Whether the states come from a training pass.
         """
         weights = ops.reshape(sample_weight, (-1,))
         arguments = (

@@ -1,13 +1,13 @@
-"""Cross-entropy with label smoothing (paper, section 5.4): what a token costs and what is right.
+"""Cross-entropy with label smoothing (paper, section 5.4): a token's loss and whether it is a hit.
 
-Defined once for logits that exist (`label_smoothing.py`, `metrics.py`) and for those that the fused
-form makes a part at a time (`linear_loss.py`). With logits z and the target distribution
+Defined once for whole logits (`label_smoothing.py`, `metrics.py`) and for those that the fused form
+computes a part at a time (`linear_loss.py`). With logits z and the target distribution
 t = (1 - ε)·one_hot(label) + ε/vocabulary, the loss in nats is
 
     Σ t·(logsumexp(z) - z) = logsumexp(z) - Σ t·z
 
-Neither t nor log-probabilities are ever made: a mean over t needs the label's value and the mean of
-all.
+Neither t nor log-probabilities are ever materialized: a mean over t needs only the label's value
+and the mean over the vocabulary.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from keras import ops
 
 Tensor = Any
 
-# A label's logit may be computed in another order than the highest one: equal up to rounding.
+# A label's logit may be computed in another order than the highest one: they differ by rounding.
 _ROUNDING = 1e-5
 
 
@@ -29,8 +29,8 @@ def check_label_smoothing(label_smoothing: float) -> None:
 def over_targets(at_label: Tensor, mean: Tensor, label_smoothing: float) -> Tensor:
     """Averages values over a token's target distribution.
 
-    This is linear: it holds for negative log-likelihoods, for logits, and for the rows of the
-    matrix that logits come from.
+    The average is linear, so it applies to negative log-likelihoods, to logits, and to the rows of
+    the matrix that logits come from.
 
     Args:
         at_label: The label's value.
@@ -53,7 +53,7 @@ def cross_entropy(log_total: Tensor, expected: Tensor) -> Tensor:
 
 
 def is_best(at_label: Tensor, highest: Tensor) -> Tensor:
-    """Returns whether the label has the highest logit, or one of several that are as high.
+    """Returns whether the label has the highest logit, alone or tied with others.
 
     Args:
         at_label: float32, the label's logit.
@@ -63,7 +63,7 @@ def is_best(at_label: Tensor, highest: Tensor) -> Tensor:
 
 
 def count_tokens(weights: Tensor) -> Tensor:
-    """Returns what a sum over tokens is divided by: the sum of their weights, at least 1."""
+    """Returns the divisor of a sum over tokens: the sum of their weights, at least 1."""
     return ops.maximum(ops.sum(weights), 1.0)
 
 
@@ -72,6 +72,6 @@ def logit_of(labels: Tensor, logits: Tensor) -> Tensor:
     labels = ops.cast(ops.convert_to_tensor(labels), "int32")
     vocabulary = logits.shape[-1]
     rows = ops.arange(ops.size(labels), dtype="int32")
-    # From the flat logits: `take_along_axis` would copy them.
+    # Indexes the flat logits, because `take_along_axis` would copy them.
     places = rows * vocabulary + ops.reshape(labels, (-1,))
     return ops.reshape(ops.take(ops.reshape(logits, (-1,)), places), ops.shape(labels))

@@ -1,5 +1,5 @@
-"""The training loss (paper, section 5.4) as Keras takes it, on logits, one value a token; its form
-on the decoder's states, in one with the final layer, is what `train` computes.
+"""The training loss (paper, section 5.4) as a Keras loss: takes labels and logits and returns one
+value per token. `train` computes its fused form, from the decoder's states.
 """
 
 from typing import Any
@@ -20,7 +20,8 @@ Tensor = Any
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: float) -> Tensor:
     """Cross-entropy against (1 - ε)·one_hot(label) + ε/vocabulary, in nats.
 
-    One-hot targets are never made, and Keras's cross-entropy makes its gradient with its value.
+    One-hot targets are never materialized, and Keras's cross-entropy computes its gradient
+    together with its value.
 
     Args:
         labels: Token ids `(batch, length)`, integer.
@@ -42,8 +43,8 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: floa
 class SmoothedCrossEntropy(keras.losses.Loss):
     """Mean of `smoothed_cross_entropy` over the tokens that `sample_weight` keeps.
 
-    Padding is left out by the pipeline's weights: the sum is divided by the sum of the weights,
-    not by the number of places in the batch.
+    The data pipeline's weights leave out padding: the sum is divided by the sum of the weights,
+    not by the number of positions in the batch.
 
     Args:
         label_smoothing: Share of the probability spread evenly over the vocabulary.
@@ -65,7 +66,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
 
     def with_head(self, states: Tensor, matrix: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        """Returns the sums that `linear_cross_entropy` does, without a whole batch's logits."""
+        """Returns the sums of `linear_cross_entropy`, without logits of the whole batch."""
         return linear_cross_entropy(states, matrix, labels, weights, self.label_smoothing)
 
     def get_config(self) -> dict[str, Any]:

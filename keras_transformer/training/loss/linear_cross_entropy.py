@@ -1,5 +1,5 @@
-"""The final linear layer and the label-smoothed loss in one (paper, sections 3.4 and 5.4): decoder
-states come in, sums over tokens leave.
+"""The final linear layer fused with the label-smoothed loss (paper, sections 3.4 and 5.4): takes
+the decoder's states and returns sums over tokens.
 """
 
 from typing import Any
@@ -16,15 +16,15 @@ def linear_cross_entropy(
 ) -> Tensor:
     """Sums loss, negative log-likelihood and hits over the tokens of a batch.
 
-    With logits z = states · matrixᵀ the loss of a token is that of `cross_entropy.py`. Its gradient
-    by z is softmax(z) minus what depends on the label alone, so that forward and backward need the
-    three products of the layer and one exponential.
+    With logits z = states · matrixᵀ, the loss of a token is that of `cross_entropy.py`. Its
+    gradient with respect to z is softmax(z) minus a term that depends on the label alone, so the
+    forward and backward passes need only the three products of the layer and one exponential.
 
     Args:
         states: `(tokens, model_dim)`.
         matrix: `(vocabulary, model_dim)`, a row for each token of the vocabulary.
         labels: int32 `(tokens,)`.
-        weights: float32 `(tokens,)`: what each token counts, 0 for padding.
+        weights: float32 `(tokens,)`: the weight of each token, 0 for padding.
         label_smoothing: Share ε of the probability spread evenly over the vocabulary.
 
     Returns:
@@ -38,7 +38,7 @@ def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tens
     states, weights = tokens.states[0], tokens.weights
     found = distribution(states, tokens, matrix)
     share = weights / found.total
-    # Exponentials in the dtype of the matrix: in float32 this casts nothing.
+    # Exponentials in the dtype of the matrix; in float32 the cast does nothing.
     exponentials = ops.cast(found.exponentials, matrix.dtype)
     by_states = share[:, None] * ops.cast(ops.matmul(exponentials, matrix), "float32")
     by_states = by_states - weights[:, None] * tokens.centre

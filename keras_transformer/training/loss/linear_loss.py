@@ -1,5 +1,5 @@
-"""The final linear layer and a loss on its logits in one, for any number of passes over a batch:
-logits exist for a quarter of the batch at a time, and gradients are made with the loss.
+"""The final linear layer fused with a loss on its logits, for any number of passes over a batch:
+logits exist for a quarter of the batch at a time, and gradients are computed with the loss.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from keras_transformer.training.loss.cross_entropy import cross_entropy, is_best
 
 Tensor = Any
 
-# Enough that logits take little memory, few enough that each product stays large.
+# Enough for logits to take little memory, few enough for each product to stay large.
 _PARTS = 4
 
 
@@ -22,7 +22,7 @@ class Tokens(NamedTuple):
         states: `(passes, tokens, model_dim)`, the decoder's.
         rows: float32 `(tokens, model_dim)`, the labels' rows of the matrix.
         centre: As `rows`, their mean `over_targets`: what a softmax is compared with.
-        weights: float32 `(tokens,)`, what each token counts.
+        weights: float32 `(tokens,)`, the weight of each token.
     """
 
     states: Tensor
@@ -31,8 +31,8 @@ class Tokens(NamedTuple):
     weights: Tensor
 
 
-# Tokens and the matrix → figures `(3,)` and the loss's gradients: by the states, and by the matrix
-# as far as they do not depend on the labels alone.
+# Takes tokens and the matrix; returns figures `(3,)` and the loss's gradients with respect to the
+# states and to the matrix, the latter without the part that depends on the labels alone.
 TokensLoss = Callable[[Tokens, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
@@ -46,16 +46,16 @@ def linear_loss(
 ) -> Tensor:
     """Sums a loss and other figures over the tokens of a batch.
 
-    The loss is a smoothed cross-entropy, the mean of the passes', and whatever `tokens_loss` adds
-    to it. Its gradients are made at once, while a part's exponentials are at hand; evaluation
-    leaves them out: nothing asks for them.
+    The loss is the smoothed cross-entropy, averaged over the passes, plus whatever `tokens_loss`
+    adds to it. Its gradients are computed right away, while a part's exponentials are in memory;
+    evaluation skips them, since nothing uses them.
 
     Args:
-        tokens_loss: The loss of some of the tokens.
+        tokens_loss: Computes the loss of some of the tokens.
         states: `(passes, tokens, model_dim)`.
         matrix: `(vocabulary, model_dim)`, a row for each token of the vocabulary.
         labels: int32 `(tokens,)`.
-        weights: float32 `(tokens,)`: what each token counts, 0 for padding.
+        weights: float32 `(tokens,)`: the weight of each token, 0 for padding.
         label_smoothing: Share ε of the probability spread evenly over the vocabulary.
 
     Returns:
@@ -96,14 +96,14 @@ def linear_loss(
 
 
 class Distribution(NamedTuple):
-    """What the final layer says of some tokens, `(..., tokens)` where nothing else is said.
+    """The final layer's output for some tokens, `(..., tokens)` unless stated otherwise.
 
     Attributes:
         logits: float32 `(..., tokens, vocabulary)`.
-        exponentials: Of the logits less their maximum, likewise.
+        exponentials: exp of the logits minus their maximum, in the same shape.
         total: Sum of the exponentials.
         figures: `(3, ..., tokens)`: smoothed cross-entropy and negative log-likelihood in nats, and
-            1 where the label has the highest logit.
+            1 if the label has the highest logit, else 0.
     """
 
     logits: Tensor
@@ -116,7 +116,7 @@ def distribution(states: Tensor, tokens: Tokens, matrix: Tensor) -> Distribution
     """Applies the final layer to states `(..., tokens, model_dim)` and compares with the labels."""
     wide_states = ops.cast(states, "float32")
     logits = ops.cast(ops.matmul(states, ops.transpose(matrix)), "float32")
-    # Fewer tokens than parts leave a part empty, whose maximum needs a start.
+    # With fewer tokens than parts a part is empty, and its maximum needs an initial value.
     highest = ops.max(logits, axis=-1, initial=float("-inf"))
     exponentials = ops.exp(logits - highest[..., None])
     total = ops.sum(exponentials, axis=-1)

@@ -1,5 +1,5 @@
-"""R-Drop (Liang et al. 2021, equation 4) in one with the final linear layer: a batch goes through
-the network twice, under different dropout, and what both passes say of a token is drawn together.
+"""R-Drop (Liang et al. 2021, equation 4) fused with the final linear layer: a batch passes through
+the network twice, with different dropout, and the loss pulls both passes' distributions together.
 """
 
 from functools import partial
@@ -23,8 +23,8 @@ def linear_r_drop(
     """Sums loss, negative log-likelihood and hits over the tokens of a batch.
 
     With p and q the distributions of the two passes, the loss of a token is half the paper's: the
-    mean of both passes' smoothed cross-entropies, plus α/4 · (KL(p‖q) + KL(q‖p)). So it is the
-    plain loss where the passes agree.
+    mean of both passes' smoothed cross-entropies, plus α/4 · (KL(p‖q) + KL(q‖p)). It equals the
+    plain loss if the passes agree.
 
     Args:
         states: `(2 * tokens, model_dim)`: those of the first pass, then those of the second.
@@ -35,7 +35,7 @@ def linear_r_drop(
         strength: The paper's α.
 
     Returns:
-        As `linear_cross_entropy`; the second and third figure are means of both passes.
+        As `linear_cross_entropy`; the second and third figures are means of both passes.
     """
     passes = ops.reshape(states, (2, -1, states.shape[-1]))
     tokens_loss = partial(_r_drop, strength=strength)
@@ -44,13 +44,13 @@ def linear_r_drop(
 
 def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
     found = distribution(tokens.states, tokens, matrix)
-    # log(p / q) but for a constant, which cancels in the sum of both divergences and in its
-    # gradient. From logits: a probability that is 0 by rounding has no logarithm.
+    # log(p / q) up to a constant, which cancels in the sum of both divergences and in its
+    # gradient. From logits, because a probability that rounds to 0 has no logarithm.
     ratio = found.logits[0] - found.logits[1]
     means = ops.sum(found.exponentials * ratio, axis=-1) / found.total
     extra = strength / 4 * (means[0] - means[1])
 
-    # Each pass over (tokens, vocabulary) costs more than a product: so there are few.
+    # Each pass over (tokens, vocabulary) costs more than a product, so there are few.
     scale = strength / 4 * tokens.weights / found.total
     scaled = scale[..., None] * found.exponentials
     first, second = scaled[0], scaled[1]

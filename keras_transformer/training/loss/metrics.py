@@ -1,4 +1,4 @@
-"""What a translation model is watched by: token accuracy and perplexity, padding left out."""
+"""Metrics that training reports: token accuracy and perplexity, without padding."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from keras_transformer.training.loss.label_smoothing import smoothed_cross_entro
 
 Tensor = Any
 
-# Name in the logs of the newest batch's loss: `fit` itself reports means over the round.
+# Name of the newest batch's loss in the logs: `fit` itself reports means over the round.
 BATCH_LOSS = "batch_loss"
 
 
@@ -19,7 +19,7 @@ class LastMean(keras.metrics.Mean):
     """Weighted mean of the newest batch alone."""
 
     def update_state(self, values: Tensor, sample_weight: Tensor = None) -> None:
-        """Forgets the batches before."""
+        """Forgets the previous batches and takes this one."""
         self.reset_state()
         super().update_state(values, sample_weight)
 
@@ -30,8 +30,8 @@ class TokenMean(keras.metrics.MeanMetricWrapper):
     Keras itself takes the mean of each row first, so that tokens of short batches count more.
 
     Args:
-        figure: Takes labels and logits to a value for each token.
-        **arguments: As for a metric.
+        figure: Takes labels and logits and returns a value for each token.
+        **arguments: Passed to `keras.metrics.MeanMetricWrapper`.
     """
 
     def __init__(self, figure: Callable[[Tensor, Tensor], Tensor], **arguments: Any) -> None:
@@ -45,7 +45,7 @@ class TokenMean(keras.metrics.MeanMetricWrapper):
         keras.metrics.Mean.update_state(self, values, weights)
 
     def add_mean(self, mean: Tensor, tokens: Tensor) -> None:
-        """Takes a batch whose figure is known already, such as from the loss.
+        """Takes a batch whose figure is already known, for example from the loss.
 
         Args:
             mean: Mean of the figure over the batch's tokens.
@@ -68,7 +68,7 @@ class TokenAccuracy(TokenMean):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Perplexity(TokenMean):
-    """exp of the mean cross-entropy in nats a token, without label smoothing."""
+    """exp of the mean cross-entropy in nats per token, without label smoothing."""
 
     def __init__(self, name: str = "perplexity", dtype: Any = None) -> None:
         super().__init__(_cross_entropy, name=name, dtype=dtype)

@@ -1,1 +1,1 @@
-"""A run on disk: its directory, options, checkpoints and history, from its start to its end."""
+"""A training run: its directory, options, checkpoints and history, from its start to its end."""

@@ -1,5 +1,5 @@
-"""Checkpoints of a run: all variables of model and optimizer in one file a step, written whole or
-not at all, read back exactly, and averaged. `recovery.py` chooses among them.
+"""Checkpoints of a run: writes all variables of model and optimizer to one file per step, whole or
+not at all; loads them exactly and averages them. `recovery.py` chooses among them.
 """
 
 import hashlib
@@ -15,18 +15,18 @@ import numpy as np
 
 from keras_transformer.whole_files import remove_partials, whole_file
 
-if TYPE_CHECKING:  # a run's files are looked at before TensorFlow is loaded, and without it
+if TYPE_CHECKING:  # a run's files are checked before TensorFlow is loaded, and without it
     import keras
 
 _NAME = re.compile(r"step_(\d{8})\.npz")
-# Behind the arrays stands the SHA-256 of all before it. The checksums inside of npz files are not
-# enough: a changed bit in their directory can hide whole arrays.
+# The arrays are followed by the SHA-256 of all bytes before it. The checksums inside npz files are
+# not enough: a changed bit in their directory can hide whole arrays.
 _DIGEST_BYTES = 32
 _BLOCK = 1 << 20
 
 
 class DamagedCheckpointError(ValueError):
-    """A checkpoint's file is not what was written: cut short, changed or unreadable."""
+    """A checkpoint's file is not as it was written: it is cut short, changed or unreadable."""
 
 
 def checkpoint_path(directory: Path, step: int) -> Path:
@@ -42,7 +42,7 @@ def list_checkpoints(directory: Path) -> list[Path]:
 
 
 def checkpoint_step(path: Path) -> int:
-    """Returns the number of updates behind a checkpoint."""
+    """Returns the number of updates that a checkpoint has seen."""
     match = _NAME.fullmatch(path.name)
     if match is None:
         raise ValueError(f"{path} is not named like a checkpoint (step_00001000.npz).")
@@ -56,7 +56,8 @@ def save_checkpoint(model: "keras.Model", path: Path) -> None:
 
     Raises:
         FloatingPointError: A variable is not finite; nothing is written.
-        OSError: The file cannot be written, such as on a full disk; nothing of it is left.
+        OSError: The file cannot be written, for example because the disk is full; no part of it
+            is left.
     """
     arrays = {name: np.asarray(variable) for name, variable in _variables(model).items()}
     for name, array in arrays.items():
@@ -70,11 +71,11 @@ def save_checkpoint(model: "keras.Model", path: Path) -> None:
 
 
 def load_checkpoint(model: "keras.Model", path: Path) -> None:
-    """Puts a checkpoint's values into a model that was compiled and built the same way.
+    """Loads a checkpoint into a model that was compiled and built the same way.
 
     Raises:
-        DamagedCheckpointError: The file is not what was written; the model stays as it is.
-        ValueError: The file holds other variables than the model has; the model stays as it is.
+        DamagedCheckpointError: The file is not as it was written; the model is unchanged.
+        ValueError: The file's variables are not those of the model; the model is unchanged.
     """
     variables = _variables(model)
     with _open(path, variables) as saved:
@@ -86,8 +87,8 @@ def average_checkpoints(model: "keras.Model", paths: Sequence[Path]) -> None:
     """Sets the model's trainable weights to their mean over checkpoints (paper, section 6.1).
 
     Raises:
-        DamagedCheckpointError: A file is not what was written.
-        ValueError: There is no checkpoint, or one holds other variables than the model has.
+        DamagedCheckpointError: A file is not as it was written.
+        ValueError: There is no checkpoint, or a file's variables are not those of the model.
     """
     if not paths:
         raise ValueError("paths must hold at least one checkpoint, got none.")
@@ -107,12 +108,12 @@ def average_checkpoints(model: "keras.Model", paths: Sequence[Path]) -> None:
 
 
 def prune_checkpoints(directory: Path, keep: int, also: Collection[int] = ()) -> None:
-    """Deletes old checkpoints and what a killed writer left.
+    """Deletes old checkpoints and the partial files of a killed writer.
 
     Args:
-        directory: Where the checkpoints are.
-        keep: How many of the newest stay.
-        also: Steps whose checkpoints stay besides.
+        directory: Directory of the checkpoints.
+        keep: How many of the newest to keep.
+        also: Steps of other checkpoints to keep.
     """
     for path in list_checkpoints(directory)[:-keep]:
         if checkpoint_step(path) not in also:
@@ -121,7 +122,7 @@ def prune_checkpoints(directory: Path, keep: int, also: Collection[int] = ()) ->
 
 
 def check_whole(path: Path) -> None:
-    """Compares a checkpoint with the checksum that stands at its end.
+    """Compares a checkpoint with the checksum at its end.
 
     Raises:
         DamagedCheckpointError: They differ, or the file cannot be read.
@@ -140,7 +141,7 @@ def check_whole(path: Path) -> None:
 
 
 def _digest(file: BinaryIO, length: int) -> bytes:
-    """The SHA-256 of the first `length` bytes; the file stands behind them afterwards."""
+    """Returns the SHA-256 of the first `length` bytes and moves the file's position after them."""
     digest = hashlib.sha256()
     file.seek(0)
     while length > 0:
@@ -152,7 +153,7 @@ def _digest(file: BinaryIO, length: int) -> bytes:
 
 @contextmanager
 def _open(path: Path, variables: dict[str, Any]) -> Iterator[Mapping[str, np.ndarray]]:
-    """Opens a checkpoint whose arrays fit the variables."""
+    """Opens a checkpoint, after checking that its arrays match the variables."""
     check_whole(path)
     with np.load(path, allow_pickle=False) as file:
         saved = _named_as_now(file, variables)
@@ -161,7 +162,7 @@ def _open(path: Path, variables: dict[str, Any]) -> Iterator[Mapping[str, np.nda
 
 
 class _Renamed(Mapping[str, np.ndarray]):
-    """The arrays of a file under other names, read when they are asked for."""
+    """The arrays of a file under other names, read on access."""
 
     def __init__(self, file: Mapping[str, np.ndarray], names: dict[str, str]) -> None:
         self._file, self._names = file, names
@@ -179,8 +180,8 @@ class _Renamed(Mapping[str, np.ndarray]):
 def _named_as_now(
     file: Mapping[str, np.ndarray], variables: dict[str, Any]
 ) -> Mapping[str, np.ndarray]:
-    """Renames the arrays of version 0.1, which had the seeds of both embeddings' dropout after
-    all of their weights: the order of the weights and that of the seeds are still the same.
+    """Renames the arrays of version 0.1, which had the dropout seeds of both embeddings after all
+    of their weights; the order of the weights and the order of the seeds have not changed.
     """
     if set(file) == set(variables):
         return file
@@ -213,7 +214,7 @@ def _check_fit(path: Path, saved: Mapping[str, np.ndarray], variables: dict[str,
 
 
 def _variables(model: "keras.Model") -> dict[str, Any]:
-    # Paths alone can repeat between runs of a process ("dense_3"); the order never changes.
+    # Paths depend on what else the process has built ("dense_3"); the order never changes.
     groups = {"model": model.variables, "optimizer": model.optimizer.variables}
     metrics = {id(variable) for variable in model.metrics_variables}
     return {

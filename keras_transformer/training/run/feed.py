@@ -1,4 +1,4 @@
-"""The batches of a run, shared among its replicas."""
+"""Takes a run's data, options and replicas and returns the batches for training and validation."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +19,12 @@ from keras_transformer.training.tasks.training_data import TrainingData
 
 @dataclass(frozen=True)
 class Feed:
-    """What a run's updates and validations read.
+    """The batches of a run's updates and validations.
 
     Attributes:
         data: The pairs.
         options: Size of the batches and the seed of their order.
-        replicas: Who shares each batch.
+        replicas: The replicas that share each batch.
     """
 
     data: TrainingData
@@ -32,7 +32,7 @@ class Feed:
     replicas: Replicas
 
     def training(self, done: int) -> Any:
-        """Returns the endless batches after `done` updates, as `fit` takes them."""
+        """Returns the endless batches that follow the first `done` updates, for `fit`."""
         tokens, seed = self.options.batch_tokens, self.options.seed
         return self.replicas.distribute(
             lambda worker: training_batches(self.data.train, tokens, seed, done, worker)
@@ -47,12 +47,12 @@ class Feed:
             "validation_data": self.replicas.distribute(
                 lambda worker: share_rows(evaluation_batches(valid, tokens), worker)
             ),
-            # Several replicas' data sets do not know their lengths.
+            # The data sets of several replicas do not know their lengths.
             "validation_steps": batches_per_epoch(valid, tokens),
         }
 
     def lines(self, step: int) -> npt.NDArray[np.int64]:
-        """Returns the lines, from 0, of the batch after `step` updates, those of all workers."""
+        """Returns the lines, from 0, of the batch that follows `step` updates, on all workers."""
         tokens, seed = self.options.batch_tokens, self.options.seed
         workers = self.replicas.workers
         return np.concatenate(

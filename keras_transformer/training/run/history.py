@@ -1,5 +1,5 @@
-"""The figures of a run's rounds, one value a round and name, and what they say: which round was
-the best, and for how long none has been better.
+"""The history of a run: takes the metrics of each round and returns which round was the best, and
+how many rounds have passed since.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,11 @@ CRITERION = "val_loss"
 
 
 class History:
-    """Figures of the rounds so far; `step` holds the updates made until the end of each.
+    """Metrics of the rounds so far; `step` holds the number of updates made by the end of each.
 
     Args:
-        figures: A value a round by name, as `figures` of another history; the lists are copied.
+        figures: Lists of one value per round, by name, as `figures` of another history; the lists
+            are copied.
 
     Example:
         >>> history = History()
@@ -29,14 +30,14 @@ class History:
         self.figures.update({name: list(values) for name, values in (figures or {}).items()})
 
     def append(self, step: int, figures: Mapping[str, float]) -> None:
-        """Adds a round; a name that other rounds lack, or have alone, gets None there."""
+        """Adds a round; a name that is missing in this or in earlier rounds gets None there."""
         rounds = len(self.figures[STEP])
         row = {**figures, STEP: step}
         for name in [*self.figures, *(name for name in row if name not in self.figures)]:
             self.figures.setdefault(name, [None] * rounds).append(row.get(name))
 
     def until(self, step: int) -> "History":
-        """Returns the rounds that ended at `step` or before."""
+        """Returns the history of the rounds that ended at or before `step`."""
         rounds = sum(end is not None and end <= step for end in self.figures[STEP])
         return History({name: values[:rounds] for name, values in self.figures.items()})
 
@@ -47,7 +48,7 @@ class History:
 
     @property
     def best_step(self) -> int | None:
-        """End of the round with the lowest validation loss, the first of equals."""
+        """The step at the end of the round with the lowest validation loss; the first if tied."""
         losses = self.losses()
         return min(losses, key=lambda step: losses[step]) if losses else None
 

@@ -1,5 +1,5 @@
-"""The record of every update's loss: a line an update, true to the last one after a kill, and cut
-back to the checkpoint that a run goes on from.
+"""A file with the loss of every update, one line per update. It is complete after a kill, and is
+cut back to the checkpoint from which a run resumes.
 """
 
 import re
@@ -13,7 +13,7 @@ from keras_transformer.whole_files import clear_disk_errors, write_text
 
 _HEADER = "update\tloss\n"
 _WHOLE_LINE = re.compile(r"^(\d+)\t(\S+)\n", re.MULTILINE)
-# A line, for the message where the disk is full.
+# The length of a line, for the message if the disk is full.
 _LINE_BYTES = 24
 
 
@@ -31,11 +31,11 @@ class LossRecord(keras.callbacks.Callback):
         self._file: BinaryIO | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Drops the lines of updates that are made again."""
+        """Drops the lines of updates that will be repeated."""
         self.step = int(self.model.optimizer.iterations)
         kept = {step: loss for step, loss in read_losses(self.path).items() if step <= self.step}
         write_text(self.path, _HEADER + "".join(map(_line, kept, kept.values())))
-        # Without a buffer what is written survives a kill, and closing has nothing to write.
+        # Unbuffered, so that lines survive a kill and closing has nothing to write.
         self._file = self.path.open("ab", buffering=0)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -47,22 +47,22 @@ class LossRecord(keras.callbacks.Callback):
                 self._file.write(_line(self.step, loss).encode())
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Takes the last batches' losses out of the round's figures: they say nothing there."""
+        """Removes the last batch's losses from the round's metrics, where they mean nothing."""
         for name in (BATCH_LOSS, f"val_{BATCH_LOSS}"):
             (logs or {}).pop(name, None)
 
     def close(self) -> None:
-        """Closes the file; to be called whatever ended training."""
+        """Closes the file; call this no matter how training ended."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 def read_losses(path: Path) -> dict[int, float]:
-    """Reads the losses by update; a line that a kill cut short is left out.
+    """Returns the losses by update, without a line that a kill cut short.
 
     Args:
-        path: A file of `LossRecord`, or none yet.
+        path: A file of `LossRecord`; it need not exist.
     """
     if not path.exists():
         return {}
@@ -71,5 +71,5 @@ def read_losses(path: Path) -> dict[int, float]:
 
 
 def _line(step: int, loss: float) -> str:
-    # Nine digits tell every float32 apart.
+    # Nine digits distinguish all float32 values.
     return f"{step}\t{loss:.9g}\n"

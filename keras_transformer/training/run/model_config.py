@@ -1,5 +1,5 @@
-"""The model that a run trains: a preset, what replaces its fields and the vocabularies come in, a
-config leaves. Needs neither Keras nor a corpus: what does not fit is told before any work.
+"""Takes a preset, fields to override and the vocabularies, and returns the config of the model to
+train. Needs neither Keras nor a corpus, so that invalid settings are reported before any work.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ DEFAULT_VOCAB_SIZE = 8_000
 
 
 def vocabulary_of(source: Tokenizer, target: Tokenizer) -> tuple[tuple[int, int], bool, SpecialIds]:
-    """Returns how many ids source and target have, whether they share them, and the special ones.
+    """Returns the vocabulary sizes of source and target, whether they are one, and special ids.
 
     Raises:
         ValueError: The special ids of both differ.
@@ -34,7 +34,7 @@ def model_config(
     Args:
         preset: A size that `TransformerConfig.preset` knows.
         overrides: Fields that replace the preset's.
-        vocab_sizes: Pieces of the source's and of the target's vocabulary.
+        vocab_sizes: Sizes of the source's and of the target's vocabulary.
         joint_vocabulary: Whether both are the same vocabulary.
         special_ids: Those of the vocabularies.
         max_length: Longest training sentence in tokens.

@@ -1,4 +1,4 @@
-"""How to train, apart from the model's shape: one value, written to the run directory."""
+"""The options of training, apart from the model's config, and the recipe of each preset."""
 
 import dataclasses
 import math
@@ -9,7 +9,7 @@ from keras_transformer.data.encoding.id_pairs import check_max_length
 _SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
 # Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
 _LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
-# What each preset of `TransformerConfig` trains with; `docs/recipe.md` has the reasons.
+# The recipe of each preset of `TransformerConfig`; `docs/recipe.md` has the reasons.
 RECIPES: dict[str, dict[str, Any]] = {
     "tiny": _SMALL_CORPORA,
     "small": _SMALL_CORPORA,
@@ -25,47 +25,49 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Settings of a training run. `TrainOptions.preset` gives those that suit a model's preset.
+    """Settings of a training run. `TrainOptions.preset` returns those for a model's preset.
 
     Args:
         epochs: Passes over the training pairs.
-        max_steps: Most updates, or None for as many as `epochs` make.
+        max_steps: Most updates; None for no limit but `epochs`.
         batch_tokens: Most padded tokens of one side in a batch.
         learning_rate: Peak of the warm-up schedule.
         warmup_steps: Updates until the peak.
-        cooldown: Last share of all updates over which the learning rate falls to 0, in [0, 1].
+        cooldown: Share of all updates, at the end, over which the learning rate falls to 0, in
+            [0, 1].
         subword_sampling: Draw the segmentation of training sentences anew in every epoch
             (`docs/recipe.md`); not with a prepared corpus, which holds ids.
         label_smoothing: Probability spread evenly over the vocabulary.
-        r_drop: Strength α of R-Drop: every batch goes through the model twice, under different
-            dropout, and the two are drawn together (`docs/recipe.md`); 0 for none.
+        r_drop: Strength α of R-Drop: every batch passes through the model twice, with different
+            dropout, and the loss pulls both outputs together (`docs/recipe.md`); 0 for none.
         beta_2: Adam's decay of squared gradients.
         epsilon: Adam's ε.
-        clip_norm: Largest global norm of a gradient, or None for no clipping.
-        average_checkpoints: Newest checkpoints to keep and, in the end, to average.
-        final_model: Saved in the end: the "average" of the newest checkpoints or the "best" one,
-            by validation loss (it is always kept).
-        patience: Rounds from checkpoint to checkpoint without a lower validation loss after which
-            training ends, or None to make all updates.
-        checkpoint_steps: Updates between checkpoints and validations, or None for an epoch or
-            1,000, whichever is less.
+        clip_norm: Largest global norm of the gradients; None for no clipping.
+        average_checkpoints: How many of the newest checkpoints to keep and, at the end, average.
+        final_model: The model to save at the end: the "average" of the newest checkpoints or the
+            "best" one by validation loss, which is always kept.
+        patience: Rounds (from checkpoint to checkpoint) without a lower validation loss after
+            which training ends; None to make all updates.
+        checkpoint_steps: Updates between checkpoints and validations; None for an epoch or 1,000,
+            whichever is less.
         bleu_sentences: Validation sentences translated after every round, by greedy search, for
             the BLEU and the samples that TensorBoard shows; 0 for none.
         max_length: Longest sentence in tokens; longer pairs are left out.
         dtype_policy: Keras dtype policy, "float32" or "mixed_bfloat16".
         jit_compile: Whether to compile the step with XLA.
-        micro_batches: Parts that a batch is taken in, one after the other: gradients are
-            accumulated, so that memory is that of a part and the update that of the batch.
+        micro_batches: Number of parts to split a batch into, processed one after the other:
+            gradients are accumulated, so a step needs the memory of one part only, and the update
+            is that of the whole batch.
         recompute: Keep less of the forward pass and compute it again for the gradients: less
             memory for about a third more time.
-        seed: Decides the initial weights, dropout and the order of the data.
+        seed: Seed of the initial weights, dropout and the order of the data.
         strategy: Train on several devices: "mirrored" for all of this machine, "multi-worker" for
-            the workers that TF_CONFIG names. Each batch is shared among them.
+            the workers that TF_CONFIG names; None for one device. Each batch is shared among them.
         deterministic: Make two runs on the same machine equal to the last bit.
 
     Raises:
         ValueError: A value is out of range; the message names it.
-        TypeError: A count is no integer or a rate no number.
+        TypeError: A count is not an integer or a rate is not a number.
     """
 
     epochs: int = 30
@@ -125,7 +127,7 @@ class TrainOptions:
             raise ValueError(f"r_drop must be at least 0, got {self.r_drop}.")
         if self.final_model not in ("average", "best"):
             raise ValueError(f"final_model must be 'average' or 'best', got {self.final_model!r}.")
-        # Not mixed_float16: its loss scaling skips updates, so steps and batches would part.
+        # Not mixed_float16: its loss scaling skips updates, so steps and batches would diverge.
         if self.dtype_policy not in ("float32", "mixed_bfloat16"):
             raise ValueError(
                 f"dtype_policy must be 'float32' or 'mixed_bfloat16', got {self.dtype_policy!r}."
@@ -152,7 +154,7 @@ class TrainOptions:
                 raise TypeError(f"{field.name} must be a number, got {value!r}.")
 
     def check_validation(self, *, has_valid: bool) -> None:
-        """Raises `ValueError` where an option needs validation pairs and there are none."""
+        """Raises `ValueError` if an option needs validation pairs and there are none."""
         if has_valid:
             return
         for option, is_given in {

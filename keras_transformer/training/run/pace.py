@@ -1,4 +1,6 @@
-"""How many updates a run makes, in an epoch, in a round and in all."""
+"""Takes training pairs and options and returns the number of updates in an epoch, a round and a
+run.
+"""
 
 from dataclasses import dataclass
 
@@ -13,9 +15,9 @@ class Pace:
     """Numbers of updates.
 
     Attributes:
-        epoch: Of an epoch, in which every pair is seen once.
-        round: Of a round, at whose end stands a checkpoint.
-        total: Of the whole run, where nothing ends it before.
+        epoch: In an epoch, which sees every pair once.
+        round: In a round, which ends with a checkpoint.
+        total: In the whole run, unless it ends early.
     """
 
     epoch: int
@@ -27,9 +29,9 @@ class Pace:
         """Computes the numbers.
 
         Args:
-            pairs: What is trained on, as `batches_per_epoch` takes it.
-            options: How.
-            workers: Processes that train together.
+            pairs: The training pairs, as `batches_per_epoch` takes them.
+            options: How to train.
+            workers: Number of processes that train together.
         """
         epoch = batches_per_epoch(pairs, options.batch_tokens, workers)
         total = options.epochs * epoch

@@ -1,4 +1,6 @@
-"""Which checkpoints to use: the newest that are whole. Damaged ones are named and set aside."""
+"""Chooses intact checkpoints in a directory and loads or averages them; renames damaged ones, with
+a warning.
+"""
 
 import warnings
 from pathlib import Path
@@ -17,17 +19,17 @@ from keras_transformer.training.run.history import History
 
 
 def restore_newest(model: keras.Model, directory: Path) -> int:
-    """Loads the newest checkpoint that is whole.
+    """Loads the newest intact checkpoint.
 
     Args:
         model: Compiled and built as the one that was saved.
-        directory: Where the checkpoints are.
+        directory: Directory of the checkpoints.
 
     Returns:
-        The number of updates behind it; 0 where there is no checkpoint.
+        The number of updates it has seen; 0 if there is no checkpoint.
 
     Raises:
-        DamagedCheckpointError: There are checkpoints, but none is whole.
+        DamagedCheckpointError: There are checkpoints, but none is intact.
     """
     damaged: list[tuple[Path, DamagedCheckpointError]] = []
     for path in reversed(list_checkpoints(directory)):
@@ -44,14 +46,14 @@ def restore_newest(model: keras.Model, directory: Path) -> int:
 
 
 def average_newest(model: keras.Model, directory: Path, count: int) -> list[Path]:
-    """Sets the model's weights to the mean of the last `count` checkpoints that are whole.
+    """Sets the model's weights to the mean of the newest `count` intact checkpoints.
 
     Returns:
-        The checkpoints of the mean, oldest first; fewer than `count` where there are no more.
+        The averaged checkpoints, oldest first; fewer than `count` if there are no more.
 
     Raises:
-        DamagedCheckpointError: None is whole.
-        ValueError: There is none.
+        DamagedCheckpointError: None of the checkpoints is intact.
+        ValueError: There is no checkpoint.
     """
     whole: list[Path] = []
     damaged: list[tuple[Path, DamagedCheckpointError]] = []
@@ -66,24 +68,24 @@ def average_newest(model: keras.Model, directory: Path, count: int) -> list[Path
             whole.insert(0, path)
     if damaged and not whole:
         raise _none_left(directory, damaged)
-    _set_aside(damaged, "the mean is taken without it")
+    _set_aside(damaged, "it is left out of the mean")
     average_checkpoints(model, whole)
     return whole
 
 
 def restore_best(model: keras.Model, directory: Path, history: History) -> Path:
-    """Loads the whole checkpoint with the lowest validation loss.
+    """Loads the intact checkpoint with the lowest validation loss.
 
     Args:
         model: Compiled and built as the one that was saved.
-        directory: Where the checkpoints are.
+        directory: Directory of the checkpoints.
         history: The rounds that ended with them.
 
     Returns:
         The checkpoint that was loaded.
 
     Raises:
-        DamagedCheckpointError: None of those with a validation loss is whole.
+        DamagedCheckpointError: None of those with a validation loss is intact.
     """
     losses = history.losses()
     damaged: list[tuple[Path, DamagedCheckpointError]] = []

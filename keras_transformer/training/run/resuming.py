@@ -1,5 +1,5 @@
-"""Whether a directory may be trained into: a new run never overwrites one, a resumed run must be
-the same run.
+"""Checks whether to train into a directory: a new run never overwrites another, and a resumed run
+must have the same settings and data. Returns the history to resume.
 """
 
 import dataclasses
@@ -10,8 +10,8 @@ from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 
-# What decides how long to train, on what devices, in how much memory, and what to make of the
-# checkpoints; not what they hold.
+# These decide how long to train, on which devices, with how much memory, and how to use the
+# checkpoints; not what the checkpoints hold.
 _MAY_CHANGE = {
     "epochs",
     "max_steps",
@@ -30,7 +30,7 @@ def _plain(default: Any) -> Any:
     return default.to_dict() if isinstance(default, SpecialIds) else default
 
 
-# A run of an earlier version, which had not all of the settings, was as their defaults have it.
+# A run of an earlier version, which lacks newer settings, was trained as by their defaults.
 _DEFAULTS = {
     part: {field.name: _plain(field.default) for field in dataclasses.fields(settings)}
     for part, settings in (("config", TransformerConfig), ("options", TrainOptions))
@@ -38,7 +38,7 @@ _DEFAULTS = {
 
 
 def refuse_to_overwrite(run: RunDirectory) -> None:
-    """Raises `FileExistsError` where a run has begun already."""
+    """Raises `FileExistsError` if the directory already holds a run."""
     if run.model.exists() or run.has_checkpoints:
         raise FileExistsError(
             f"{run.path} holds a run already: continue it with resume (--resume), or choose "
@@ -47,11 +47,11 @@ def refuse_to_overwrite(run: RunDirectory) -> None:
 
 
 def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
-    """Returns the figures of the rounds so far, after checking that the settings are the same.
+    """Returns the metrics of the rounds so far, after checking that the settings are the same.
 
     Args:
-        run: The run to go on with; one without checkpoints starts anew.
-        record: Settings and data counts of now, as `training.json` holds them.
+        run: The run to resume; one without checkpoints starts anew.
+        record: The current settings and data counts, as `training.json` holds them.
 
     Raises:
         ValueError: The run was started with other settings or on other data.

@@ -1,4 +1,6 @@
-"""A run directory: where a training run keeps what it needs to go on and what it leaves behind."""
+"""The run directory: reads and writes the files of a training run, by which it can be resumed, and
+its results.
+"""
 
 import dataclasses
 import json
@@ -31,8 +33,8 @@ class RunDirectory:
 
     Attributes:
         path: The directory.
-        worker: Number of the worker that uses it. All read what worker 0, the chief, writes; what
-            the others log goes into a directory of their own.
+        worker: Number of the worker that uses it. All workers read what worker 0, the chief,
+            writes; the others write only logs, each to its own subdirectory.
     """
 
     path: Path
@@ -40,7 +42,7 @@ class RunDirectory:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this worker writes; for the others what saves does nothing."""
+        """Whether this worker writes; on the others, the methods that save do nothing."""
         return self.worker == 0
 
     @property
@@ -53,7 +55,7 @@ class RunDirectory:
 
     @property
     def checkpoints(self) -> Path:
-        """Where the checkpoints are."""
+        """Directory of the checkpoints."""
         return self.path / CHECKPOINTS
 
     @property
@@ -63,26 +65,26 @@ class RunDirectory:
 
     @property
     def logs(self) -> Path:
-        """Where TensorBoard reads."""
+        """Directory of the TensorBoard logs."""
         return self._own / LOGS
 
     @property
     def losses(self) -> Path:
-        """The loss of every update."""
+        """File with the loss of every update."""
         return self._own / LOSSES
 
     @property
     def bad_batch(self) -> Path:
-        """The line numbers of the batch that ended training."""
+        """File with the line numbers of the batch that ended training."""
         return self._own / BAD_BATCH
 
     @property
     def model(self) -> Path:
-        """The finished model."""
+        """File of the finished model."""
         return self.path / MODEL
 
     def save_config(self, config: TransformerConfig) -> None:
-        """Writes the model's config, and removes what a kill left of any file."""
+        """Writes the model's config, and removes partial files that a killed run left."""
         remove_partials(self._own)
         if self.is_chief:
             write_text(self.path / CONFIG, config.to_json())
@@ -92,7 +94,7 @@ class RunDirectory:
         return TransformerConfig.load(self._existing(CONFIG))
 
     def save_tokenizers(self, source: Tokenizer, target: Tokenizer) -> None:
-        """Writes one tokenizer file where both sides share it, else two; older ones go."""
+        """Writes one tokenizer file if both sides share it, else two; deletes older ones."""
         if not self.is_chief:
             return
         for name in (TOKENIZER, SOURCE_TOKENIZER, TARGET_TOKENIZER):
@@ -104,7 +106,7 @@ class RunDirectory:
             target.save(self.path / TARGET_TOKENIZER)
 
     def load_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        """Reads source and target tokenizer; the same object where they share a vocabulary."""
+        """Reads source and target tokenizer; the same object if they share a vocabulary."""
         if (self.path / SOURCE_TOKENIZER).exists():
             source = Tokenizer.load(self.path / SOURCE_TOKENIZER)
             return source, Tokenizer.load(self._existing(TARGET_TOKENIZER))
@@ -112,7 +114,7 @@ class RunDirectory:
         return shared, shared
 
     def save_training(self, record: dict[str, Any], history: History, *, finished: bool) -> None:
-        """Writes settings, data counts, versions and the figures of the rounds so far."""
+        """Writes settings, data counts, versions and the metrics of the rounds so far."""
         if not self.is_chief:
             return
         best = history.best_step
@@ -125,7 +127,7 @@ class RunDirectory:
         write_text(self.path / TRAINING, json.dumps(whole, indent=2) + "\n")
 
     def check_finished(self) -> None:
-        """Raises `FileNotFoundError` where this is no run, or one without its finished model."""
+        """Raises `FileNotFoundError` if this is no run, or if its finished model is missing."""
         self.load_config()
         if not self.model.is_file():
             raise FileNotFoundError(
@@ -142,43 +144,43 @@ class RunDirectory:
         return json.loads(self._existing(TRAINING).read_text(encoding="utf-8"))
 
     def load_training_text(self) -> TrainingText | None:
-        """Reads what the training lines looked like; None where the run has no record of them."""
+        """Reads the description of the training lines; None if the run has none."""
         seen = self.load_training().get("training_text") if self.has_training else None
         return None if seen is None else TrainingText.from_dict(seen)
 
     def load_min_score(self) -> float | None:
-        """Reads the score a token below which confidence is low; None where the run knows none."""
+        """Reads the score per token below which confidence is low; None if the run has none."""
         return self.load_training().get("min_score") if self.has_training else None
 
     def _existing(self, name: str) -> Path:
         path = self.path / name
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} is missing: {self.path} is no run directory of `keras-transformer "
-                "train`, or the run has not come that far."
+                f"{path} is missing: {self.path} is not a run directory of `keras-transformer "
+                "train`, or the run has not got that far."
             )
         return path
 
 
 def load_training_text(directory: str | os.PathLike[str]) -> TrainingText | None:
-    """Reads what a run's training lines looked like, for `export_onnx` and `Translator`.
+    """Reads the description of a run's training lines, for `export_onnx` and `Translator`.
 
     Args:
         directory: Run directory.
 
     Returns:
-        The record; None where an earlier version trained the run, or prepared its corpus.
+        The description; None if an earlier version trained the run, or prepared its corpus.
     """
     return RunDirectory(Path(directory)).load_training_text()
 
 
 def load_min_score(directory: str | os.PathLike[str]) -> float | None:
-    """Reads the score a token below which a run's translations have low confidence.
+    """Reads the score per token below which a run's translations have low confidence.
 
     Args:
         directory: Run directory.
 
     Returns:
-        The threshold; None where the run had no validation pairs or is of an earlier version.
+        The threshold; None if the run had no validation pairs or is from an earlier version.
     """
     return RunDirectory(Path(directory)).load_min_score()

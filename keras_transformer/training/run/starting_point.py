@@ -1,5 +1,5 @@
-"""What a run starts with instead of learning it anew: tokenizers of one's own, or all of a finished
-run.
+"""What a run starts from: existing tokenizers, or the tokenizers and weights of a finished run to
+fine-tune.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from keras_transformer.training.run.run_directory import RunDirectory
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 
-# They change what is learnt, not what the weights mean.
+# These change what is learnt, not what the weights mean.
 _MAY_DIFFER = {"dropout", "attention_dropout", "activation_dropout"}
 
 
@@ -28,9 +28,9 @@ class StartingPoint:
     """Tokenizers and weights that exist before training.
 
     Attributes:
-        tokenizers: Those of the source and of the target side, the same object where they share a
-            vocabulary; None where they are to be trained.
-        run: The finished run whose weights are taken, or None.
+        tokenizers: Those of the source and of the target side, the same object if they share a
+            vocabulary; None to train them.
+        run: The finished run whose weights to load, or None.
     """
 
     tokenizers: Tokenizers | None = None
@@ -43,12 +43,12 @@ class StartingPoint:
         init: str | os.PathLike[str] | None,
         vocab_size: int | None,
     ) -> "StartingPoint":
-        """Reads the tokenizers of the run to start with, and checks that the wishes agree.
+        """Checks that at most one argument is given, and reads the tokenizers of `init`.
 
         Args:
-            tokenizers: Those of one's own.
+            tokenizers: Existing tokenizers of source and target.
             init: Directory of a finished run.
-            vocab_size: Pieces of a vocabulary that is to be trained.
+            vocab_size: Number of pieces of a vocabulary to train.
 
         Raises:
             FileNotFoundError: `init` holds no finished run.
@@ -67,7 +67,7 @@ class StartingPoint:
         return cls(run.load_tokenizers(), run)
 
     def check_config(self, config: TransformerConfig) -> None:
-        """Raises `ValueError` where a model of this config cannot take the run's weights."""
+        """Raises `ValueError` if a model of this config cannot take the run's weights."""
         if self.run is None:
             return
         ours, theirs = config.to_dict(), self.run.load_config().to_dict()
@@ -79,7 +79,7 @@ class StartingPoint:
                 )
 
     def check_corpus(self, corpus: Corpus | PreparedCorpus) -> None:
-        """Raises `ValueError` where a corpus was encoded by other tokenizers."""
+        """Raises `ValueError` if the corpus was encoded by other tokenizers."""
         if self.tokenizers is None or not isinstance(corpus, PreparedCorpus):
             return
         if _digests(self.tokenizers) != _digests(
@@ -97,7 +97,7 @@ class StartingPoint:
             model.set_weights(keras.saving.load_model(self.run.model).get_weights())
 
     def record(self) -> dict[str, Any]:
-        """What `training.json` says of the start; a resumed run must have the same."""
+        """Returns the entry in `training.json` on the start; a resumed run must have the same."""
         return {
             "tokenizers_sha256": _digests(self.tokenizers) if self.tokenizers else None,
             "init_sha256": _sha256(self.run.model.read_bytes()) if self.run else None,

@@ -1,4 +1,6 @@
-"""A whole training run: a corpus comes in, a run directory leaves, and a killed run goes on."""
+"""Training from start to end: takes a corpus, fills a run directory and returns the trained model;
+resumes a killed run.
+"""
 
 import os
 from functools import partial
@@ -41,21 +43,21 @@ def train(
 
     Args:
         corpus: Training pairs and, optionally, validation pairs; those of a `PreparedCorpus` are
-            streamed from disk, and its vocabularies are taken.
-        directory: Run directory, made where missing; `docs/concepts.md` lists its files.
+            streamed from disk, and its vocabularies are used.
+        directory: Run directory, created if missing; `docs/concepts.md` lists its files.
         preset: A size that `TransformerConfig.preset` knows.
         overrides: Fields of the config that replace the preset's.
-        vocab_size: Pieces of the vocabulary (of each, with two); 8,000 if None.
+        vocab_size: Number of pieces in the vocabulary (in each, if there are two); 8,000 if None.
         tokenizer_type: "unigram" or "bpe".
         joint_vocabulary: Whether source and target share a vocabulary.
-        tokenizers: Those of source and target, one object twice for a shared vocabulary, instead
-            of such as are trained on the corpus.
-        init: Directory of a finished run to fine-tune: its weights and its tokenizers are taken.
-            `preset` and `overrides` are those it was trained with, rates of dropout excepted.
+        tokenizers: Existing tokenizers of source and target, the same object twice for a shared
+            vocabulary; None to train them on the corpus.
+        init: Directory of a finished run to fine-tune, whose weights and tokenizers are used.
+            `preset` and `overrides` must be those it was trained with, except for dropout rates.
         options: How to train; `TrainOptions.preset(preset)` if None.
-        resume: Whether to go on from the newest checkpoint in `directory`; with none there,
+        resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
-        callbacks: More Keras callbacks.
+        callbacks: Additional Keras callbacks.
 
     Returns:
         The trained model, averaged over the last checkpoints, as saved in `model.keras`.
@@ -89,7 +91,7 @@ def train(
 
 
 def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer, Tokenizer]:
-    """Loads a finished run: its model and both tokenizers (one object where they are shared)."""
+    """Loads a finished run: its model and both tokenizers (one object if they are shared)."""
     run = RunDirectory(Path(directory))
     run.check_finished()
     return keras.saving.load_model(run.model), *run.load_tokenizers()

@@ -1,5 +1,5 @@
-"""A training run as one object: its directory, its settings, what it trains, and how far it is. Its
-methods are the stages that `train` goes through.
+"""A training run as one object: its task, directory, options, model and history. Its methods are
+the stages of `train`: open, fit, finish.
 """
 
 import contextlib
@@ -51,24 +51,24 @@ from keras_transformer.training.tasks.task import Task
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.whole_files import no_room_error, whole_file
 
-# What a round adds to TensorBoard's files, for the message where the disk is full.
+# What a round adds to TensorBoard's files, for the message if the disk is full.
 _LOG_BYTES = 10_000
-# A checkpoint that turns out damaged needs one before it.
+# If the newest checkpoint turns out damaged, the one before it is needed.
 _FEWEST_CHECKPOINTS = 2
 
 
 @dataclasses.dataclass
 class TrainingRun:
-    """A run that is open: ready to be fitted, then to be finished.
+    """An open run, ready for `fit` and then for `finish`.
 
     Attributes:
-        task: What is particular to what it trains.
-        directory: Where everything goes.
+        task: What is specific to the kind of model to train.
+        directory: Holds all files of the run.
         options: How to train.
-        data: What it learns from.
-        model: What `fit` trains, compiled, its optimizer built.
+        data: The data to train and validate on.
+        model: The model that `fit` trains, compiled, with its optimizer built.
         record: What `training.json` holds beside the history.
-        history: Figures of the rounds so far.
+        history: Metrics of the rounds so far.
     """
 
     task: Task
@@ -86,10 +86,10 @@ class TrainingRun:
         """Reads the data and builds the model.
 
         Args:
-            task: What to train, checked.
-            directory: Where to; its folder is made where missing.
-            options: How.
-            resume: Whether to go on with what the directory holds, if it holds something.
+            task: What to train; its `check` has passed.
+            directory: Holds all files of the run; created if missing.
+            options: How to train.
+            resume: Whether to resume the run in the directory, if there is one.
 
         Raises:
             ValueError: The run to resume was started with other settings or on other data.
@@ -120,12 +120,12 @@ class TrainingRun:
 
     @property
     def replicas(self) -> Replicas:
-        """The devices, which are the same throughout a process."""
+        """The replicas, which are the same throughout a process."""
         return open_replicas(self.options.strategy)
 
     @cached_property
     def pace(self) -> Pace:
-        """Numbers of updates."""
+        """Number of updates in an epoch, in a round and in the run."""
         return Pace.of(self.data.train, self.options, self.replicas.workers)
 
     @property
@@ -134,17 +134,17 @@ class TrainingRun:
         return self.model.transformer
 
     def fit(self, callbacks: list[keras.callbacks.Callback]) -> None:
-        """Trains from the newest checkpoint until the last update, or until the patience is over.
+        """Trains from the newest checkpoint to the last update, or until the patience is used up.
 
         Args:
-            callbacks: More Keras callbacks.
+            callbacks: Additional Keras callbacks.
 
         Raises:
-            DamagedCheckpointError: There are checkpoints, but none is whole.
+            DamagedCheckpointError: There are checkpoints, but none is intact.
             FloatingPointError: A loss or the weights became NaN or Inf.
-            OSError: Something cannot be written, such as on a full disk.
+            OSError: A file cannot be written, for example because the disk is full.
             ConnectionError: Another worker is gone.
-            KeyboardInterrupt: Ctrl-C, also where library code dropped it.
+            KeyboardInterrupt: Ctrl-C, even if library code swallowed it.
         """
         done = self.restore()
         self.history = self.history.until(done)
@@ -171,18 +171,18 @@ class TrainingRun:
                     *progress(
                         self.task.validation(self.transformer, self.data), self.directory.logs
                     ),
-                    # Between what may lose an interrupt and what would keep the round.
+                    # After what may swallow an interrupt, before what records the round.
                     interrupts,
                     RoundEnd(self.end_round),
                     StopWithoutGain(self.history, patience),
                     *callbacks,
-                    # Last, so that it shows what the others add.
+                    # Last, so that it shows what the others add to the logs.
                     RoundProgress(self.pace),
                 ],
             )
 
     def restore(self) -> int:
-        """Loads the checkpoint that the chief finds; returns the number of updates behind it."""
+        """Loads the checkpoint that the chief chose; returns the number of updates it has seen."""
         checkpoints, is_chief = self.directory.checkpoints, self.directory.is_chief
         found = restore_newest(self.model, checkpoints) if is_chief else 0
         done = self.replicas.from_chief(found)
@@ -191,13 +191,13 @@ class TrainingRun:
         return done
 
     def end_round(self, step: int, figures: Mapping[str, float]) -> None:
-        """Writes a round's figures, then a checkpoint.
+        """Writes a round's metrics, then a checkpoint.
 
-        A kill between the two leaves a round too many in the record, which resuming drops.
+        A kill between the two leaves an extra round in the record, which resuming drops.
 
         Args:
-            step: Updates made.
-            figures: The round's.
+            step: Number of updates made.
+            figures: Metrics of the round.
         """
         self.history.append(step, figures)
         if not self.directory.is_chief:
@@ -210,7 +210,7 @@ class TrainingRun:
         prune_checkpoints(checkpoints, keep, also=() if best is None else (best,))
 
     def finish(self) -> Transformer:
-        """Makes the final weights of the checkpoints, saves the model and calibrates its scores.
+        """Takes the final weights from the checkpoints, saves the model, calibrates its scores.
 
         Returns:
             The finished model.
@@ -224,7 +224,7 @@ class TrainingRun:
                 self.directory.save_training(record, self.history, finished=True)
         if self.replicas.strategy is None:
             return self.transformer
-        # What was trained in a strategy has its weights once a replica.
+        # A model trained in a strategy has its weights once per replica.
         return keras.saving.load_model(self.directory.model)
 
     def _fit(self, feed: Feed, done: int, callbacks: list[keras.callbacks.Callback]) -> None:
@@ -252,7 +252,7 @@ class TrainingRun:
 
 @contextlib.contextmanager
 def _clear_log_errors(logs: Path) -> Iterator[None]:
-    """Says what to do where TensorBoard's writer, which has errors of its own, finds no room."""
+    """Explains what to do if the disk is full, for which TensorBoard's writer has its own error."""
     full = os.strerror(errno.ENOSPC)
     try:
         yield

@@ -1,1 +1,1 @@
-"""What is particular to a task: its data, its model and loss, what is watched and calibrated."""
+"""What is specific to a task: its data, its model and loss, its validation and calibration."""

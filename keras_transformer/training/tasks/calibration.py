@@ -1,5 +1,5 @@
-"""What the finished model's own translations of validation sentences score: below nearly all of
-them lies the threshold under which a translation has low confidence.
+"""Takes a finished model and its data and returns the score below which a translation has low
+confidence: nearly all of the model's own translations of validation sentences score higher.
 """
 
 from keras_transformer.data.batching.batches import evaluation_batches
@@ -12,7 +12,7 @@ from keras_transformer.training.tasks.validation_translations import id_pairs, s
 
 
 def calibrate(model: Transformer, data: TrainingData, options: TrainOptions) -> float | None:
-    """Returns the model's threshold in nats a token.
+    """Returns the model's threshold of low confidence in nats per token.
 
     Args:
         model: The finished model.
@@ -20,7 +20,7 @@ def calibrate(model: Transformer, data: TrainingData, options: TrainOptions) -> 
         options: How it was trained.
 
     Returns:
-        None where there are no validation pairs or none are to be translated.
+        None if there are no validation pairs or `options.bleu_sentences` is 0.
     """
     if data.valid is None or not options.bleu_sentences:
         return None

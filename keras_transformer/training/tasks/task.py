@@ -1,4 +1,4 @@
-"""What a run needs to know of its task. `TrainingRun` does the rest alike for all of them."""
+"""The interface between a run and its task; all else in `TrainingRun` is the same for all tasks."""
 
 from typing import Any, Protocol
 
@@ -11,28 +11,28 @@ from keras_transformer.training.tasks.training_data import TrainingData
 
 
 class Task(Protocol):
-    """A task: every method is called once a run, in this order."""
+    """A task: every method is called once per run, in this order."""
 
     def check(self) -> None:
-        """Raises before any work where what exists does not fit what is to be trained."""
+        """Raises an error, before any work, if data, options and starting point do not match."""
 
     def read(self, directory: RunDirectory) -> TrainingData:
-        """Returns the data; tokenizers go into the run directory, or come from there."""
+        """Returns the data; saves tokenizers in the run directory or loads them from it."""
 
     def config(self, data: TrainingData) -> TransformerConfig:
         """Returns the config of the model that the data is for."""
 
     def start(self) -> dict[str, Any]:
-        """Returns what `training.json` says of the start; a resumed run must have the same."""
+        """Returns the entry in `training.json` on the start; a resumed run must have the same."""
 
     def build(self, config: TransformerConfig) -> Transformer:
         """Builds the model with the weights that training starts from."""
 
     def to_train(self, model: Transformer) -> TrainingModel:
-        """Joins the model to its loss and its metrics, not yet compiled."""
+        """Joins the model to its loss and its metrics, without compiling."""
 
     def validation(self, model: Transformer, data: TrainingData) -> SampledValidation | None:
-        """Returns what judges the model after each round beside its loss, or None."""
+        """Returns the callback that judges the model after each round beside its loss, or None."""
 
     def calibrate(self, model: Transformer, data: TrainingData) -> float | None:
         """Returns the finished model's threshold of low confidence, or None if it has none."""

@@ -1,5 +1,5 @@
-"""What a run learns from: a corpus and the wish for a vocabulary come in, tokenizers and encoded
-pairs leave.
+"""The data of a run: takes a corpus and the vocabulary to train, and returns tokenizers and encoded
+pairs.
 """
 
 import dataclasses
@@ -26,12 +26,11 @@ class TrainingData:
 
     Attributes:
         source_tokenizer: Reads the source side.
-        target_tokenizer: Reads the target side; the same object where both share a vocabulary.
-        train: What the model learns from.
-        valid: What it is scored on after every round, or None.
-        record: What `training.json` says of the data.
-        training_text: What the training lines look like; None where an earlier version prepared
-            them.
+        target_tokenizer: Reads the target side; the same object if both share a vocabulary.
+        train: The pairs to train on.
+        valid: The pairs to validate on after every round, or None.
+        record: The entry in `training.json` on the data.
+        training_text: Describes the training lines; None if an earlier version prepared them.
     """
 
     source_tokenizer: Tokenizer
@@ -47,7 +46,7 @@ class Vocabulary:
     """A vocabulary to be trained.
 
     Attributes:
-        size: Pieces of the vocabulary (of each, with two).
+        size: Number of pieces in the vocabulary (in each, if there are two).
         tokenizer_type: "unigram" or "bpe".
         is_joint: Whether source and target share it.
     """
@@ -75,15 +74,15 @@ def encode_corpus(
     vocabulary: Vocabulary,
     tokenizers: Tokenizers | None = None,
 ) -> TrainingData:
-    """Trains the tokenizers, unless there are some, and encodes the corpus.
+    """Trains the tokenizers, unless they exist, and encodes the corpus.
 
     Args:
         corpus: Training pairs and, optionally, validation pairs.
-        run: Holds the tokenizers, or gets them.
+        run: The run directory that holds the tokenizers or in which to save them.
         options: Longest sentence, and whether training pairs are segmented anew in every epoch.
-        vocabulary: The vocabulary to train where there are no tokenizers.
-        tokenizers: Those of source and target, if they are not to be trained. Those of the run to
-            resume stand in its directory.
+        vocabulary: The vocabulary to train if there are no tokenizers.
+        tokenizers: Existing tokenizers of source and target; None to train them. A resumed run
+            loads those in its directory.
 
     Raises:
         ValueError: No pair is short enough.
@@ -127,8 +126,8 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
 
     Args:
         corpus: Training pairs and, optionally, validation pairs.
-        run: Gets the tokenizers.
-        options: Longest sentence; there is no text to be segmented anew.
+        run: The run directory in which to save the tokenizers.
+        options: Longest sentence; subword sampling is not possible without text.
 
     Raises:
         ValueError: The corpus holds longer sentences, or `options.subword_sampling` is True.

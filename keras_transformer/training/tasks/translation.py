@@ -32,14 +32,14 @@ from keras_transformer.training.tasks.validation_translations import (
 
 @dataclass(frozen=True)
 class Translation:
-    """The task of `train`; what its methods do stands in `Task`.
+    """The task of `train`; `Task` describes the methods.
 
     Attributes:
         corpus: The pairs to learn from and, optionally, to validate on.
-        starting_point: Tokenizers and weights that exist.
-        vocabulary: The vocabulary to train where there are no tokenizers.
-        model_config: From the numbers of ids of source and target, whether they share a
-            vocabulary, and its special ids, to the model's config.
+        starting_point: Existing tokenizers and weights to start from.
+        vocabulary: The vocabulary to train if there are no tokenizers.
+        model_config: Takes the vocabulary sizes of source and target, whether they share a
+            vocabulary, and its special ids; returns the model's config.
         options: How to train.
     """
 
@@ -73,7 +73,7 @@ class Translation:
         )
 
     def config(self, data: TrainingData) -> TransformerConfig:
-        """Returns the config for the vocabularies that there are now."""
+        """Returns the config for the vocabularies of the data."""
         return self._config_for((data.source_tokenizer, data.target_tokenizer))
 
     def start(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Translation:
         return self.starting_point.record()
 
     def build(self, config: TransformerConfig) -> Transformer:
-        """Builds a Transformer; a run to fine-tune gives its weights."""
+        """Builds a Transformer, with the weights of the model to fine-tune if there is one."""
         model = build_transformer(config, self.options.dtype_policy)
         self.starting_point.load_weights(model)
         return model
@@ -99,13 +99,13 @@ class Translation:
         return calibrate(model, data, self.options)
 
     def _planned_config(self) -> TransformerConfig:
-        """The config before the data is read; raises `ValueError` where its fields do not fit."""
+        """Returns the config before the data is read; raises `ValueError` for invalid fields."""
         known = self.starting_point.tokenizers
         if known is None and isinstance(self.corpus, PreparedCorpus):
             known = self.corpus.source_tokenizer, self.corpus.target_tokenizer
         if known is not None:
             return self._config_for(known)
-        # A vocabulary that is still to be trained gets exactly the size that is asked for.
+        # A vocabulary that is yet to be trained will have exactly the requested size.
         size = self.vocabulary.size
         return self.model_config((size, size), self.vocabulary.is_joint, SpecialIds())
 

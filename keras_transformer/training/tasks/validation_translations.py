@@ -1,4 +1,4 @@
-"""The model on validation sentences while it learns: BLEU for the logs, samples to read."""
+"""Translates validation sentences during training: BLEU for the logs and samples to read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +16,7 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.tasks.training_data import TrainingData
 
 IdPairs = list[tuple[list[int], list[int]]]
-# A model that has learnt little may never end a sentence: here it has to.
+# A model that has learnt little may never end a sentence; these limits end it.
 _MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN = 128, 2
 # Rows of the table of samples.
 _SHOWN = 5
@@ -25,14 +25,15 @@ _SHOWN = 5
 class ValidationTranslations(SampledValidation):
     """Translates the same sentences after each round, by greedy search, and logs `val_bleu`.
 
-    References are the validation targets as the tokenizer restores them, so the figure may differ a
-    little from that of `keras-transformer evaluate`, beside the search and the sentences left out.
+    References are the validation targets as the tokenizer decodes them. So BLEU may differ a little
+    from that of `keras-transformer evaluate`, also because of the search and the sentences left
+    out.
 
     Args:
         transformer: The model whose weights are being trained.
         source_tokenizer: Tokenizer of the source language.
         target_tokenizer: Tokenizer of the target language.
-        batches: Validation batches, as `evaluation_batches` gives them.
+        batches: Validation batches, as returned by `evaluation_batches`.
         sentences: How many to translate; they are spread evenly over all lengths.
 
     Attributes:
@@ -81,7 +82,7 @@ class ValidationTranslations(SampledValidation):
 def validation_translations(
     transformer: Transformer, data: TrainingData, options: TrainOptions
 ) -> ValidationTranslations | None:
-    """Returns what translates a run's validation sentences; None where none are to be."""
+    """Returns the callback that translates validation sentences, or None if there are none."""
     if data.valid is None or not options.bleu_sentences:
         return None
     return ValidationTranslations(
@@ -98,13 +99,13 @@ def search_limits(sources: list[list[int]]) -> dict[str, Any]:
     longest = max(len(source) + 1 for source in sources)
     return {
         "max_length_ratio": float(_MOST_TOKENS_PER_SOURCE_TOKEN),
-        # The search's graph grows with it: no longer than some sentence needs.
+        # The search's graph grows with it, so it is no longer than the longest sentence needs.
         "max_length": min(_MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN * longest),
     }
 
 
 def id_pairs(batches: Iterable[Any], special_ids: SpecialIds) -> IdPairs:
-    """Returns the pairs of some batches as ids, without begin, end and padding."""
+    """Returns the pairs of some batches as ids, without begin, end and padding ids."""
     return [
         (_plain(source, special_ids), _plain(target, special_ids))
         for inputs, labels, _ in batches
@@ -113,7 +114,7 @@ def id_pairs(batches: Iterable[Any], special_ids: SpecialIds) -> IdPairs:
 
 
 def spread(pairs: IdPairs, count: int) -> IdPairs:
-    """Returns `count` pairs at even distances, or all where there are no more."""
+    """Returns `count` evenly spaced pairs, or all if there are no more."""
     if len(pairs) <= count:
         return pairs
     return [pairs[number * len(pairs) // count] for number in range(count)]

@@ -107,7 +107,7 @@ def test_max_length_leaves_room_for_one_piece():
 
 
 def test_given_ids_must_be_as_many_on_both_sides():
-    with pytest.raises(ValueError, match="as many rows, got 1 and 2"):
+    with pytest.raises(ValueError, match="equally many rows, got 1 and 2"):
         EncodedPairs.from_ids([[4]], [[4], [5]])
 
 

@@ -244,7 +244,7 @@ def test_workers_are_counted_from_one(train, tmp_path):
 
 
 def test_a_directory_without_a_manifest_is_no_corpus(tmp_path):
-    with pytest.raises(FileNotFoundError, match="manifest.json is missing: .* give its command"):
+    with pytest.raises(FileNotFoundError, match="manifest.json is missing: .* run it again"):
         PreparedCorpus.load(tmp_path)
 
 
@@ -252,7 +252,7 @@ def test_a_damaged_manifest_or_another_tokenizer_is_refused(prepared, tmp_path):
     for name, data in contents(prepared).items():
         (tmp_path / name).write_bytes(data)
     train_tokenizer(["a b"], 8, "bpe").save(tmp_path / "tokenizer.model")
-    with pytest.raises(ValueError, match="tokenizer.model is not the tokenizer of this corpus"):
+    with pytest.raises(ValueError, match="tokenizer.model is no longer the tokenizer of this"):
         PreparedCorpus.load(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": 2}')
     with pytest.raises(ValueError, match="manifest.json cannot be read .format 2, expected 1"):

@@ -123,7 +123,7 @@ def test_lines_are_compared_shard_by_shard(write):
 
 def test_unequal_numbers_of_shards_are_refused(write):
     path = write("text", "one\n")
-    with pytest.raises(ValueError, match="as many files, got 2 and 1"):
+    with pytest.raises(ValueError, match="equally many files, got 2 and 1"):
         read_parallel([path, path], path)
     with pytest.raises(ValueError, match="at least one path"):
         read_parallel([], [])

@@ -103,7 +103,7 @@ def test_tokenizers_of_an_earlier_start_do_not_survive(run: RunDirectory, tokeni
     ],
 )
 def test_a_missing_file_is_named(run: RunDirectory, read, name: str) -> None:
-    with pytest.raises(FileNotFoundError, match=f"{name} is missing: .* no run directory"):
+    with pytest.raises(FileNotFoundError, match=f"{name} is missing: .* not a run directory"):
         read(run)
 
 

@@ -1,5 +1,5 @@
 // Attention of one query to a list of keys and values, eq. 1 of "Attention Is All You Need"; the
-// query comes scaled by 1/√d_k.
+// query is already scaled by 1/√d_k.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace keras_transformer {
 
-// What is added to the scores of padding: far below any score, far above float32's limit.
+// The value added to the scores of padding: far below any score, far above float32's lowest number.
 constexpr float kMasked = -1e9f;
 
 // Room for the scores of a query, one for each thread.
@@ -60,7 +60,7 @@ KT_INLINE void attend(const float* query, const Key& key, const Value& value, co
   for (; done + 4 * kLanes <= width; done += 4 * kLanes) mix<4>(scores, from, count, output + done);
   for (; done + kLanes <= width; done += kLanes) mix<1>(scores, from, count, output + done);
   if (done == width) return;
-  // Not number by number: the compiler would sum in an order that depends on the count.
+  // Not number by number: the compiler would choose an order of summing that depends on the count.
   Floats total{};
   for (int64_t t = 0; t < count; ++t) total += scores[t] * load_some(from(t), width - done);
   store_some(output + done, total, width - done);

@@ -9,7 +9,7 @@ namespace {
 struct Source {
   const float* keys;  // (batch, heads, length, width)
   const float* values;
-  const int32_t* mask;  // (batch, length), 1 where there is a token
+  const int32_t* mask;  // (batch, length), 1 for tokens
   int64_t rows, beams, heads, length, width;
 
   int64_t model_width() const { return heads * width; }
@@ -36,7 +36,7 @@ KT_INLINE void attend_rows(const Source& s, int64_t first, int64_t count, const 
   }
 }
 
-// Reads keys, values and mask, which follow each other, for all rows of the queries.
+// Reads keys, values and mask, which are consecutive inputs, for all rows of the queries.
 Source read_source(Context& context, size_t place) {
   const auto [batch, heads, length, width] = context.shape(place, "keys", 4).sizes;
   Source source{};

@@ -1,5 +1,5 @@
-// Masked self-attention of one new token of each row to its predecessors, whose keys and values are
-// in caches; its own are written there.
+// Masked self-attention of one new token of each row to those before it, whose keys and values are
+// in caches, and to itself; its own key and value are written there.
 #include <algorithm>
 #include <string>
 
@@ -46,7 +46,7 @@ KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const fl
   }
 }
 
-// Returns an output in which the input's cache is: the same memory where the caller bound it so.
+// Returns an output that holds the input's cache: the same memory if the caller has bound it so.
 float* cache_of(Context& context, size_t input, size_t output, const Shape& shape) {
   const float* old = context.input<float>(input);
   float* cache = context.output<float>(output, {shape[0], shape[1], shape[2], shape[3]});
@@ -61,7 +61,7 @@ KT_INLINE bool all_below(const int32_t* values, int64_t count, uint32_t limit) {
   return top < limit;
 }
 
-// Throws where a row of an earlier token is none of its sentence.
+// Throws if a row of an earlier token does not belong to its sentence.
 void check_beams(const Step& s) {
   for (int64_t row = 0; row < s.rows; ++row) {
     const int32_t* beams = s.beams + row * s.capacity;
@@ -89,7 +89,7 @@ void read_beams(Context& context, size_t place, Step& step) {
   check_beams(step);
 }
 
-// Reads caches, step and beams, which follow each other, and makes the caches' outputs.
+// Reads caches, step and beams, which are consecutive inputs, and makes the caches' outputs.
 Step read_step(Context& context, size_t place, size_t output) {
   const Shape shape = context.shape(place, "cached keys", 4);
   Step step{};

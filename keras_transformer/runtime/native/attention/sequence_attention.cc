@@ -1,4 +1,4 @@
-// Self-attention within whole sequences, as the encoder has it. The keys of a head are transposed
+// Self-attention within whole sequences, for the encoder. The keys of a head are transposed
 // first, so that scores need no sum across lanes, and several queries read each key at a time.
 #include <algorithm>
 #include <iterator>
@@ -14,7 +14,7 @@ constexpr int kQueries = 4;
 
 struct Sequences {
   const float* packed;  // (batch · length, 3 · heads · width): queries, keys and values
-  const int32_t* mask;  // (batch, length), 1 where there is a token
+  const int32_t* mask;  // (batch, length), 1 for tokens
   int64_t heads, length, width;
   float* output;  // (batch · length, heads · width)
 };
@@ -24,13 +24,13 @@ struct Head {
   const float* queries;  // (length, …), `stride` from one to the next
   const float* values;   // as the queries
   const float* turned;   // (width, room): keys
-  const float* hidden;   // (room): what is added to scores
+  const float* hidden;   // (room): mask, added to scores
   float* scores;         // (kQueries, room)
   int64_t length, width, stride, room;
 };
 
-// sums[q][part] = Σ factors[q · across + i] · (eight of rows[i · stride + …]): in the same order of
-// additions whatever kCount and kParts are.
+// sums[q][part] = Σ factors[q · across + i] · (eight of rows[i · stride + …]), with the same order
+// of additions for all kCount and kParts.
 template <int kCount, int kParts>
 KT_INLINE void sum_rows(const float* factors, int64_t across, const float* rows, int64_t stride,
                         int64_t count, Floats (&sums)[kCount][kParts]) {

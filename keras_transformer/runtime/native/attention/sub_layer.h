@@ -1,5 +1,5 @@
-// A residual sub-layer whose linear layers are in bytes: x → projection → what lies between → output
-// → sum with the residual → LayerNorm. Rows pass through all of it a few at a time.
+// A residual sub-layer whose linear layers are in bytes: x → projection → `between` → output → sum
+// with the residual → LayerNorm. Rows pass through all of it a few at a time.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ class SubLayer {
  public:
   static constexpr size_t kOwnInputs = 8;
 
-  // Reads, behind x and the residual, the projection, the output, gamma and beta.
+  // Reads, after x and the residual, the projection, the output, gamma and beta.
   explicit SubLayer(const Node& node) : projection_(node, 2), output_(node, 4), norm_(node, 6) {}
 
   // Makes the outputs 0 and 1: sums and norms (rows, width). `between(row, count, projected, room)`
@@ -44,7 +44,7 @@ class SubLayer {
   }
 
  private:
-  // Gives a thread's room a size.
+  // Resizes a thread's room.
   static void reserve(std::vector<float>& room, int64_t size) {
     if (room.size() < static_cast<size_t>(size)) room.resize(size);
   }

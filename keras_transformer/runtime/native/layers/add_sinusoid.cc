@@ -9,8 +9,8 @@
 namespace keras_transformer {
 namespace {
 
-// A position's vector. Every thread keeps those of the positions that it asked for last: the next
-// sentence has them again.
+// A position's vector. Every thread keeps the vectors of the positions that it asked for last, as
+// the next sentence needs them again.
 struct Position {
   std::vector<float> rates, waves;
   int32_t step = -1;

@@ -1,4 +1,4 @@
-// Rows of a table in bytes, each with its own scale.
+// Looks up rows of a table in bytes, each with its own scale.
 #include <string>
 
 #include "operators.h"

@@ -7,7 +7,7 @@ namespace keras_transformer {
 
 class Norm {
  public:
-  // Reads gamma and beta (width), which follow each other, and the attribute epsilon.
+  // Reads gamma and beta (width), which are consecutive inputs, and the attribute epsilon.
   Norm(const Node& node, size_t place)
       : gamma_(node.constant<float>(place, "gamma", 1)),
         beta_(node.constant<float>(place + 1, "beta", {gamma_.shape[0]})),

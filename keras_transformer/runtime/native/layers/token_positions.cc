@@ -1,4 +1,4 @@
-// Which places of sequences hold tokens, and the position of each: padding moves nothing.
+// Which places of sequences hold tokens, and the position of each, not counting padding.
 #include <algorithm>
 
 #include "operators.h"

@@ -13,7 +13,7 @@ namespace {
 
 // A tile has up to 16 rows of 64 bytes.
 constexpr int64_t kTileRows = 16, kTileBytes = 64;
-// Four tiles of sums, two of rows, and two of the matrix. GCC writes what stands here into assembly.
+// Four tiles of sums, two of rows, and two of the matrix. GCC copies these numbers into assembly.
 #define KT_SUMS_00 0
 #define KT_SUMS_01 1
 #define KT_SUMS_10 2
@@ -23,7 +23,7 @@ constexpr int64_t kTileRows = 16, kTileBytes = 64;
 #define KT_BLOCK_0 6
 #define KT_BLOCK_1 7
 
-// What the processor reads, byte by byte.
+// The tile configuration as the processor reads it, byte by byte.
 struct alignas(64) Configuration {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t bytes[16] = {};
@@ -37,12 +37,12 @@ void configure(int64_t first, int64_t second) {
   for (const int tile : {KT_SUMS_00, KT_SUMS_01, KT_ROWS_0}) tiles.rows[tile] = first;
   for (const int tile : {KT_SUMS_10, KT_SUMS_11, KT_ROWS_1}) tiles.rows[tile] = second;
   for (int tile = 0; tile < 8; ++tile) tiles.bytes[tile] = tiles.rows[tile] ? kTileBytes : 0;
-  // GCC takes it that only the first bytes are read.
+  // GCC assumes that only the first bytes are read.
   asm volatile("" ::"r"(&tiles) : "memory");
   _tile_loadconfig(&tiles);
 }
 
-// A tile of sums starts with the same row, its blocks' starts, in each of its rows.
+// Every row of a tile of sums starts with the same values, the starts of its block.
 constexpr int64_t kSameRow = 0;
 
 template <bool kTwoRows, bool kTwoBlocks>
@@ -87,7 +87,7 @@ void multiply_all(const ByteMatrix& m, int64_t block, int64_t count, const uint8
 
 void sum_bytes(const ByteMatrix& m, int64_t block, int64_t count, const uint8_t* rows,
                int64_t num_rows, int32_t* sums) {
-  // So few rows take as long as reading the matrix, and need no configuration.
+  // So few rows take VNNI no longer than reading the matrix, and need no configuration.
   if (num_rows <= 4) return vnni::sum_bytes(m, block, count, rows, num_rows, sums);
   if (num_rows > kTileRows) {
     configure(kTileRows, num_rows - kTileRows);
@@ -96,7 +96,7 @@ void sum_bytes(const ByteMatrix& m, int64_t block, int64_t count, const uint8_t*
     configure(num_rows, 0);
     multiply_all<false>(m, block, count, rows, sums);
   }
-  // onnxruntime's own products look whether the registers are configured as they left them.
+  // onnxruntime's own products check whether the registers are configured as they left them.
   _tile_release();
 }
 

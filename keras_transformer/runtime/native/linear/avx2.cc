@@ -79,6 +79,6 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
 #include "byte_tiles.h"
 #include "linear_tiles.h"
 #include "ranking_loops.h"
-// What templates are made into at the end of the file is for every processor.
+// Templates are instantiated at the end of the file, where code must run on every processor.
 #pragma GCC pop_options
 #endif

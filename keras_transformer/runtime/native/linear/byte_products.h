@@ -1,6 +1,7 @@
 // Rows in bytes times a vocabulary's matrix in bytes, compiled for several sets of instructions.
 //
-// Sums are integers that no order of summing changes: a row's are the same among any others.
+// Sums are integers, which do not depend on the order of summing: a row's sums are the same in any
+// batch.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace keras_transformer {
 
-// Tokens in a block, bytes of each that lie side by side, and what the number of such quads is a
-// multiple of: sixteen quads of a block are a tile of AMX.
+// Tokens in a block, bytes of each token stored together, and the number that the count of such
+// quads is a multiple of: sixteen quads of a block are a tile of AMX.
 constexpr int kTokens = 16, kBytes = 4, kQuads = 16;
 // Blocks and rows that are multiplied at a time: their sums stay in the first cache.
 constexpr int64_t kChunk = 16, kGroup = 32;

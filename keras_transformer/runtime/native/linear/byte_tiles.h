@@ -1,12 +1,12 @@
-// The products of `byte_products.h` in the namespace KT_INSTRUCTIONS: who includes this defines that
-// name first, and there
+// The products of `byte_products.h` in the namespace KT_INSTRUCTIONS. Before a file includes this,
+// it defines that name and, in the namespace,
 //
 //   Sums               sixteen sums of 32 bits
 //   load_sums, store_sums
 //   multiply_add       to each of them the products of four bytes of a row with a token's four
 //   kTall, kBroad      rows and blocks of a tile: enough sums to keep the processor busy, few enough
 //                      for its registers
-//   kParts, join       the parts that a row's sums are made in, and what joins them
+//   kParts, join       the parts that a row's sums are made in, and the function that joins them
 #include "byte_products.h"
 
 namespace keras_transformer::KT_INSTRUCTIONS {
@@ -32,10 +32,10 @@ KT_INLINE void byte_tile(const ByteMatrix& m, int64_t block, const uint8_t* rows
   }
 }
 
-// Bytes of the matrix from what is multiplied to what is fetched.
+// How many bytes of the matrix are fetched ahead of those being multiplied.
 constexpr int64_t kAhead = 1024;
 
-// One row and one block after the other: the matrix is read as it lies, which is what takes the time.
+// One row and one block after the other: the matrix is read in order, as reading it takes the time.
 KT_INLINE void byte_row(const ByteMatrix& m, int64_t block, int64_t count, const uint8_t* row,
                         int32_t* sums) {
   const int8_t* weights = m.bytes + block * m.quads * kTokens * kBytes;

@@ -1,4 +1,4 @@
-// A linear layer with weights in bytes, as nodes hold it; `linear.h` says how it is multiplied.
+// A linear layer with weights in bytes, as stored in a node; `linear.h` says how it is multiplied.
 #pragma once
 
 #include <limits>
@@ -8,20 +8,21 @@
 
 namespace keras_transformer {
 
-// What outputs are raised to.
+// The floor that outputs are raised to.
 constexpr float kRelu = 0.0f, kLinear = -std::numeric_limits<float>::infinity();
 
 class BytesLayer {
  public:
-  // Rows that are multiplied by some of the weights before the next: they stay in the first cache.
+  // Rows that are multiplied by some of the weights before the next, so that they stay in the first
+  // cache.
   static constexpr int64_t kMostRows = 32;
 
-  // Reads the weights (blocks, pairs, 16, 2) and what ends their sums (blocks, 2, 16).
+  // Reads the weights (blocks, pairs, 16, 2) and each output's scale and bias (blocks, 2, 16).
   BytesLayer(const Node& node, size_t place)
       : bytes_(node.constant<int8_t>(place, "bytes", 4)),
         ends_(node.constant<float>(place + 1, "ends", {bytes_.shape[0], 2, kBlock})) {}
 
-  // Throws where the weights are not those of so many inputs and outputs.
+  // Throws if the weights do not have this many inputs and outputs.
   void check_sizes(int64_t inputs, int64_t outputs) const {
     check_positive("inputs", inputs);
     check_positive("outputs", outputs);

@@ -1,4 +1,4 @@
-// A linear layer with weights in bytes: its inputs become words, row by row.
+// A linear layer with weights in bytes: its inputs are rounded to words, row by row.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace keras_transformer {
 namespace {
 
-// The largest word whose products with bytes of at most ±127 sum to 31 bits.
+// The largest word whose products with bytes of at most ±127 have sums that fit into 31 bits.
 float largest_word(int64_t width) {
   return static_cast<float>(std::min<int64_t>(INT16_MAX, INT32_MAX / (INT8_MAX * width)));
 }

@@ -1,9 +1,9 @@
 // A linear layer with weights in bytes: what `BytesLinear` computes, compiled for several sets of
 // instructions.
 //
-// Inputs are words, whose products with bytes are integers that no order of summing changes: a row
-// is the same to the last bit among any others. Words are as near to float32 inputs as need be,
-// where bytes would be another rounding as coarse as that of the weights.
+// Inputs are words, whose products with bytes are integers, so that the order of summing changes
+// nothing: a row is the same to the last bit in any batch. Words are close enough to float32 inputs;
+// bytes would add another rounding as coarse as that of the weights.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace keras_transformer {
 
-// Outputs in a block, and weights of each that lie side by side.
+// Outputs in a block, and weights of each output stored together.
 constexpr int kBlock = 16, kPair = 2;
 
 struct Linear {
   int64_t pairs, outputs;
   const int8_t* bytes;  // (blocks, pairs, 16, 2): the weights
-  const float* ends;    // (blocks, 2, 16): what an output's sum is multiplied by, and its bias
-  float floor;          // what outputs are raised to: 0 is ReLU
+  const float* ends;    // (blocks, 2, 16): the scale of an output's sum, and its bias
+  float floor;          // the floor that outputs are raised to: 0 is ReLU
 };
 
-// words (rows, 2 · pairs) and what each row's are multiplied by (rows) → output (rows, outputs).
+// words (rows, 2 · pairs) and the scale of each row's (rows) → output (rows, outputs).
 using Multiply = void (*)(const Linear&, const int16_t* words, const float* steps, int64_t rows,
                           float* output);
 

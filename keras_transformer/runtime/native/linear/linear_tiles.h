@@ -1,8 +1,8 @@
-// The products of `linear.h` in the namespace KT_INSTRUCTIONS: who includes this defines that name
-// first, and there, beside what `byte_tiles.h` needs,
+// The products of `linear.h` in the namespace KT_INSTRUCTIONS. Before a file includes this, it
+// defines that name and, in the namespace, beside what `byte_tiles.h` needs,
 //
 //   Wide           a vector of floats
-//   Weights        two weights of sixteen outputs as words, which `widen` makes of bytes
+//   Weights        two weights of sixteen outputs as words, which `widen` makes from bytes
 //   multiply_add   to each of sixteen sums the products of its weights with two words of a row
 //   kLinearTall, kLinearBroad, kLinearLone    rows and blocks of a tile, and blocks of one row's
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Rows rounded to integers: as bytes they are what `QuantizeRows` gives and `ByteHead` multiplies,
-// as words what `BytesLinear` does, the same to the last bit.
+// Rounds rows to integers: to bytes for `QuantizeRows` and `ByteHead`, and to words for
+// `BytesLinear`, the same to the last bit.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace keras_transformer {
 
-// What takes a row's largest absolute value to `most`; next to nothing counts as zero.
+// The factor that takes a row's largest absolute value to `most`; tiny values count as zero.
 KT_INLINE float rounding_factor(float top, float most) { return top > 1e-30f ? most / top : 0.0f; }
 
-// Rounds value / step + middle, where the middle is 128, or 0 for values of which none is negative;
-// returns the step. A row that holds NaN or infinity has NaN for its step, and so what is made of it.
+// Rounds value / step + middle and returns the step; the middle is 128, or 0 for values of which
+// none is negative. If a row holds NaN or infinity, its step is NaN, and so is all that follows.
 KT_INLINE float quantize_row(const float* values, int64_t width, float middle, uint8_t* bytes) {
   const float most = middle > 0 ? 127.0f : 255.0f;
   const float top = largest_size(values, width), factor = rounding_factor(top, most);

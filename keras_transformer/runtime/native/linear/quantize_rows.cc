@@ -1,4 +1,4 @@
-// Rows in bytes, which int8 products multiply: with a scale for each row, so that no row's result
+// Rounds rows to bytes for int8 products, with a scale for each row, so that no row's result
 // depends on the others.
 #include "operators.h"
 #include "quantize.h"

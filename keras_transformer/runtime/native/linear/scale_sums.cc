@@ -1,5 +1,5 @@
-// The outputs of an int8 layer: a product's sums times the scale of each output and of each row, and
-// what follows in a layer.
+// The outputs of an int8 layer: a product's sums times the scales of each output and of each row,
+// then bias and ReLU.
 #include <vector>
 
 #include "operators.h"

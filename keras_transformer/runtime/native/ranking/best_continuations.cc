@@ -25,7 +25,7 @@ const float* fill_up(float* chunk, int64_t count) {
   return chunk;
 }
 
-// The logits of some rows, read chunk by chunk in any order by so many readers.
+// The logits of some rows, read chunk by chunk, in any order, by several readers.
 class Reading {
  public:
   Reading(Context& context, size_t totals, size_t asked, int64_t rows, int64_t vocabulary,
@@ -46,7 +46,7 @@ class Reading {
     normalisers_.resize(rows * chunks_);
   }
 
-  // How many logits a chunk has; to be read it is filled up with -∞.
+  // How many logits a chunk has; it is filled up with -∞ to be read.
   int64_t count_of(int64_t chunk) const {
     return std::min(kSumsOfRow, vocabulary_ - chunk * kSumsOfRow);
   }
@@ -60,7 +60,7 @@ class Reading {
     held_[place] = list.held;
   }
 
-  // Gives the outputs 0 to 2.
+  // Writes the outputs 0 to 2.
   void finish(Context& context) {
     const double cost = 10.0 * (chunks_ + readers_ * most_);
     context.parallel_for(rows_, cost, [&](int64_t first, int64_t last) {
@@ -78,7 +78,7 @@ class Reading {
   int64_t chunks() const { return chunks_; }
 
  private:
-  // Joins the lists that readers have of a row, and makes log-probabilities of logits.
+  // Joins the lists that readers have of a row, and turns logits into log-probabilities.
   void finish_row(int64_t row) {
     List list{&tokens_[row * most_], held_[row], most_};
     for (int64_t reader = 1; reader < readers_; ++reader) {
@@ -97,7 +97,7 @@ class Reading {
     }
   }
 
-  // Merges the lists of a sentence's beams; of equal ones the lowest beam's comes first.
+  // Merges the lists of a sentence's beams; the lowest beam wins a tie.
   void merge(const Token* tokens, int32_t* ids, float* values, int32_t* parents) const {
     std::vector<int64_t> next(beams_, 0);
     for (int64_t i = 0; i < count_; ++i) {

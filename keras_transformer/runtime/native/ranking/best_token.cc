@@ -1,10 +1,11 @@
-// Greedy search's next token, from a matrix in bytes and a proof.
+// Greedy search's next token: a matrix in bytes finds candidates, and a bound proves that no other
+// token is the best.
 //
 // With x the states of a row, w the weights of a token and x̂ and ŵ both in bytes,
 //
 //   |x·w - x̂·ŵ| = |x·(w - ŵ) + (x - x̂)·ŵ| ≤ ‖x‖ ‖w - ŵ‖ + ‖x - x̂‖ ‖ŵ‖       (Cauchy-Schwarz)
 //
-// so that a token whose upper bound is below another one's lower bound cannot be the best. The few
+// so that a token whose upper bound is below the lower bound of another cannot be the best. The few
 // that are left are multiplied in float32. Without w, x̂·ŵ is the logit, and all bounds are 0.
 #include <algorithm>
 #include <cmath>
@@ -26,8 +27,8 @@ struct Rounding {
   float step, norm, error;
 };
 
-// What is left of one row that one reader has seen: the largest lower bound, and the blocks that hold
-// a token whose upper bound was above it then, with the upper bounds of their tokens.
+// What one reader keeps of one row: the largest lower bound, and the blocks with a token whose
+// upper bound was above it when read, with the upper bounds of their tokens.
 struct Candidates {
   float lower;
   std::vector<int64_t> blocks;
@@ -81,8 +82,7 @@ KT_INLINE void find(const int32_t* sums, const float* bounds, int64_t block, int
 }
 
 // Decides between the candidates that readers have of a row: in float32, if states and the matrix
-// (vocabulary, width) are given. Of equal ones the lowest id is the best; -1 where one is NaN or none
-// is above -∞.
+// (vocabulary, width) are given. The lowest id wins a tie; -1 if one is NaN or none is above -∞.
 KT_INLINE int32_t decide(const Candidates* found, int64_t readers, int64_t stride,
                          int64_t vocabulary, const float* states, const float* matrix, int64_t width) {
   float lower = -std::numeric_limits<float>::infinity(), largest = lower;

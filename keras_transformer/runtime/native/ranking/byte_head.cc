@@ -9,7 +9,7 @@
 namespace keras_transformer {
 namespace {
 
-// What is added to states in bytes.
+// The offset that is added to states in bytes.
 constexpr int32_t kMiddle = 128;
 
 KT_INLINE void quantize(const float* states, int64_t rows, int64_t width, int64_t stride,
@@ -54,7 +54,7 @@ ByteHead::ByteHead(const Node& node, size_t place)
   const int32_t* starts = node.constant<int32_t>(place + 1, "starts", {blocks, kTokens});
   matrix_ = {blocks, quads, bytes.data, starts};
   bounds_ = node.constant<float>(place + 2, "bounds", {blocks, 3, kTokens});
-  // Comparisons would never choose a token of NaN, as if it were the worst.
+  // Comparisons would never choose a token whose logit is NaN, as if it were the worst.
   const auto is_finite = [](float bound) { return std::isfinite(bound); };
   if (!std::all_of(bounds_, bounds_ + blocks * 3 * kTokens, is_finite)) {
     throw std::invalid_argument("bounds must be finite");

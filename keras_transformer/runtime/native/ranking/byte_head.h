@@ -1,4 +1,4 @@
-// A vocabulary's matrix in bytes, as nodes hold it, and states in bytes to multiply it by.
+// A vocabulary's matrix in bytes, as stored in a node, and states in bytes to multiply it by.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Places {
   std::atomic<uint32_t> taken_{0};
 };
 
-// The sums of a row with some blocks, and which of the threads that read sums this one is.
+// The sums of a row with some blocks, and the number of the thread that reads them.
 struct Chunk {
   int64_t reader, row, block, count;
   const int32_t* sums;
@@ -47,10 +47,10 @@ class ByteHead {
   int64_t chunks() const { return (matrix_.blocks + kChunk - 1) / kChunk; }
   const float* bounds(int64_t block) const { return bounds_ + block * 3 * kTokens; }
 
-  // Rounds states (rows, width), which lie where this thread rounds its next.
+  // Rounds states (rows, width); the result is valid until this thread's next call.
   const ByteRows& round(const float* states, int64_t rows, int64_t width) const;
 
-  // How many threads may read sums of so many rows at a time.
+  // How many threads may read sums of this many rows at a time.
   int64_t readers(int64_t rows) const {
     const int64_t wanted = 1 + matrix_.blocks * matrix_.quads * rows / kPart;
     return std::min({kMostParts, chunks(), wanted});
@@ -72,8 +72,8 @@ class ByteHead {
   }
 
  private:
-  // Products of four bytes with sixteen tokens, each at most a nanosecond, that a thread is woken
-  // for.
+  // Products of four bytes with sixteen tokens, each at most a nanosecond, that are worth waking a
+  // thread for.
   static constexpr int64_t kPart = 1 << 16, kMostParts = 16;
 
   template <typename Use>

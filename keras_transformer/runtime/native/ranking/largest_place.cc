@@ -1,4 +1,4 @@
-// Where the largest value of each row is, the first of equal ones.
+// The place of each row's largest value; the first place wins a tie.
 #include <string>
 
 #include "operators.h"
@@ -8,7 +8,7 @@
 namespace keras_transformer {
 namespace {
 
-// -1 where one is NaN.
+// -1 if one is NaN.
 KT_INLINE int32_t place_of_largest(const float* values, int64_t width) {
   Floats tops = all(values[0]);
   Ints is_nan{};

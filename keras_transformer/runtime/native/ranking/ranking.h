@@ -1,4 +1,4 @@
-// What beam search does with every logit, compiled for several sets of instructions.
+// The work that beam search does for every logit, compiled for several sets of instructions.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct List {
   Token* tokens;
   int64_t held, most;
 
-  // What a logit must be at least to be among them.
+  // The least value that a logit must have to be among them.
   float least() const {
     return held < most ? -std::numeric_limits<float>::infinity() : tokens[most - 1].logit;
   }

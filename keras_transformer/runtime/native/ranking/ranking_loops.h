@@ -1,5 +1,5 @@
-// The loops of `ranking.h` in the namespace KT_INSTRUCTIONS: who includes this defines that name
-// first, and there `Wide`, a vector of floats, and `any_lane`.
+// The loops of `ranking.h` in the namespace KT_INSTRUCTIONS. Before a file includes this, it
+// defines that name and, in the namespace, `Wide`, a vector of floats, and `any_lane`.
 #include <cstring>
 
 #include "ranking.h"
@@ -29,7 +29,7 @@ Normaliser rank_logits(const float* logits, int64_t count, int64_t first, List& 
     tops = values > tops ? values : tops;
   }
   const float top = largest_of(tops);
-  // Of nothing but -∞ the total is 0, where -∞ - (-∞) would be NaN.
+  // If all are -∞ the total is 0; -∞ - (-∞) would be NaN.
   const float base = top == -std::numeric_limits<float>::infinity() ? 0.0f : top;
   Wide totals{};
   for (int64_t i = 0; i < count; i += kWide) {
