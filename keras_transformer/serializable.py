@@ -23,6 +23,7 @@ HOMES = {
     "LearnedPositions": "layers.positions",
     "MultiHeadAttention": "layers.attention",
     "Perplexity": "training.loss.metrics",
+    "RMSNorm": "layers.variants.rms_norm",
     "Residual": "layers.residual",
     "SinusoidalPositions": "layers.positions",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",

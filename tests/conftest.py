@@ -101,11 +101,30 @@ class Paper:
 
     @classmethod
     def attention(
-        cls, q: np.ndarray, k: np.ndarray, v: np.ndarray, keep: np.ndarray | None = None
+        cls,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        keep: np.ndarray | None = None,
+        scale: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Equation 1: q (T, d_k), k (S, d_k), v (S, d_v); outputs (T, d_v), weights (T, S)."""
-        weights = cls.softmax(q @ k.T / math.sqrt(k.shape[-1]), keep)
+        weights = cls.softmax(q @ k.T / (math.sqrt(k.shape[-1]) if scale else 1), keep)
         return weights @ v, weights
+
+    @staticmethod
+    def rotary(vectors: np.ndarray, base: float, first_place: int = 0) -> np.ndarray:
+        """Su et al. 2021, section 3.2, in complex numbers whose parts are halves: (T, d_k)."""
+        turned = np.empty_like(vectors)
+        half = vectors.shape[-1] // 2
+        for place, vector in enumerate(vectors):
+            for i in range(half):
+                angle = (first_place + place) * base ** (-2 * i / (2 * half))
+                number = complex(vector[i], vector[half + i]) * complex(
+                    math.cos(angle), math.sin(angle)
+                )
+                turned[place, i], turned[place, half + i] = number.real, number.imag
+        return turned
 
     @classmethod
     def multi_head(
@@ -114,15 +133,19 @@ class Paper:
         """Section 3.2.2 with the layer's weights; query (T, D), key (S, D), keep (T, S)."""
         heads, all_weights = [], []
         for head in range(layer.num_heads):
+            # With fewer heads of keys, neighbouring heads of queries share one.
+            shared = head // (layer.num_heads // layer.num_key_value_heads)
             q, k, v = (
-                cls.linear(linear, states)[:, head * width : (head + 1) * width]
-                for linear, states, width in (
-                    (layer.query_linear, query, layer.key_dim),
-                    (layer.key_linear, key, layer.key_dim),
-                    (layer.value_linear, key, layer.value_dim),
+                cls.linear(linear, states)[:, place * width : (place + 1) * width]
+                for linear, states, width, place in (
+                    (layer.query_linear, query, layer.key_dim, head),
+                    (layer.key_linear, key, layer.key_dim, shared),
+                    (layer.value_linear, key, layer.value_dim, shared),
                 )
             )
-            attended, weights = cls.attention(q, k, v, keep)
+            if layer.rotary_base is not None:
+                q, k = (cls.rotary(vectors, layer.rotary_base) for vectors in (q, k))
+            attended, weights = cls.attention(q, k, v, keep, layer.scale)
             heads.append(attended)
             all_weights.append(weights)
         outputs = cls.linear(layer.output_linear, np.concatenate(heads, axis=-1))
@@ -138,8 +161,22 @@ class Paper:
 
     @classmethod
     def feed_forward(cls, layer: Any, states: np.ndarray) -> np.ndarray:
-        """Equation 2."""
-        return cls.linear(layer.output_linear, np.maximum(0, cls.linear(layer.hidden, states)))
+        """Equation 2, or gated, Shazeer 2020."""
+        hidden = np.maximum(0, cls.linear(layer.hidden, states))
+        if layer.gated:
+            hidden = hidden * cls.linear(layer.gate, states)
+        return cls.linear(layer.output_linear, hidden)
+
+    @classmethod
+    def norm(cls, norm: Any, states: np.ndarray) -> np.ndarray:
+        """The norm that a layer is: with a bias LayerNorm, without RMSNorm."""
+        return (cls.layer_norm if hasattr(norm, "beta") else cls.rms_norm)(norm, states)
+
+    @staticmethod
+    def rms_norm(norm: Any, states: np.ndarray) -> np.ndarray:
+        """Zhang and Sennrich 2019, equation 4, over the last axis."""
+        root = np.sqrt((states**2).mean(axis=-1, keepdims=True) + norm.epsilon)
+        return states / root * np.asarray(norm.gamma, np.float64)
 
     @staticmethod
     def layer_norm(norm: Any, states: np.ndarray) -> np.ndarray:
@@ -199,6 +236,23 @@ def tiny_config() -> Callable[..., Any]:
         return TransformerConfig(**{**sizes, **fields})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def modern() -> dict[str, Any]:
+    """Fields for `tiny_config`: the blocks of today's decoders, and attention without a scale."""
+    return {
+        "norm": "pre",
+        "norm_kind": "rms_norm",
+        "gated_feed_forward": True,
+        "use_bias": False,
+        "scale_attention": False,
+        "num_heads": 6,
+        "num_key_value_heads": 2,
+        "key_dim": 4,
+        "value_dim": 3,
+        "rotary_base": 100.0,
+    }
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ try:
     )
 
     from ..inputs import check_inputs, in_float32
+    from .expressible import check_expressible
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
     raise ImportError(
@@ -108,14 +109,15 @@ def export_onnx(
         TypeError: The model is not a `Transformer`.
         ImportError: `target` is "native" and this package's operators are not compiled here
             or cannot be loaded.
-        ValueError: A tokenizer's size differs from the model's, `opset` is too old, or the graphs
-            differ from Keras.
+        ValueError: A tokenizer's size is not the model's, `opset` is too old, the graphs cannot
+            hold an option of the model, or they differ from Keras.
     """
     final = Path(os.path.abspath(directory))
     check_settings(final, target=target, quantize=quantize, opset=opset, overwrite=overwrite)
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     check_min_score(min_score)
     form = _Form.choose(model, target, quantize, opset)
+    check_expressible(model.config, form.target, form.precision)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
         _write(
             in_float32(model),

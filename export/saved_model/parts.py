@@ -88,7 +88,7 @@ def _cache_specs(model: Transformer) -> tuple[tf.TensorSpec, tf.TensorSpec]:
     """Returns the specs of a block's keys and values, of any length."""
     config = model.config
     keys, values = (
-        tf.TensorSpec((None, config.num_heads, None, width), tf.float32)
+        tf.TensorSpec((None, config.key_value_heads, None, width), tf.float32)
         for width in (config.key_dim, config.value_dim)
     )
     return keys, values

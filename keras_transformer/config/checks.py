@@ -17,6 +17,12 @@ def check_number(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a number, got {value!r}.")
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raises unless a value is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_rate(name: str, value: float) -> None:
     """Raises unless a value is a probability below 1."""
     check_number(name, value)

@@ -5,9 +5,16 @@ section 3.1 and Table 3).
 import dataclasses
 from typing import Any, Literal, get_args
 
-from keras_transformer.config.checks import check_choice, check_number, check_rate, check_size
+from keras_transformer.config.checks import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_rate,
+    check_size,
+)
 
 NormPlacement = Literal["post", "pre"]
+NormKind = Literal["layer_norm", "rms_norm"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,7 +33,19 @@ class BlockConfig:
         activation_dropout: Probability of dropping a feature within the feed-forward layer.
         activation: Any Keras activation name for the feed-forward layer.
         norm: "post" as in the paper, or "pre" with a final norm on each stack.
-        layer_norm_epsilon: Added to the variance in layer normalization.
+        layer_norm_epsilon: Added to the variance in layer normalisation, or in RMSNorm to the mean
+            of squares.
+        norm_kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
+            Sennrich 2019).
+        gated_feed_forward: Whether the feed-forward layer multiplies its activated features by a
+            third linear layer's (Shazeer 2020).
+        use_bias: Whether the linear layers of attention and feed-forward have biases.
+        scale_attention: Whether attention scores are divided by √key_dim.
+        num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a
+            group of queries' heads (Ainslie et al. 2023); None, which `num_heads` itself becomes,
+            for as many as queries have.
+        rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
+            `positions` adds; 10,000 in the paper, None for none.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -45,6 +64,12 @@ class BlockConfig:
     activation: str = "relu"
     norm: NormPlacement = "post"
     layer_norm_epsilon: float = 1e-5
+    norm_kind: NormKind = "layer_norm"
+    gated_feed_forward: bool = False
+    use_bias: bool = True
+    scale_attention: bool = True
+    num_key_value_heads: int | None = None
+    rotary_base: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("model_dim", "feed_forward_dim", "num_heads"):
@@ -61,10 +86,37 @@ class BlockConfig:
                 f"layer_norm_epsilon must lie between 0 and 1, got {self.layer_norm_epsilon}."
             )
         check_choice("norm", self.norm, get_args(NormPlacement))
+        check_choice("norm_kind", self.norm_kind, get_args(NormKind))
+        for name in ("gated_feed_forward", "use_bias", "scale_attention"):
+            check_flag(name, getattr(self, name))
+        self._check_attention()
         if not isinstance(self.activation, str) or not self.activation:
             raise TypeError(
                 f"activation must be the name of a Keras activation, got {self.activation!r}."
             )
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.num_heads if self.num_key_value_heads is None else self.num_key_value_heads
+
+    def _check_attention(self) -> None:
+        check_size("num_key_value_heads", self.key_value_heads)
+        if self.num_heads % self.key_value_heads:
+            raise ValueError(
+                f"num_heads ({self.num_heads}) must be a multiple of num_key_value_heads "
+                f"({self.key_value_heads})."
+            )
+        if self.key_value_heads == self.num_heads:
+            # None, as in the configs of runs from before the field, so that both are equal.
+            object.__setattr__(self, "num_key_value_heads", None)
+        if self.rotary_base is None:
+            return
+        check_number("rotary_base", self.rotary_base)
+        if not 1 < self.rotary_base < float("inf"):
+            raise ValueError(f"rotary_base must be above 1 and finite, got {self.rotary_base}.")
+        if self.key_dim % 2:
+            raise ValueError(f"rotary_base needs an even key_dim, got key_dim={self.key_dim}.")
 
     def _default_head_width(self, name: str) -> int:
         if self.model_dim % self.num_heads:
@@ -100,11 +152,15 @@ class StackConfig(BlockConfig):
             attends_source: Whether each block also attends to an encoder.
         """
         width = self.model_dim
-        heads_in = self.num_heads * (2 * self.key_dim + self.value_dim)
-        heads_out = self.num_heads * self.value_dim
-        attention = width * heads_in + heads_in + heads_out * width + width
-        feed_forward = 2 * width * self.feed_forward_dim + self.feed_forward_dim + width
-        norm = 2 * width
+        queries, heads_out = self.num_heads * self.key_dim, self.num_heads * self.value_dim
+        heads_in = queries + self.key_value_heads * (self.key_dim + self.value_dim)
+        hidden = (1 + self.gated_feed_forward) * self.feed_forward_dim
+        attention = width * (heads_in + heads_out)
+        feed_forward = width * (hidden + self.feed_forward_dim)
+        if self.use_bias:
+            attention += heads_in + width
+            feed_forward += hidden + width
+        norm = 2 * width if self.norm_kind == "layer_norm" else width
         block = (1 + attends_source) * (attention + norm) + feed_forward + norm
         return self.num_layers * block + (norm if self.norm == "pre" else 0)
 

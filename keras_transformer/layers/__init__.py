@@ -9,6 +9,7 @@ from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.layers.positions import LearnedPositions, SinusoidalPositions
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
+from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 __all__ = [
     "Decoder",
@@ -19,6 +20,7 @@ __all__ = [
     "FeedForward",
     "LearnedPositions",
     "MultiHeadAttention",
+    "RMSNorm",
     "Residual",
     "SinusoidalPositions",
     "TokenEmbedding",

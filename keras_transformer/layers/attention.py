@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.variants.rotary import rotate
 
 Tensor = Any
 KeysValues = tuple[Tensor, Tensor]
@@ -54,6 +55,12 @@ class MultiHeadAttention(keras.layers.Layer):
         key_dim: Width of queries and keys per head, d_k.
         value_dim: Width of values per head, d_v; `key_dim` if None.
         dropout: Probability of dropping an attention weight in training.
+        num_key_value_heads: Heads of keys and values, each shared by `num_heads` divided by this
+            many neighbouring queries' heads (Ainslie et al. 2023); `num_heads` if None.
+        use_bias: Whether the four projections have biases.
+        scale: Whether scores are divided by √d_k.
+        rotary_base: The base of rotary positions (`rotate`), for self-attention only; None for
+            none.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2, key_dim=4)
@@ -67,34 +74,53 @@ class MultiHeadAttention(keras.layers.Layer):
         key_dim: int,
         value_dim: int | None = None,
         dropout: float = 0.0,
+        num_key_value_heads: int | None = None,
+        use_bias: bool = True,
+        scale: bool = True,
+        rotary_base: float | None = None,
         **kwargs: Any,
     ) -> None:
         value_dim = key_dim if value_dim is None else value_dim
+        if num_key_value_heads is None:
+            num_key_value_heads = num_heads
         for name, width in (
             ("num_heads", num_heads),
             ("key_dim", key_dim),
             ("value_dim", value_dim),
+            ("num_key_value_heads", num_key_value_heads),
         ):
             if width < 1:
                 raise ValueError(f"{name} must be at least 1, got {width}.")
+        if num_heads % num_key_value_heads:
+            raise ValueError(
+                f"num_heads ({num_heads}) must be a multiple of num_key_value_heads "
+                f"({num_key_value_heads})."
+            )
+        if rotary_base is not None and key_dim % 2:
+            raise ValueError(f"rotary positions need an even key_dim, got {key_dim}.")
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim
         self.dropout = dropout
+        self.num_key_value_heads = num_key_value_heads
+        self.use_bias = use_bias
+        self.scale = scale
+        self.rotary_base = rotary_base
 
     def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
         """Creates the four projections; the output is as wide as the query."""
         key_shape = key_shape or query_shape
         widths = {
             "query": (query_shape, self.num_heads * self.key_dim),
-            "key": (key_shape, self.num_heads * self.key_dim),
-            "value": (value_shape or key_shape, self.num_heads * self.value_dim),
+            "key": (key_shape, self.num_key_value_heads * self.key_dim),
+            "value": (value_shape or key_shape, self.num_key_value_heads * self.value_dim),
             "output": ((None, None, self.num_heads * self.value_dim), query_shape[-1]),
         }
         for name, (input_shape, width) in widths.items():
             linear = keras.layers.Dense(
                 width,
+                use_bias=self.use_bias,
                 kernel_initializer=linear_initializer(),
                 dtype=self.dtype_policy,
                 name=name,
@@ -131,15 +157,24 @@ class MultiHeadAttention(keras.layers.Layer):
         keys_values = self.project(query if key is None else key, value)
         return self.attend(query, keys_values, keep_mask, return_weights, training)
 
-    def project(self, key: Tensor, value: Tensor | None = None) -> KeysValues:
+    def project(
+        self, key: Tensor, value: Tensor | None = None, first_place: Tensor | int = 0
+    ) -> KeysValues:
         """Projects keys and values into heads, to be attended to once or many times.
 
+        Args:
+            key: `(batch, source_length, width)`.
+            value: As `key`; the key if None.
+            first_place: int32 scalar, the place of the first key; read by rotary positions only.
+
         Returns:
-            Keys `(batch, heads, source_length, key_dim)` and values
-            `(batch, heads, source_length, value_dim)`.
+            Keys `(batch, key_value_heads, source_length, key_dim)` and values
+            `(batch, key_value_heads, source_length, value_dim)`.
         """
         value = key if value is None else value
-        return self._split(self.key_linear(key)), self._split(self.value_linear(value))
+        keys = self._split(self.key_linear(key), self.num_key_value_heads)
+        values = self._split(self.value_linear(value), self.num_key_value_heads)
+        return self._turn(keys, first_place), values
 
     def attend(
         self,
@@ -148,22 +183,45 @@ class MultiHeadAttention(keras.layers.Layer):
         keep_mask: Tensor | None = None,
         return_weights: bool = False,
         training: bool | None = None,
+        first_place: Tensor | int = 0,
     ) -> Any:
-        """Attends from queries `(batch, target_length, model_dim)` to `project`'s result."""
+        """Attends from queries `(batch, target_length, model_dim)` to `project`'s result.
+
+        `first_place` is the place of the first query, which rotary positions read.
+        """
         keys, values = keys_values
-        queries = self._split(self.query_linear(query)) * self.key_dim**-0.5
-        scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))
+        queries = self._split(self.query_linear(query), self.num_heads)
+        queries = self._turn(queries, first_place)
+        if self.scale:
+            queries = queries * self.key_dim**-0.5
+        scores = self._multiply(queries, ops.swapaxes(keys, -1, -2))
         weights = masked_softmax(scores, keep_mask)
-        heads = ops.matmul(self.drop(weights, training=training), values)
+        heads = self._multiply(self.drop(weights, training=training), values)
         outputs = self.output_linear(self._merge(heads))
         if keep_mask is not None:
             outputs = outputs * _has_keys(keep_mask, outputs.dtype)
         return (outputs, weights) if return_weights else outputs
 
-    def _split(self, states: Tensor) -> Tensor:
+    def _turn(self, heads: Tensor, first_place: Tensor | int) -> Tensor:
+        return heads if self.rotary_base is None else rotate(heads, first_place, self.rotary_base)
+
+    def _multiply(self, left: Tensor, right: Tensor) -> Tensor:
+        """Multiplies `(batch, heads, queries, m)` by `(batch, key_value_heads, m, n)`.
+
+        The heads that share keys become rows of one matrix, so that no key is copied.
+        """
+        if self.num_key_value_heads == self.num_heads:
+            return ops.matmul(left, right)
+        queries, group = ops.shape(left)[2], self.num_heads // self.num_key_value_heads
+        inner = ops.shape(left)[3]
+        rows = ops.reshape(left, (-1, self.num_key_value_heads, group * queries, inner))
+        products = ops.matmul(rows, right)
+        return ops.reshape(products, (-1, self.num_heads, queries, ops.shape(right)[3]))
+
+    def _split(self, states: Tensor, num_heads: int) -> Tensor:
         """`(batch, length, heads * width)` → `(batch, heads, length, width)`."""
-        width = states.shape[-1] // self.num_heads
-        shape = (-1, ops.shape(states)[1], self.num_heads, width)
+        width = states.shape[-1] // num_heads
+        shape = (-1, ops.shape(states)[1], num_heads, width)
         return ops.transpose(ops.reshape(states, shape), (0, 2, 1, 3))
 
     def _merge(self, heads: Tensor) -> Tensor:
@@ -179,6 +237,10 @@ class MultiHeadAttention(keras.layers.Layer):
             "key_dim": self.key_dim,
             "value_dim": self.value_dim,
             "dropout": self.dropout,
+            "num_key_value_heads": self.num_key_value_heads,
+            "use_bias": self.use_bias,
+            "scale": self.scale,
+            "rotary_base": self.rotary_base,
         }
 
     def compute_output_shape(self, query_shape: Any) -> Any:

@@ -46,10 +46,10 @@ class DecoderBlock(Block):
 
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width (the encoder's is the same)."""
-        self.self_attention = self._attention("self_attention")
+        self.self_attention = self._attention("self_attention", self.rotary_base)
         self.self_attention_residual = self._residual("self_attention")
         if self.attends_source:
-            self.cross_attention = self._attention("cross_attention")
+            self.cross_attention = self._attention("cross_attention", rotary_base=None)
             self.cross_attention_residual = self._residual("cross_attention")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")
@@ -135,11 +135,12 @@ class DecoderBlock(Block):
             States `(rows, 1, model_dim)` and the cache with this position written.
         """
         inputs = self.self_attention_residual.enter(states)
-        keys, values = self.self_attention.project(inputs)
+        keys, values = self.self_attention.project(inputs, first_place=step)
         cache = (write_cache(cache[0], keys, step), write_cache(cache[1], values, step))
         past = ops.arange(ops.shape(cache[0])[2], dtype="int32") <= step
+        mask = past[None, None, None, :]
         states, _ = self._run(
-            states, inputs, cache, past[None, None, None, :], cross, source_keep_mask, False
+            states, inputs, cache, mask, cross, source_keep_mask, False, first_place=step
         )
         return states, cache
 
@@ -152,8 +153,11 @@ class DecoderBlock(Block):
         cross: KeysValues | None,
         source_keep_mask: Tensor | None,
         training: bool | None,
+        first_place: Tensor | int = 0,
     ) -> tuple[Tensor, Tensor | None]:
-        attended = self.self_attention.attend(inputs, own, keep_mask, training=training)
+        attended = self.self_attention.attend(
+            inputs, own, keep_mask, training=training, first_place=first_place
+        )
         states = self.self_attention_residual(states, attended, training=training)
         weights = None
         if cross is not None:

@@ -5,6 +5,7 @@ with dropout (paper, sections 3.4, 3.5 and 5.4). Only this layer adds a token to
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.positions import LearnedPositions, Positions, SinusoidalPositions
 from keras_transformer.layers.token_embedding import TokenEmbedding
@@ -14,20 +15,30 @@ Tensor = Any
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Embeddings(keras.layers.Layer):
-    """Embeds ids: tokens + positions, with dropout on the sum.
+    """Embeds ids: tokens + positions, with dropout on the sum; by default as in the paper.
 
     Args:
         vocab_size: Number of token ids.
         model_dim: Width of a vector.
         max_positions: Number of learned positions; sinusoidal positions if None.
         dropout: Probability of dropping a feature of the sum in training.
+        add_positions: Whether positions are added; False where attention has them.
+        position_offset: What the first token's position counts as.
+        sinusoid_layout: "interleaved" or "halves"; see `SinusoidalPositions`.
+        num_token_types: Number of token types, such as BERT's two segments; 0 for none.
+        norm_epsilon: Added to the variance of a layer normalisation of the sum, before dropout;
+            None for no normalisation.
+        scale: Whether tokens are multiplied by √model_dim.
 
     Attributes:
         tokens: The `TokenEmbedding`; another layer may share it.
-        positions: `SinusoidalPositions` or `LearnedPositions`.
+        positions: `SinusoidalPositions` or `LearnedPositions`; None without positions.
+        token_types: A `TokenEmbedding` without scale; None without token types.
+        layer_norm: The normalisation of the sum; None without.
 
     Input:
-        ids `(batch, length)`, integer; keep_mask boolean `(batch, length)`, True at real tokens.
+        ids `(batch, length)`, integer; keep_mask boolean `(batch, length)`, True at real tokens;
+        token_type_ids `(batch, length)`, integer, all 0 if None.
 
     Output:
         `(batch, length, model_dim)`.
@@ -39,22 +50,52 @@ class Embeddings(keras.layers.Layer):
         model_dim: int,
         max_positions: int | None = None,
         dropout: float = 0.1,
+        add_positions: bool = True,
+        position_offset: int = 0,
+        sinusoid_layout: str = "interleaved",
+        num_token_types: int = 0,
+        norm_epsilon: float | None = None,
+        scale: bool = True,
         **kwargs: Any,
     ) -> None:
+        if num_token_types < 0:
+            raise ValueError(f"num_token_types must be at least 0, got {num_token_types}.")
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.model_dim = model_dim
         self.max_positions = max_positions
         self.dropout = dropout
+        self.add_positions = add_positions
+        self.position_offset = position_offset
+        self.sinusoid_layout = sinusoid_layout
+        self.num_token_types = num_token_types
+        self.norm_epsilon = norm_epsilon
+        self.scale = scale
         policy = self.dtype_policy
-        self.tokens = TokenEmbedding(vocab_size, model_dim, dtype=policy, name="tokens")
+        self.tokens = TokenEmbedding(vocab_size, model_dim, scale, dtype=policy, name="tokens")
         self.positions = self._make_positions()
+        self.token_types: TokenEmbedding | None = None
+        if num_token_types:
+            self.token_types = TokenEmbedding(
+                num_token_types, model_dim, scale=False, dtype=policy, name="token_types"
+            )
+        self.layer_norm: Any = None
+        if norm_epsilon is not None:
+            self.layer_norm = keras.layers.LayerNormalization(
+                epsilon=norm_epsilon, dtype=policy, name="layer_norm"
+            )
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="drop")
 
-    def _make_positions(self) -> Positions:
-        arguments = {"dtype": self.dtype_policy, "name": "positions"}
+    def _make_positions(self) -> Positions | None:
+        arguments = {
+            "offset": self.position_offset,
+            "dtype": self.dtype_policy,
+            "name": "positions",
+        }
+        if not self.add_positions:
+            return None
         if self.max_positions is None:
-            return SinusoidalPositions(self.model_dim, **arguments)
+            return SinusoidalPositions(self.model_dim, layout=self.sinusoid_layout, **arguments)
         return LearnedPositions(self.model_dim, self.max_positions, **arguments)
 
     def share_tokens(self, other: "Embeddings") -> None:
@@ -68,21 +109,51 @@ class Embeddings(keras.layers.Layer):
                 f"embeddings of {self.vocab_size} ids x {self.model_dim} and of "
                 f"{other.vocab_size} x {other.model_dim} cannot share a matrix."
             )
+        if self.scale != other.scale:
+            raise ValueError("embeddings with and without a scale cannot share a matrix.")
         del self.tokens
         self.tokens = other.tokens
 
-    def build(self, ids_shape: Any, keep_mask_shape: Any = None) -> None:
-        """Creates the matrices, unless the layer that shares them already has."""
-        for layer in (self.tokens, self.positions):
-            if not layer.built:
+    def build(
+        self, ids_shape: Any, keep_mask_shape: Any = None, token_type_ids_shape: Any = None
+    ) -> None:
+        """Creates the matrices, unless the layer that shares them has, and the norm."""
+        for layer in (self.tokens, self.positions, self.token_types):
+            if layer is not None and not layer.built:
                 layer.build(ids_shape)
+        if self.layer_norm is not None:
+            self.layer_norm.build((*ids_shape, self.model_dim))
 
-    def call(self, ids: Tensor, keep_mask: Tensor, training: bool | None = None) -> Tensor:
-        """Embeds whole sequences; positions count real tokens."""
-        return self.drop(self.tokens(ids) + self.positions(keep_mask), training=training)
+    def call(
+        self,
+        ids: Tensor,
+        keep_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Embeds whole sequences; positions count real tokens.
+
+        Raises:
+            ValueError: There are `token_type_ids`, but the layer has no token types.
+        """
+        positions = None if self.positions is None else self.positions(keep_mask)
+        states = self._add(self.tokens(ids), positions, token_type_ids)
+        return self.drop(states, training=training)
+
+    def _add(
+        self, tokens: Tensor, positions: Tensor | None, token_type_ids: Tensor | None
+    ) -> Tensor:
+        states = tokens if positions is None else tokens + positions
+        if self.token_types is None and token_type_ids is not None:
+            raise ValueError("token_type_ids need embeddings with num_token_types, which is 0.")
+        if self.token_types is not None:
+            if token_type_ids is None:
+                token_type_ids = ops.zeros((1, 1), dtype="int32")
+            states = states + self.token_types(token_type_ids)
+        return states if self.layer_norm is None else self.layer_norm(states)
 
     def step(self, ids: Tensor, position: Tensor) -> Tensor:
-        """Embeds one token of each row, all at the same position, without dropout.
+        """Embeds one token of each row, all at the same position and of type 0, without dropout.
 
         Args:
             ids: Integer `(rows,)`.
@@ -91,7 +162,8 @@ class Embeddings(keras.layers.Layer):
         Returns:
             `(rows, 1, model_dim)`.
         """
-        return self.tokens(ids[:, None]) + self.positions.vectors(position)
+        positions = None if self.positions is None else self.positions.vectors(position)
+        return self._add(self.tokens(ids[:, None]), positions, token_type_ids=None)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -101,8 +173,16 @@ class Embeddings(keras.layers.Layer):
             "model_dim": self.model_dim,
             "max_positions": self.max_positions,
             "dropout": self.dropout,
+            "add_positions": self.add_positions,
+            "position_offset": self.position_offset,
+            "sinusoid_layout": self.sinusoid_layout,
+            "num_token_types": self.num_token_types,
+            "norm_epsilon": self.norm_epsilon,
+            "scale": self.scale,
         }
 
-    def compute_output_shape(self, ids_shape: Any, keep_mask_shape: Any = None) -> tuple[Any, ...]:
+    def compute_output_shape(
+        self, ids_shape: Any, keep_mask_shape: Any = None, token_type_ids_shape: Any = None
+    ) -> tuple[Any, ...]:
         """Returns `(batch, length, model_dim)`."""
         return (*ids_shape, self.model_dim)

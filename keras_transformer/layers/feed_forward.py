@@ -1,4 +1,6 @@
-"""The position-wise feed-forward layer: FFN(x) = max(0, xW1 + b1)W2 + b2 (paper, equation 2)."""
+"""The position-wise feed-forward layer: FFN(x) = max(0, xW1 + b1)W2 + b2 (paper, equation 2), or
+gated, (max(0, xW1) ⊙ xV)W2 (Shazeer 2020).
+"""
 
 from typing import Any
 
@@ -17,13 +19,22 @@ class FeedForward(keras.layers.Layer):
         hidden_dim: Width between the two, the paper's d_ff.
         activation: A Keras activation (name or function).
         dropout: Probability of dropping a feature between the two in training.
+        gated: Whether the activated features are multiplied by a third linear layer's: with
+            "silu" SwiGLU, with "gelu" GEGLU, with "sigmoid" GLU.
+        use_bias: Whether the linear layers have biases.
 
     Input and output:
         `(batch, length, model_dim)`.
     """
 
     def __init__(
-        self, hidden_dim: int, activation: Any = "relu", dropout: float = 0.0, **kwargs: Any
+        self,
+        hidden_dim: int,
+        activation: Any = "relu",
+        dropout: float = 0.0,
+        gated: bool = False,
+        use_bias: bool = True,
+        **kwargs: Any,
     ) -> None:
         if hidden_dim < 1:
             raise ValueError(f"hidden_dim must be at least 1, got {hidden_dim}.")
@@ -31,29 +42,36 @@ class FeedForward(keras.layers.Layer):
         self.hidden_dim = hidden_dim
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
+        self.gated = gated
+        self.use_bias = use_bias
 
     def build(self, input_shape: Any) -> None:
-        """Creates both linear layers for the input's width, and the dropout between them."""
-        self.hidden = keras.layers.Dense(
-            self.hidden_dim,
-            activation=self.activation,
-            kernel_initializer=linear_initializer(),
-            dtype=self.dtype_policy,
-            name="hidden",
-        )
-        self.output_linear = keras.layers.Dense(
-            input_shape[-1],
-            kernel_initializer=linear_initializer(),
-            dtype=self.dtype_policy,
-            name="output_linear",
-        )
+        """Creates the linear layers for the input's width, and the dropout between them."""
+        self.hidden = self._linear(self.hidden_dim, "hidden", self.activation)
+        self.gate = self._linear(self.hidden_dim, "gate") if self.gated else None
+        self.output_linear = self._linear(input_shape[-1], "output_linear")
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
         self.hidden.build(input_shape)
+        if self.gate is not None:
+            self.gate.build(input_shape)
         self.output_linear.build((*input_shape[:-1], self.hidden_dim))
+
+    def _linear(self, width: int, name: str, activation: Any = None) -> keras.layers.Dense:
+        return keras.layers.Dense(
+            width,
+            activation=activation,
+            use_bias=self.use_bias,
+            kernel_initializer=linear_initializer(),
+            dtype=self.dtype_policy,
+            name=name,
+        )
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         """Applies the layer to each position."""
-        return self.output_linear(self.drop(self.hidden(inputs), training=training))
+        hidden = self.hidden(inputs)
+        if self.gate is not None:
+            hidden = hidden * self.gate(inputs)
+        return self.output_linear(self.drop(hidden, training=training))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -62,6 +80,8 @@ class FeedForward(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "activation": keras.activations.serialize(self.activation),
             "dropout": self.dropout,
+            "gated": self.gated,
+            "use_bias": self.use_bias,
         }
 
     def compute_output_shape(self, input_shape: Any) -> Any:

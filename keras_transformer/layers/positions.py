@@ -27,13 +27,20 @@ class Positions(keras.layers.Layer):
     """The base of both kinds: returns vectors `(batch, length, model_dim)` for a keep mask.
 
     Subclasses define `vectors(positions)` for int32 positions of any shape.
+
+    Args:
+        model_dim: Width of a vector.
+        offset: What the first token's position, 0, counts as.
     """
 
-    def __init__(self, model_dim: int, **kwargs: Any) -> None:
+    def __init__(self, model_dim: int, offset: int = 0, **kwargs: Any) -> None:
         if model_dim < 1:
             raise ValueError(f"model_dim must be at least 1, got {model_dim}.")
+        if offset < 0:
+            raise ValueError(f"offset must be at least 0, got {offset}.")
         super().__init__(**kwargs)
         self.model_dim = model_dim
+        self.offset = offset
 
     def vectors(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
@@ -46,7 +53,7 @@ class Positions(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {**super().get_config(), "model_dim": self.model_dim}
+        return {**super().get_config(), "model_dim": self.model_dim, "offset": self.offset}
 
     def compute_output_shape(self, keep_mask_shape: Any) -> tuple[Any, ...]:
         """Returns `(batch, length, model_dim)`."""
@@ -57,23 +64,49 @@ class Positions(keras.layers.Layer):
 class SinusoidalPositions(Positions):
     """PE(pos, 2i) = sin(pos / 10000^(2i/model_dim)), PE(pos, 2i+1) the cosine of the same angle.
 
-    The first position is 0; there is no limit. Computed in float32, returned in the layer's
-    compute dtype.
+    The first position is 0 unless `offset` says otherwise; there is no longest one. Computed in
+    float32, returned in the layer's compute dtype.
 
     Args:
         model_dim: Width of a vector, even or odd.
+        offset: The first token's position.
+        layout: "interleaved" as in the paper, or "halves", which has the same features in another
+            order: all sines, then all cosines; `model_dim` must then be even.
     """
 
+    def __init__(
+        self, model_dim: int, offset: int = 0, layout: str = "interleaved", **kwargs: Any
+    ) -> None:
+        if layout not in ("interleaved", "halves"):
+            raise ValueError(f"layout must be 'interleaved' or 'halves', got {layout!r}.")
+        if layout == "halves" and model_dim % 2:
+            raise ValueError(f"layout='halves' needs an even model_dim, got {model_dim}.")
+        super().__init__(model_dim, offset, **kwargs)
+        self.layout = layout
+
     def rates(self) -> np.ndarray:
-        """Returns the angle per position of each feature: float32 `(model_dim,)`, in radians."""
-        pair = 2 * (np.arange(self.model_dim) // 2)
+        """Returns each feature's angle of one position: float32 `(model_dim,)`, in radians."""
+        pair = 2 * self._features()[0]
         return np.power(10000.0, -pair / self.model_dim).astype("float32")
+
+    def _features(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns each feature's pair, and 0 for a sine or 1 for a cosine."""
+        features = np.arange(self.model_dim)
+        if self.layout == "interleaved":
+            return features // 2, features % 2
+        return features % (self.model_dim // 2), features // (self.model_dim // 2)
 
     def vectors(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
-        angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * self.rates()
-        waves = ops.where(np.arange(self.model_dim) % 2 == 0, ops.sin(angles), ops.cos(angles))
+        # Without an offset nothing is added: graphs stay as they were.
+        places = positions + self.offset if self.offset else positions
+        angles = ops.expand_dims(ops.cast(places, "float32"), -1) * self.rates()
+        waves = ops.where(self._features()[1] == 0, ops.sin(angles), ops.cos(angles))
         return ops.cast(waves, self.compute_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "layout": self.layout}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -83,19 +116,20 @@ class LearnedPositions(Positions):
     Args:
         model_dim: Width of a vector.
         max_positions: Number of positions; a longer sequence is an error.
+        offset: The row of the first token's vector; the rows before it are not read.
     """
 
-    def __init__(self, model_dim: int, max_positions: int, **kwargs: Any) -> None:
+    def __init__(self, model_dim: int, max_positions: int, offset: int = 0, **kwargs: Any) -> None:
         if max_positions < 1:
             raise ValueError(f"max_positions must be at least 1, got {max_positions}.")
-        super().__init__(model_dim, **kwargs)
+        super().__init__(model_dim, offset, **kwargs)
         self.max_positions = max_positions
 
     def build(self, keep_mask_shape: Any = None) -> None:
-        """Creates the matrix `(max_positions, model_dim)`."""
+        """Creates the matrix `(offset + max_positions, model_dim)`."""
         self.matrix = self.add_weight(
             name="matrix",
-            shape=(self.max_positions, self.model_dim),
+            shape=(self.offset + self.max_positions, self.model_dim),
             initializer=keras.initializers.RandomNormal(stddev=0.02),
         )
 
@@ -116,7 +150,8 @@ class LearnedPositions(Positions):
 
     def vectors(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
-        return ops.take(ops.cast(self.matrix, self.compute_dtype), positions, axis=0)
+        rows = positions + self.offset if self.offset else positions
+        return ops.take(ops.cast(self.matrix, self.compute_dtype), rows, axis=0)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

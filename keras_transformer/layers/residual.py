@@ -6,6 +6,8 @@ from typing import Any
 
 import keras
 
+from keras_transformer.layers.variants.rms_norm import make_norm
+
 Tensor = Any
 
 
@@ -20,13 +22,19 @@ class Residual(keras.layers.Layer):
         norm: "post" normalises the sum, "pre" the sub-layer's input.
         dropout: Probability of dropping a feature of the sub-layer's output.
         epsilon: Added to the variance.
+        norm_kind: "layer_norm" or "rms_norm".
 
     Input and output:
         `(batch, length, model_dim)`.
     """
 
     def __init__(
-        self, norm: str = "post", dropout: float = 0.1, epsilon: float = 1e-5, **kwargs: Any
+        self,
+        norm: str = "post",
+        dropout: float = 0.1,
+        epsilon: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        **kwargs: Any,
     ) -> None:
         if norm not in ("post", "pre"):
             raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}.")
@@ -34,12 +42,12 @@ class Residual(keras.layers.Layer):
         self.norm = norm
         self.dropout = dropout
         self.epsilon = epsilon
+        self.norm_kind = norm_kind
 
     def build(self, states_shape: Any) -> None:
-        """Creates the layer normalization for the states' width."""
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=self.epsilon, dtype=self.dtype_policy, name="layer_norm"
-        )
+        """Creates the normalisation for the states' width."""
+        # Of either kind: the attribute names the weights in a model's file.
+        self.layer_norm = make_norm(self.norm_kind, self.epsilon, self.dtype_policy, "layer_norm")
         self.layer_norm.build(states_shape)
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
 
@@ -59,6 +67,7 @@ class Residual(keras.layers.Layer):
             "norm": self.norm,
             "dropout": self.dropout,
             "epsilon": self.epsilon,
+            "norm_kind": self.norm_kind,
         }
 
     def compute_output_shape(self, states_shape: Any) -> Any:

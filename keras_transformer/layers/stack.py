@@ -11,6 +11,7 @@ from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.variants.rms_norm import make_norm
 
 Tensor = Any
 
@@ -44,7 +45,13 @@ class Block(keras.layers.Layer):
         activation_dropout: Probability of dropping a feature within the feed-forward layer.
         activation: The feed-forward layer's activation.
         norm: "post" or "pre".
-        epsilon: Added to the variance in layer normalization.
+        epsilon: Added to the variance in layer normalisation.
+        norm_kind: "layer_norm" or "rms_norm".
+        gated_feed_forward: Whether the feed-forward layer is gated.
+        use_bias: Whether linear layers have biases.
+        scale_attention: Whether attention scores are divided by √key_dim.
+        num_key_value_heads: Heads of keys and values; `num_heads` if None.
+        rotary_base: The base of rotary positions in self-attention; None for none.
     """
 
     def __init__(
@@ -59,6 +66,12 @@ class Block(keras.layers.Layer):
         activation: Any = "relu",
         norm: str = "post",
         epsilon: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        gated_feed_forward: bool = False,
+        use_bias: bool = True,
+        scale_attention: bool = True,
+        num_key_value_heads: int | None = None,
+        rotary_base: float | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -72,6 +85,12 @@ class Block(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.norm = norm
         self.epsilon = epsilon
+        self.norm_kind = norm_kind
+        self.gated_feed_forward = gated_feed_forward
+        self.use_bias = use_bias
+        self.scale_attention = scale_attention
+        self.num_key_value_heads = num_key_value_heads
+        self.rotary_base = rotary_base
 
     @property
     def sub_layers(self) -> tuple[SubLayer, ...]:
@@ -83,12 +102,16 @@ class Block(keras.layers.Layer):
             sub_layer.layer.build(states_shape)
             sub_layer.residual.build(states_shape)
 
-    def _attention(self, name: str) -> MultiHeadAttention:
+    def _attention(self, name: str, rotary_base: float | None) -> MultiHeadAttention:
         return MultiHeadAttention(
             self.num_heads,
             self.key_dim,
             self.value_dim,
             self.attention_dropout,
+            self.num_key_value_heads,
+            self.use_bias,
+            self.scale_attention,
+            rotary_base,
             dtype=self.dtype_policy,
             name=name,
         )
@@ -98,13 +121,20 @@ class Block(keras.layers.Layer):
             self.feed_forward_dim,
             self.activation,
             self.activation_dropout,
+            self.gated_feed_forward,
+            self.use_bias,
             dtype=self.dtype_policy,
             name="feed_forward",
         )
 
     def _residual(self, name: str) -> Residual:
         return Residual(
-            self.norm, self.dropout, self.epsilon, dtype=self.dtype_policy, name=f"{name}_residual"
+            self.norm,
+            self.dropout,
+            self.epsilon,
+            self.norm_kind,
+            dtype=self.dtype_policy,
+            name=f"{name}_residual",
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -121,6 +151,12 @@ class Block(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "norm": self.norm,
             "epsilon": self.epsilon,
+            "norm_kind": self.norm_kind,
+            "gated_feed_forward": self.gated_feed_forward,
+            "use_bias": self.use_bias,
+            "scale_attention": self.scale_attention,
+            "num_key_value_heads": self.num_key_value_heads,
+            "rotary_base": self.rotary_base,
         }
 
     def compute_output_shape(self, states_shape: Any) -> Any:
@@ -161,8 +197,8 @@ class Stack(Block):
             block.build(states_shape)
         self.final_norm = None
         if self.norm == "pre":
-            self.final_norm = keras.layers.LayerNormalization(
-                epsilon=self.epsilon, dtype=self.dtype_policy, name="final_norm"
+            self.final_norm = make_norm(
+                self.norm_kind, self.epsilon, self.dtype_policy, "final_norm"
             )
             self.final_norm.build(states_shape)
 

@@ -10,7 +10,7 @@ Tensor = Any
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class TokenEmbedding(keras.layers.Layer):
-    """Looks ids up in a matrix and scales them by √model_dim; in reverse, makes logits.
+    """Looks ids up in a matrix and scales them by √model_dim; in reverse, returns logits.
 
     The matrix starts as N(0, 1/model_dim): scaled tokens have unit variance, as the sinusoids
     nearly do, and the logits of a normalized state have unit variance too.
@@ -18,6 +18,7 @@ class TokenEmbedding(keras.layers.Layer):
     Args:
         vocab_size: Rows of the matrix.
         model_dim: Width of a vector.
+        scale: Whether vectors are multiplied by √model_dim; logits never are.
 
     Input:
         ids `(batch, length)`, integer; in reverse, states `(..., model_dim)`.
@@ -26,13 +27,14 @@ class TokenEmbedding(keras.layers.Layer):
         `(batch, length, model_dim)`; in reverse, logits `(..., vocab_size)`.
     """
 
-    def __init__(self, vocab_size: int, model_dim: int, **kwargs: Any) -> None:
+    def __init__(self, vocab_size: int, model_dim: int, scale: bool = True, **kwargs: Any) -> None:
         for name, value in (("vocab_size", vocab_size), ("model_dim", model_dim)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}.")
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.model_dim = model_dim
+        self.scale = scale
 
     def build(self, input_shape: Any = None) -> None:
         """Creates the matrix `(vocab_size, model_dim)`."""
@@ -47,7 +49,8 @@ class TokenEmbedding(keras.layers.Layer):
         matrix = ops.cast(self.matrix, self.compute_dtype)
         if reverse:
             return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(matrix))
-        return ops.take(matrix, inputs, axis=0) * float(self.model_dim) ** 0.5
+        vectors = ops.take(matrix, inputs, axis=0)
+        return vectors * float(self.model_dim) ** 0.5 if self.scale else vectors
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -55,6 +58,7 @@ class TokenEmbedding(keras.layers.Layer):
             **super().get_config(),
             "vocab_size": self.vocab_size,
             "model_dim": self.model_dim,
+            "scale": self.scale,
         }
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:

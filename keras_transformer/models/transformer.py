@@ -231,8 +231,11 @@ class Transformer(TracedOnce, keras.Model):
         return chosen - largest[:, :, 0] - ops.log(total), ops.cast(attention, "float32")
 
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
-        """Returns zeros `(rows, heads, cache_length, width)` for keys and values of each block."""
-        shape = (rows, self.config.num_heads, cache_length)
+        """Returns zeros for each block's keys and values.
+
+        Their shape is `(rows, key_value_heads, cache_length, width)`.
+        """
+        shape = (rows, self.config.key_value_heads, cache_length)
         dtype = self.compute_dtype
         return [
             (

@@ -22,6 +22,13 @@ def test_given_head_widths_stand() -> None:
     assert (config.key_dim, config.value_dim) == (7, 2)
 
 
+def test_as_many_heads_of_keys_as_of_queries_are_the_default() -> None:
+    default = TransformerConfig(source_vocab_size=30)
+    assert default == TransformerConfig(source_vocab_size=30, num_key_value_heads=8)
+    assert default.key_value_heads == 8
+    assert TransformerConfig(source_vocab_size=30, num_key_value_heads=2).key_value_heads == 2
+
+
 def test_a_config_cannot_be_changed() -> None:
     config = TransformerConfig(source_vocab_size=30)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -45,6 +52,12 @@ def test_a_config_cannot_be_changed() -> None:
         ({"activation_dropout": 1.0}, r"activation_dropout .*got 1.0"),
         ({"dropout": float("nan")}, "dropout .*got nan"),
         ({"layer_norm_epsilon": 0.0}, "layer_norm_epsilon must lie between 0 and 1, got 0.0"),
+        ({"norm_kind": "batch"}, "norm_kind must be one of layer_norm, rms_norm, got 'batch'"),
+        ({"num_key_value_heads": 0}, "num_key_value_heads must be at least 1, got 0"),
+        ({"num_key_value_heads": 3}, r"num_heads \(8\) .* num_key_value_heads \(3\)"),
+        ({"rotary_base": 1.0}, "rotary_base must be above 1 and finite, got 1.0"),
+        ({"rotary_base": float("nan")}, "rotary_base must be above 1 and finite, got nan"),
+        ({"rotary_base": 10_000.0, "key_dim": 5}, "rotary_base needs an even key_dim.*key_dim=5"),
         ({"norm": "middle"}, "norm must be one of post, pre, got 'middle'"),
         ({"positions": "rotary"}, "positions must be one of sinusoidal, learned, got 'rotary'"),
         ({"share_embeddings": "some"}, "share_embeddings must be one of all, target, none"),
@@ -65,6 +78,11 @@ def test_a_value_out_of_range_is_named(fields: dict, message: str) -> None:
         ({"num_heads": True}, "num_heads must be an integer, got True"),
         ({"num_heads": None}, "num_heads must be an integer, got None"),
         ({"source_vocab_size": "30"}, "source_vocab_size must be an integer, got '30'"),
+        ({"use_bias": 1}, "use_bias must be True or False, got 1"),
+        ({"gated_feed_forward": "yes"}, "gated_feed_forward must be True or False, got 'yes'"),
+        ({"scale_attention": None}, "scale_attention must be True or False, got None"),
+        ({"num_key_value_heads": 2.0}, "num_key_value_heads must be an integer, got 2.0"),
+        ({"rotary_base": "10000"}, "rotary_base must be a number, got '10000'"),
         ({"dropout": "0.1"}, "dropout must be a number, got '0.1'"),
         ({"activation": 3}, "activation must be the name of a Keras activation, got 3"),
     ],

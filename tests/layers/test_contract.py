@@ -23,20 +23,86 @@ BLOCK = {
     "activation": "gelu",
     "norm": "pre",
     "epsilon": 1e-4,
+    "norm_kind": "layer_norm",
+    "gated_feed_forward": False,
+    "use_bias": True,
+    "scale_attention": True,
+    "num_key_value_heads": 2,
+    "rotary_base": None,
 }
+MODERN_BLOCK = {
+    **BLOCK,
+    "key_dim": 4,
+    "norm_kind": "rms_norm",
+    "gated_feed_forward": True,
+    "use_bias": False,
+    "scale_attention": False,
+    "num_key_value_heads": 1,
+    "rotary_base": 100.0,
+}
+ATTENTION = {
+    "num_heads": 2,
+    "key_dim": 4,
+    "value_dim": 5,
+    "dropout": 0.2,
+    "num_key_value_heads": 2,
+    "use_bias": True,
+    "scale": True,
+    "rotary_base": None,
+}
+FEED_FORWARD = {
+    "hidden_dim": 7,
+    "activation": "gelu",
+    "dropout": 0.2,
+    "gated": False,
+    "use_bias": True,
+}
+EMBEDDINGS = {
+    "vocab_size": 11,
+    "model_dim": 6,
+    "max_positions": 9,
+    "dropout": 0.2,
+    "add_positions": True,
+    "position_offset": 0,
+    "sinusoid_layout": "interleaved",
+    "num_token_types": 0,
+    "norm_epsilon": None,
+    "scale": True,
+}
+RESIDUAL = {"norm": "pre", "dropout": 0.2, "epsilon": 1e-4, "norm_kind": "layer_norm"}
+# A second word tells apart the forms of a layer.
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "TokenEmbedding": {"vocab_size": 11, "model_dim": 6},
-    "SinusoidalPositions": {"model_dim": 6},
-    "LearnedPositions": {"model_dim": 6, "max_positions": 9},
-    "MultiHeadAttention": {"num_heads": 2, "key_dim": 3, "value_dim": 5, "dropout": 0.2},
-    "FeedForward": {"hidden_dim": 7, "activation": "gelu", "dropout": 0.2},
-    "Residual": {"norm": "pre", "dropout": 0.2, "epsilon": 1e-4},
-    "Embeddings": {"vocab_size": 11, "model_dim": 6, "max_positions": 9, "dropout": 0.2},
+    "TokenEmbedding": {"vocab_size": 11, "model_dim": 6, "scale": True},
+    "SinusoidalPositions": {"model_dim": 6, "offset": 1, "layout": "halves"},
+    "LearnedPositions": {"model_dim": 6, "max_positions": 9, "offset": 2},
+    "MultiHeadAttention": ATTENTION,
+    "MultiHeadAttention grouped": {
+        **ATTENTION,
+        "num_key_value_heads": 1,
+        "use_bias": False,
+        "scale": False,
+    },
+    "FeedForward": FEED_FORWARD,
+    "FeedForward gated": {**FEED_FORWARD, "gated": True, "use_bias": False},
+    "RMSNorm": {"epsilon": 1e-4},
+    "Residual": RESIDUAL,
+    "Residual rms": {**RESIDUAL, "norm_kind": "rms_norm"},
+    "Embeddings": EMBEDDINGS,
+    "Embeddings of BERT": {
+        **EMBEDDINGS,
+        "position_offset": 2,
+        "num_token_types": 2,
+        "norm_epsilon": 1e-4,
+        "scale": False,
+    },
+    "Embeddings without positions": {**EMBEDDINGS, "max_positions": None, "add_positions": False},
     "VocabularyHead": {"vocab_size": 6},
     "EncoderBlock": BLOCK,
     "DecoderBlock": {"attends_source": True, **BLOCK},
     "Encoder": {"num_layers": 2, **BLOCK},
+    "Encoder modern": {"num_layers": 2, **MODERN_BLOCK},
     "Decoder": {"num_layers": 2, "attends_source": True, **BLOCK},
+    "Decoder modern": {"num_layers": 2, "attends_source": True, **MODERN_BLOCK},
 }
 # What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
 CALLS: dict[str, dict[str, str]] = {
@@ -45,6 +111,7 @@ CALLS: dict[str, dict[str, str]] = {
     "LearnedPositions": {"keep_mask": "mask"},
     "MultiHeadAttention": {"query": "states", "key": "source"},
     "FeedForward": {"inputs": "states"},
+    "RMSNorm": {"states": "states"},
     "Residual": {"states": "states", "outputs": "states"},
     "Embeddings": {"ids": "ids", "keep_mask": "mask"},
     "VocabularyHead": {"states": "states"},
@@ -60,11 +127,15 @@ CALLS: dict[str, dict[str, str]] = {
 }
 BATCH, LENGTH, SOURCE_LENGTH, WIDTH = 2, 4, 5, 6
 
-pytestmark = pytest.mark.parametrize("name", layers.__all__)
+pytestmark = pytest.mark.parametrize("name", ARGUMENTS)
 
 
 def make(name: str, /, **more: Any) -> keras.layers.Layer:
-    return getattr(layers, name)(**ARGUMENTS[name], **more)
+    return layer_class(name)(**ARGUMENTS[name], **more)
+
+
+def layer_class(name: str) -> type[keras.layers.Layer]:
+    return getattr(layers, name.split()[0])
 
 
 def inputs(name: str, length: int = LENGTH, source_length: int = SOURCE_LENGTH) -> dict[str, Any]:
@@ -76,7 +147,7 @@ def inputs(name: str, length: int = LENGTH, source_length: int = SOURCE_LENGTH) 
         "states": lambda: generator.standard_normal((BATCH, length, WIDTH), np.float32),
         "source": lambda: generator.standard_normal((BATCH, source_length, WIDTH), np.float32),
     }
-    return {argument: kinds[kind]() for argument, kind in CALLS[name].items()}
+    return {argument: kinds[kind]() for argument, kind in CALLS[name.split()[0]].items()}
 
 
 def symbolic(name: str) -> dict[str, keras.KerasTensor]:
@@ -87,20 +158,20 @@ def symbolic(name: str) -> dict[str, keras.KerasTensor]:
             dtype=dtypes.get(kind, "float32"),
             name=argument,
         )
-        for argument, kind in CALLS[name].items()
+        for argument, kind in CALLS[name.split()[0]].items()
     }
 
 
 def test_is_registered_under_our_package(name: str) -> None:
-    registered = f"keras_transformer>{name}"
-    assert keras.saving.get_registered_name(getattr(layers, name)) == registered
-    assert keras.saving.get_registered_object(registered) is getattr(layers, name)
+    registered = f"keras_transformer>{name.split()[0]}"
+    assert keras.saving.get_registered_name(layer_class(name)) == registered
+    assert keras.saving.get_registered_object(registered) is layer_class(name)
 
 
 def test_config_holds_the_constructor_arguments(name: str) -> None:
     constructor = {
         argument.name
-        for ancestor in getattr(layers, name).__mro__
+        for ancestor in layer_class(name).__mro__
         if ancestor.__module__.startswith("keras_transformer")
         for argument in inspect.signature(ancestor.__init__).parameters.values()
         if argument.kind is not argument.VAR_KEYWORD and argument.name != "self"
@@ -199,7 +270,7 @@ def test_every_weight_gets_a_finite_gradient(name: str) -> None:
     layer, given = make(name), inputs(name)
     layer(**given)
     with tf.GradientTape() as tape:
-        if name == "Residual":
+        if name.startswith("Residual"):
             # Pre-norm normalises on the way into the sub-layer, here the identity.
             given["outputs"] = layer.enter(given["states"])
         outputs = layer(**given)

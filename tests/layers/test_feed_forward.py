@@ -17,12 +17,22 @@ def test_worked_example() -> None:
     np.testing.assert_array_equal(outputs, [[[25.5, 1.5], [0.5, -0.5]]])
 
 
-def test_equals_the_paper_in_float64(paper, randomize) -> None:
+@pytest.mark.parametrize("use_bias", [True, False])
+@pytest.mark.parametrize("gated", [False, True])
+def test_equals_the_paper_in_float64(gated: bool, use_bias: bool, paper, randomize) -> None:
     states = np.random.default_rng(0).standard_normal((2, 5, 6))
-    layer = FeedForward(hidden_dim=9)
+    layer = FeedForward(hidden_dim=9, gated=gated, use_bias=use_bias)
     layer(states)
     randomize(layer)
     np.testing.assert_allclose(layer(states), paper.feed_forward(layer, states), atol=1e-5)
+
+
+def test_a_gate_multiplies_the_activated_features() -> None:
+    layer = FeedForward(hidden_dim=2, gated=True, use_bias=False)
+    layer.build((None, None, 2))
+    layer.set_weights([np.eye(2), np.array([[2, 0], [0, 3]]), np.eye(2)])
+    # x = (4, -5): activated (4, 0), gate (8, -15).
+    np.testing.assert_array_equal(layer(np.array([[[4.0, -5.0]]])), [[[32, 0]]])
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "silu", keras.ops.tanh])

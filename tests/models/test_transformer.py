@@ -25,6 +25,9 @@ VARIANTS: list[dict[str, Any]] = [
     {"positions": "learned", "max_positions": 30, "share_embeddings": "target"},
     {"share_embeddings": "none", "target_vocab_size": 19, "key_dim": 5, "value_dim": 2},
     {"norm": "pre", "num_encoder_layers": 1, "num_decoder_layers": 3, "num_heads": 2},
+    {"norm_kind": "rms_norm", "gated_feed_forward": True, "use_bias": False, "norm": "pre"},
+    {"num_heads": 6, "num_key_value_heads": 2, "key_dim": 4, "scale_attention": False},
+    {"rotary_base": 100.0, "num_heads": 6, "key_dim": 4, "num_key_value_heads": 3},
 ]
 SOURCE = [[5, 9, 6, EOS_ID], [23, 4, EOS_ID, PAD_ID], [8, EOS_ID, PAD_ID, PAD_ID]]
 TARGET = [[BOS_ID, 7, 4, 11], [BOS_ID, 18, PAD_ID, PAD_ID], [BOS_ID, 3, 5, PAD_ID]]
@@ -56,8 +59,8 @@ def paper_forward(
 
     def sublayer(residual: Any, states: np.ndarray, function: Any) -> np.ndarray:
         if config.norm == "post":
-            return paper.layer_norm(residual.layer_norm, states + function(states))
-        return states + function(paper.layer_norm(residual.layer_norm, states))
+            return paper.norm(residual.layer_norm, states + function(states))
+        return states + function(paper.norm(residual.layer_norm, states))
 
     def embed(embeddings: Any, ids: list[int]) -> np.ndarray:
         matrix = np.asarray(embeddings.tokens.matrix, np.float64)
@@ -68,7 +71,7 @@ def paper_forward(
         return matrix[ids] * np.sqrt(config.model_dim) + table
 
     def finish(stack: Any, states: np.ndarray) -> np.ndarray:
-        return paper.layer_norm(stack.final_norm, states) if config.norm == "pre" else states
+        return paper.norm(stack.final_norm, states) if config.norm == "pre" else states
 
     memory = embed(model.source_embeddings, source)
     for block in model.encoder_stack.blocks:
@@ -173,12 +176,12 @@ def test_probabilities_sum_to_one_in_float32(random_model) -> None:
     )
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("fields", [VARIANTS[0], VARIANTS[1], VARIANTS[7]], ids=str)
 @settings(max_examples=25)
 @given(source=sentences, target=sentences, pads=st.tuples(*[st.integers(0, 4)] * 4))
-def test_padding_changes_nothing(random_model, norm, source, target, pads) -> None:
+def test_padding_changes_nothing(random_model, fields, source, target, pads) -> None:
     """On the left, on the right, on both, or more of it, on either side of the model."""
-    model, (a, b, c, d) = random_model(norm=norm), pads
+    model, (a, b, c, d) = random_model(**fields), pads
     plain = logits_of(model, [source], [target])
     padded = logits_of(
         model,
@@ -188,10 +191,13 @@ def test_padding_changes_nothing(random_model, norm, source, target, pads) -> No
     np.testing.assert_allclose(padded[:, c : c + len(target)], plain, atol=2e-5)
 
 
+@pytest.mark.parametrize("fields", [VARIANTS[1], VARIANTS[7]], ids=str)
 @settings(max_examples=25)
 @given(data=st.data(), source=sentences, target=sentences)
-def test_a_changed_future_token_changes_no_earlier_logit(random_model, data, source, target):
-    model = random_model(norm="pre")
+def test_a_changed_future_token_changes_no_earlier_logit(
+    random_model, fields, data, source, target
+) -> None:
+    model = random_model(**fields)
     place = data.draw(st.integers(0, len(target) - 1))
     changed = [*target[:place], target[place] + 1, *target[place + 1 :]]
     before, after = (logits_of(model, [source], [ids])[0] for ids in (target, changed))
@@ -243,9 +249,12 @@ def test_learned_positions_of_source_and_target_end(random_model) -> None:
             model(ids)
 
 
+@pytest.mark.parametrize("fields", [{}, VARIANTS[5]], ids=str)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_mixed_precision_is_close_and_kept_by_the_file(policy: str, tmp_path, random_model) -> None:
-    model = random_model()
+def test_mixed_precision_is_close_and_kept_by_the_file(
+    policy: str, fields: dict, tmp_path, random_model
+) -> None:
+    model = random_model(**fields)
     low = build_transformer(model.config, policy)
     low.set_weights(model.get_weights())
     logits = logits_of(low, SOURCE, TARGET)

@@ -94,7 +94,7 @@ def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[Tenso
         TensorSpec(
             name=f"{prefix}_{kind}_{layer}",
             dtype="float32",
-            shape=(rows, config.num_heads, length, width),
+            shape=(rows, config.key_value_heads, length, width),
         )
         for layer in range(config.num_decoder_layers)
         for kind, width in (("key", config.key_dim), ("value", config.value_dim))

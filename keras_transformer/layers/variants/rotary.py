@@ -1,0 +1,37 @@
+"""Rotary positions: queries and keys are turned by angles that grow with their places, so that a
+score depends on the distance of the two alone (Su et al. 2021, section 3.2).
+"""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+Tensor = Any
+
+
+def rotate(heads: Tensor, first_place: Tensor | int, base: float) -> Tensor:
+    """Turns the pair of features (i, i + width / 2) by place / base^(2i / width) radians.
+
+    The paper pairs neighbours (2i, 2i + 1). Pairs of halves are the same up to the order of the
+    features, and are what published decoders have (Llama, GPT-NeoX).
+
+    Args:
+        heads: `(batch, heads, length, width)`, floating; width even.
+        first_place: int32 scalar, the place of the first vector. As distances alone count, padding
+            before a sequence changes nothing.
+        base: The wavelengths lie between 2π and 2π · base places.
+
+    Returns:
+        Shaped as `heads` and of its dtype; the angles are computed in float32.
+    """
+    half = heads.shape[-1] // 2
+    rates = np.power(float(base), -np.arange(half) / half).astype("float32")
+    places = ops.arange(ops.shape(heads)[2], dtype="int32") + first_place
+    angles = ops.cast(places, "float32")[:, None] * rates  # [T, K / 2]
+    cosines = ops.cast(ops.cos(angles), heads.dtype)
+    sines = ops.cast(ops.sin(angles), heads.dtype)
+    first, second = heads[..., :half], heads[..., half:]
+    return ops.concatenate(
+        [first * cosines - second * sines, second * cosines + first * sines], axis=-1
+    )

@@ -1,0 +1,81 @@
+"""Options of a model that its graphs cannot hold are refused by name; portable graphs hold all."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.export import OnnxTranslator, export_onnx
+from keras_transformer.export.onnx.expressible import unsupported
+from keras_transformer.text.tokenizer import Tokenizer
+
+# One of each option that emitted graphs lack.
+OPTIONS: list[dict[str, Any]] = [
+    {"norm_kind": "rms_norm"},
+    {"gated_feed_forward": True},
+    {"use_bias": False},
+    {"scale_attention": False},
+    {"num_key_value_heads": 1},
+    {"rotary_base": 10_000.0},
+]
+
+
+@pytest.mark.parametrize("fields", OPTIONS, ids=str)
+def test_an_option_that_graphs_lack_is_named(fields: dict, tiny_config) -> None:
+    config = tiny_config(**fields)
+    for target, precision in (
+        ("onnxruntime", "float32"),
+        ("onnxruntime", "int8"),
+        ("native", "float32"),
+        ("portable", "float16"),
+    ):
+        assert unsupported(config, target, precision) == list(fields)
+    assert unsupported(config, "portable", "float32") == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"norm": "pre", "activation": "gelu", "layer_norm_epsilon": 1e-6, "dropout": 0.0},
+        {"positions": "learned", "max_positions": 9, "num_decoder_layers": 1},
+        {"share_embeddings": "none", "target_vocab_size": 19, "key_dim": 5, "value_dim": 2},
+        {"num_heads": 4, "num_key_value_heads": 4},
+    ],
+    ids=str,
+)
+def test_what_graphs_always_held_is_not_refused(fields: dict, tiny_config) -> None:
+    assert unsupported(tiny_config(**fields), "native", "int8") == []
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"target": "native"}, {"quantize": "int8"}, {"quantize": "float16"}], ids=str
+)
+def test_nothing_is_written_for_a_refused_model(
+    settings: dict, make_model: Callable[..., Any], tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    model = make_model(use_bias=False, num_key_value_heads=2)
+    with pytest.raises(ValueError, match=r"cannot hold use_bias=False, num_key_value_heads=2: "):
+        export_onnx(model, tokenizer, tmp_path / "artefact", **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_portable_graphs_of_every_option_find_the_same_as_keras(
+    make_model: Callable[..., Any],
+    modern: dict[str, Any],
+    tokenizer: Tokenizer,
+    texts: list[str],
+    tmp_path: Path,
+) -> None:
+    model = make_model(**modern)
+    path = export_onnx(model, tokenizer, tmp_path / "artefact", target="portable")
+    runtime, keras_side = OnnxTranslator(path, threads=1), Translator(model, tokenizer)
+    for beam_size in (1, 3):
+        options = {"beam_size": beam_size, "max_length": 8}
+        wanted = keras_side.translate_n_best(texts, **options)
+        found = runtime.translate_n_best(texts, **options)
+        assert [[one.ids for one in few] for few in found] == [
+            [one.ids for one in few] for few in wanted
+        ]

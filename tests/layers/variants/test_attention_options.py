@@ -1,0 +1,61 @@
+"""Attention with fewer heads of keys than of queries, without biases, without a scale: against the
+equations in float64.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.layers import MultiHeadAttention
+
+OPTIONS: list[dict[str, Any]] = [
+    {"num_key_value_heads": 2},
+    {"num_key_value_heads": 1, "value_dim": 3},
+    {"use_bias": False},
+    {"scale": False},
+    {"num_key_value_heads": 2, "use_bias": False, "scale": False, "rotary_base": 50.0},
+]
+every_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+
+
+def make(options: dict[str, Any], randomize: Any) -> MultiHeadAttention:
+    layer = MultiHeadAttention(4, **{"key_dim": 4, **options})
+    layer.build((None, None, 6))
+    return randomize(layer)
+
+
+@every_option
+@pytest.mark.parametrize("masked", [False, True])
+def test_equals_its_equations_in_float64(options: dict, masked: bool, paper, randomize) -> None:
+    layer = make(options, randomize)
+    states = np.random.default_rng(0).standard_normal((2, 5, 6))
+    keep = np.tril(np.ones((5, 5), bool)) if masked else None
+    outputs, weights = layer(
+        states.astype("float32"),
+        keep_mask=None if keep is None else keep[None, None],
+        return_weights=True,
+    )
+    for row in range(2):
+        expected = paper.multi_head(layer, states[row], states[row], keep)
+        np.testing.assert_allclose(outputs[row], expected[0], atol=2e-5)
+        np.testing.assert_allclose(weights[row], expected[1], atol=1e-5)
+
+
+def test_every_mask_that_broadcasts_reaches_each_head(paper, randomize) -> None:
+    layer = make(OPTIONS[0], randomize)
+    states = np.random.default_rng(0).standard_normal((1, 3, 6)).astype("float32")
+    keep = np.random.default_rng(1).random((1, 4, 3, 3)) < 0.7
+    weights = np.asarray(layer(states, keep_mask=keep, return_weights=True)[1])
+    assert (weights[~keep] == 0).all()
+    assert (weights[keep] > 0).all()
+
+
+def test_without_biases_there_are_four_weights_and_narrow_keys(randomize) -> None:
+    layer = make(OPTIONS[4], randomize)
+    assert [weight.shape for weight in layer.weights] == [(6, 16), (6, 8), (6, 8), (16, 6)]
+
+
+def test_heads_of_keys_must_divide_those_of_queries() -> None:
+    with pytest.raises(ValueError, match=r"num_heads \(4\) .* num_key_value_heads \(3\)"):
+        MultiHeadAttention(4, 4, num_key_value_heads=3)

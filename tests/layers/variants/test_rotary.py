@@ -1,0 +1,51 @@
+"""Rotary positions: against complex numbers in float64, and what they promise."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.layers import MultiHeadAttention
+from keras_transformer.layers.variants.rotary import rotate
+
+
+def test_worked_example() -> None:
+    # Width 2 has one pair, which turns by one radian a place.
+    heads = np.array([[[[1.0, 0.0]] * 3]], "float32")
+    expected = [[np.cos(place), np.sin(place)] for place in range(3)]
+    np.testing.assert_allclose(rotate(heads, 0, 10_000.0)[0, 0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("first_place", [0, 7])
+def test_equals_complex_numbers_in_float64(first_place: int, paper) -> None:
+    heads = np.random.default_rng(0).standard_normal((2, 3, 5, 8))
+    found = np.asarray(rotate(heads.astype("float32"), first_place, 100.0))
+    for sentence in range(2):
+        for head in range(3):
+            expected = paper.rotary(heads[sentence, head], 100.0, first_place)
+            np.testing.assert_allclose(found[sentence, head], expected, atol=1e-5)
+
+
+def test_scores_depend_on_distances_alone(randomize) -> None:
+    layer = MultiHeadAttention(2, 4, rotary_base=100.0)
+    states = np.random.default_rng(0).standard_normal((1, 6, 8)).astype("float32")
+    layer(states)
+    randomize(layer)
+    here = layer.attend(states, layer.project(states))
+    there = layer.attend(states, layer.project(states, first_place=50), first_place=50)
+    np.testing.assert_allclose(there, here, atol=1e-4)
+    elsewhere = layer.attend(states, layer.project(states, first_place=1), first_place=50)
+    assert not np.allclose(elsewhere, here, atol=1e-2)
+
+
+def test_the_order_of_tokens_matters(randomize) -> None:
+    states = np.random.default_rng(0).standard_normal((1, 4, 8)).astype("float32")
+    for base, differs in ((None, False), (100.0, True)):
+        layer = MultiHeadAttention(2, 4, rotary_base=base)
+        layer(states)
+        randomize(layer)
+        backwards = np.asarray(layer(states[:, ::-1]))[:, ::-1]
+        assert np.allclose(backwards, layer(states), atol=1e-5) is not differs
+
+
+def test_an_odd_width_is_refused() -> None:
+    with pytest.raises(ValueError, match="rotary positions need an even key_dim, got 3"):
+        MultiHeadAttention(2, 3, rotary_base=100.0)
