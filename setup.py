@@ -118,6 +118,7 @@ setup(
         "keras_transformer.decoding",
         "keras_transformer.gelu",
         "keras_transformer.layers",
+        "keras_transformer.layers.heads",
         "keras_transformer.layers.variants",
         "keras_transformer.models",
         "keras_transformer.plotting",

@@ -14,15 +14,20 @@ from typing import Any
 PACKAGE = "keras_transformer"
 # Where each class stands that `register_keras_serializable(PACKAGE)` decorates.
 HOMES = {
+    "ClassHead": "layers.heads.classes",
     "Decoder": "layers.decoder",
     "DecoderBlock": "layers.decoder",
+    "DecoderOnly": "models.decoder_only",
     "Embeddings": "layers.embeddings",
     "Encoder": "layers.encoder",
     "EncoderBlock": "layers.encoder",
+    "EncoderOnly": "models.encoder_only",
     "FeedForward": "layers.feed_forward",
     "LearnedPositions": "layers.positions",
+    "MaskedTokenHead": "layers.heads.masked_tokens",
     "MultiHeadAttention": "layers.attention",
     "Perplexity": "training.loss.metrics",
+    "Pooler": "layers.heads.pooler",
     "RMSNorm": "layers.variants.rms_norm",
     "Residual": "layers.residual",
     "SinusoidalPositions": "layers.positions",

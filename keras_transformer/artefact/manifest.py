@@ -205,7 +205,8 @@ class Manifest:
 
     def to_json(self) -> str:
         """Returns the manifest as JSON text."""
-        text = json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2)
+        values = {**dataclasses.asdict(self), "special_ids": self.special_ids.to_dict()}
+        text = json.dumps({"format": FORMAT, **values}, indent=2)
         # Puts each shape on one line; names have no brackets.
         return _INNERMOST_LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 

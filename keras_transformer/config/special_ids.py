@@ -5,6 +5,9 @@ from typing import Any
 
 from keras_transformer.config.checks import check_size
 
+# What a vocabulary may lack.
+_OPTIONAL = ("bos", "mask")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpecialIds:
@@ -16,9 +19,10 @@ class SpecialIds:
         bos: Begins a sentence; None if the vocabulary has no such piece.
         eos: Ends a sentence.
         decoder_start: The decoder's first input; bos if None, or eos if there is no bos.
+        mask: Stands for a token to be filled in; None if the vocabulary has no such piece.
 
     Raises:
-        ValueError: An id is negative, or two of pad, unk, bos and eos are equal.
+        ValueError: An id is negative, or two of pad, unk, bos, eos and mask are equal.
         TypeError: An id is not an integer.
 
     Example:
@@ -32,19 +36,21 @@ class SpecialIds:
     eos: int = 3
     # None only as an argument: `__post_init__` always sets an integer.
     decoder_start: int = None  # type: ignore[assignment]
+    mask: int | None = None
 
     def __post_init__(self) -> None:
         if self.decoder_start is None:
             start = self.eos if self.bos is None else self.bos
             object.__setattr__(self, "decoder_start", start)
         for name, token in self.to_dict().items():
-            if token is not None or name != "bos":
+            if token is not None or name not in _OPTIONAL:
                 check_size(f"special id {name}", token, least=0)
-        pieces = [token for token in (self.pad, self.unk, self.bos, self.eos) if token is not None]
-        if len(set(pieces)) < len(pieces):
+        pieces = {name: token for name, token in self.to_dict().items() if name != "decoder_start"}
+        given = [token for token in pieces.values() if token is not None]
+        if len(set(given)) < len(given):
             raise ValueError(
-                f"pad, unk, bos and eos must be different ids, got {self.pad}, {self.unk}, "
-                f"{self.bos} and {self.eos}."
+                f"{', '.join(pieces)} must be different ids, got "
+                f"{', '.join(map(str, pieces.values()))}."
             )
 
     @property
@@ -60,7 +66,7 @@ class SpecialIds:
     @property
     def added_to_text(self) -> frozenset[int]:
         """The ids that batching adds to those of a text, which must not contain them."""
-        return self.without_text - {self.unk}
+        return self.without_text - {self.unk, self.mask}
 
     def text_ids(self, vocab_size: int) -> list[int]:
         """Returns the ids of a vocabulary that are text."""
@@ -72,5 +78,8 @@ class SpecialIds:
         return max(self.without_text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the ids as plain JSON values."""
-        return dataclasses.asdict(self)
+        """Returns the ids as plain JSON values; a mask only if there is one."""
+        ids = dataclasses.asdict(self)
+        if self.mask is None:
+            del ids["mask"]
+        return ids

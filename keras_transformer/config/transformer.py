@@ -147,7 +147,7 @@ class TransformerConfig(BlockConfig):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "special_ids": self.special_ids.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TransformerConfig":

@@ -66,3 +66,16 @@ class Encoder(Stack):
         for block in self.blocks:
             states = self._run_block(block, (states,), (mask,), training)
         return self._finish(states)
+
+    def all_states(self, states: Tensor, keep_mask: Tensor | None = None) -> list[Tensor]:
+        """Returns the given states and those after each block, the last ones as the call does.
+
+        Args:
+            states: `(batch, source_length, model_dim)`.
+            keep_mask: Boolean `(batch, source_length)`, True at real tokens.
+        """
+        mask = None if keep_mask is None else attention_mask(keep_mask)
+        found = [states]
+        for block in self.blocks:
+            found.append(block(found[-1], mask))
+        return [*found[:-1], self._finish(found[-1])]

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.variants.activations import activation_named, serialized_activation
 
 Tensor = Any
 
@@ -40,7 +41,7 @@ class FeedForward(keras.layers.Layer):
             raise ValueError(f"hidden_dim must be at least 1, got {hidden_dim}.")
         super().__init__(**kwargs)
         self.hidden_dim = hidden_dim
-        self.activation = keras.activations.get(activation)
+        self.activation = activation_named(activation)
         self.dropout = dropout
         self.gated = gated
         self.use_bias = use_bias
@@ -78,7 +79,7 @@ class FeedForward(keras.layers.Layer):
         return {
             **super().get_config(),
             "hidden_dim": self.hidden_dim,
-            "activation": keras.activations.serialize(self.activation),
+            "activation": serialized_activation(self.activation),
             "dropout": self.dropout,
             "gated": self.gated,
             "use_bias": self.use_bias,

@@ -11,6 +11,7 @@ from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.variants.activations import activation_named, serialized_activation
 from keras_transformer.layers.variants.rms_norm import make_norm
 
 Tensor = Any
@@ -82,7 +83,7 @@ class Block(keras.layers.Layer):
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.activation_dropout = activation_dropout
-        self.activation = keras.activations.get(activation)
+        self.activation = activation_named(activation)
         self.norm = norm
         self.epsilon = epsilon
         self.norm_kind = norm_kind
@@ -148,7 +149,7 @@ class Block(keras.layers.Layer):
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
             "activation_dropout": self.activation_dropout,
-            "activation": keras.activations.serialize(self.activation),
+            "activation": serialized_activation(self.activation),
             "norm": self.norm,
             "epsilon": self.epsilon,
             "norm_kind": self.norm_kind,

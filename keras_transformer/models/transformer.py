@@ -2,8 +2,6 @@
 and target ids and returns logits, and the two functions that decoding with a cache needs.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,6 +12,7 @@ from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
+from keras_transformer.models.functional import ids_input, policy
 from keras_transformer.models.traced_once import TracedOnce
 
 Tensor = Any
@@ -82,14 +81,14 @@ class Transformer(TracedOnce, keras.Model):
         saved_layout: SavedLayout = "0.2",
         **kwargs: Any,
     ) -> None:
-        with _policy(dtype_policy):
+        with policy(dtype_policy):
             source_embeddings, target_embeddings = _make_embeddings(config)
             encoder_stack = Encoder(**config.encoder.layer_arguments(), name="encoder")
             decoder_stack = Decoder(**config.decoder.layer_arguments(), name="decoder")
             head = VocabularyHead(config.target_vocab_size, name="head")
             if config.share_embeddings != "none":
                 head.tie(target_embeddings.tokens)
-            inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
+            inputs = {name: ids_input(name) for name in ("source_ids", "target_ids")}
             special_ids = config.special_ids
             encoder_states = _encoder_states(
                 source_embeddings, encoder_stack, special_ids, inputs["source_ids"]
@@ -124,7 +123,7 @@ class Transformer(TracedOnce, keras.Model):
 
         It shares this model's weights, as the next two do.
         """
-        source_ids = _ids_input("source_ids")
+        source_ids = ids_input("source_ids")
         states = self._states_of_source(source_ids)
         return keras.Model({"source_ids": source_ids}, states, name="encoder")
 
@@ -132,23 +131,23 @@ class Transformer(TracedOnce, keras.Model):
     def decoder(self) -> keras.Model:
         """The decoder as a model `target_ids`, `encoder_states`, `source_ids` → logits."""
         inputs = {
-            "source_ids": _ids_input("source_ids"),
+            "source_ids": ids_input("source_ids"),
             "encoder_states": keras.Input((None, self.config.model_dim), name="encoder_states"),
-            "target_ids": _ids_input("target_ids"),
+            "target_ids": ids_input("target_ids"),
         }
         states = self._states_of_target(**inputs)
         return keras.Model(inputs, self.head(states), name="decoder")
 
     @cached_property
-    def decoder_states(self) -> keras.Model:
+    def prediction_states(self) -> keras.Model:
         """The model without its head: from the same inputs to states.
 
         The states are `(batch, target_length, model_dim)`.
         """
-        inputs = {name: _ids_input(name) for name in ("source_ids", "target_ids")}
+        inputs = {name: ids_input(name) for name in ("source_ids", "target_ids")}
         encoder_states = self._states_of_source(inputs["source_ids"])
         states = self._states_of_target(**inputs, encoder_states=encoder_states)
-        return keras.Model(inputs, states, name="decoder_states")
+        return keras.Model(inputs, states, name="prediction_states")
 
     @property
     def output_matrix(self) -> Tensor:
@@ -270,20 +269,6 @@ class Transformer(TracedOnce, keras.Model):
         """Builds the model from `get_config`'s result, with its original dtype policy."""
         settings = {"saved_layout": "0.1", **config}
         return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
-
-
-@contextmanager
-def _policy(name: str | None) -> Iterator[None]:
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name or before)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
-
-
-def _ids_input(name: str) -> keras.KerasTensor:
-    return keras.Input((None,), dtype="int32", name=name)
 
 
 def _make_embeddings(config: TransformerConfig) -> tuple[Embeddings, Embeddings]:

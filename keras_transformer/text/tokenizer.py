@@ -28,6 +28,8 @@ _OURS = SpecialIds()
 FEWEST_PIECES = len(_OURS.without_text) + 1
 # How a pad that is no piece of the SentencePiece model is shown.
 _PAD_PIECE = "<pad>"
+# What texts write for a token to be filled in, if the vocabulary was trained with it.
+MASK_PIECE = "<mask>"
 
 
 class Tokenizer:
@@ -134,7 +136,7 @@ class Tokenizer:
         ]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """Text of each row of ids; pad, unk, bos and eos are dropped.
+        """Text of each row of ids; special ones are dropped.
 
         Raises:
             ValueError: an id lies outside `0 <= id < vocab_size`.
@@ -182,11 +184,13 @@ def read_special_ids(processor: sentencepiece.SentencePieceProcessor) -> Special
         raise ValueError(
             "the SentencePiece model has no end-of-sentence piece: train it without --eos_id=-1."
         )
+    mask = processor.piece_to_id(MASK_PIECE)
     return SpecialIds(
         pad=processor.get_piece_size() if pad < 0 else pad,
         unk=processor.unk_id(),
         bos=None if bos < 0 else bos,
         eos=eos,
+        mask=None if mask == processor.unk_id() else mask,
     )
 
 
@@ -211,6 +215,7 @@ def train_tokenizer(
     model_type: ModelType = "unigram",
     *,
     byte_fallback: bool | None = None,
+    has_mask: bool = False,
     max_sentences: int = _MAX_TRAINING_SENTENCES,
 ) -> Tokenizer:
     """Trains a SentencePiece model; the same sentences always give the same model.
@@ -224,6 +229,8 @@ def train_tokenizer(
         model_type: "unigram" (Kudo 2018) or "bpe" (Sennrich et al. 2016).
         byte_fallback: spell characters that the corpus lacks as bytes, so that unk never occurs;
             takes 256 ids. None: on from a `vocab_size` of 1,024.
+        has_mask: give the vocabulary a piece `<mask>`, id 4, for masked language models; texts
+            that hold it are read with it.
         max_sentences: more sentences than this are sampled down to it, always the same ones.
 
     Returns:
@@ -261,6 +268,7 @@ def train_tokenizer(
             unk_id=_OURS.unk,
             bos_id=_OURS.bos,
             eos_id=_OURS.eos,
+            user_defined_symbols=[MASK_PIECE] if has_mask else [],
         )
     except RuntimeError as error:
         if feed.error is not None:

@@ -38,7 +38,7 @@ def test_what_decoding_starts_with_is_never_generated_but_for_the_end(
         ({"pad": -1}, ValueError, "special id pad must be at least 0, got -1"),
         ({"eos": None}, TypeError, "special id eos must be an integer, got None"),
         ({"unk": True}, TypeError, "special id unk must be an integer, got True"),
-        ({"eos": 0}, ValueError, "must be different ids, got 0, 1, 2 and 0"),
+        ({"eos": 0}, ValueError, "must be different ids, got 0, 1, 2, 0"),
     ],
 )
 def test_ids_that_cannot_be_are_refused(fields: dict, error: type[Exception], message: str) -> None:

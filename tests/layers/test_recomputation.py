@@ -71,7 +71,7 @@ def peak_kilobytes():
 
 for recompute in (True, False):
     model.recompute_activations(recompute)
-    states = model.decoder_states
+    states = model.prediction_states
 
     @tf.function
     def gradients(ids):

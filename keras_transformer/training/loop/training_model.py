@@ -46,7 +46,7 @@ class TrainingModel(TracedOnce, keras.Model):
         self.transformer = transformer
         self.token_loss = token_loss
         self.r_drop = r_drop
-        self.to_states = transformer.decoder_states
+        self.to_states = transformer.prediction_states
         self.token_accuracy = TokenAccuracy()
         self.perplexity = Perplexity()
         self.batch_loss = LastMean(BATCH_LOSS)

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import keras
-
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.data.encoding.subword_regularization import segmentation_type
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.training.loop.compiling import training_model
 from keras_transformer.training.loop.training_model import TrainingModel
@@ -56,7 +55,7 @@ class Translation:
         start.check_corpus(self.corpus)
         config = self._planned_config()
         start.check_config(config)
-        keras.activations.get(config.activation)
+        activation_named(config.activation)
         if start.tokenizers is not None and self.options.subword_sampling:
             segmentation_type(start.tokenizers[0])
 

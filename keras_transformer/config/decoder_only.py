@@ -1,0 +1,78 @@
+"""The config of a decoder alone, as GPT-2 is (Radford et al. 2019)."""
+
+import dataclasses
+from typing import Any, ClassVar
+
+from keras_transformer.config.checks import check_flag
+from keras_transformer.config.single_stack import SingleStackConfig
+from keras_transformer.config.stack import NormPlacement
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecoderConfig(SingleStackConfig):
+    """Sizes and choices of a decoder-only model; the defaults are those of GPT-2's smallest.
+
+    Args:
+        tied_head: Whether logits come from the matrix of the embeddings.
+        **fields: As for `SingleStackConfig`.
+
+    Raises:
+        ValueError: A value is out of range or two of them do not match; the message names them.
+        TypeError: A size is not an integer or a rate is not a number.
+
+    Example:
+        >>> DecoderConfig.preset("gpt2", vocab_size=50_257).parameter_count
+        124439808
+    """
+
+    family: ClassVar[str] = "decoder"
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "gpt2-tiny": {
+            "model_dim": 128,
+            "feed_forward_dim": 512,
+            "num_heads": 4,
+            "num_layers": 4,
+            "max_positions": 512,
+        },
+        "gpt2": {},
+        "gpt2-medium": {
+            "model_dim": 1024,
+            "feed_forward_dim": 4096,
+            "num_heads": 16,
+            "num_layers": 24,
+        },
+        "llama-tiny": {
+            "model_dim": 128,
+            "feed_forward_dim": 344,
+            "num_heads": 4,
+            "num_key_value_heads": 2,
+            "num_layers": 4,
+            "positions": "none",
+            "max_positions": None,
+            "rotary_base": 10_000.0,
+            "norm_kind": "rms_norm",
+            "layer_norm_epsilon": 1e-6,
+            "gated_feed_forward": True,
+            "activation": "silu",
+            "use_bias": False,
+        },
+    }
+
+    model_dim: int = 768
+    feed_forward_dim: int = 3072
+    num_heads: int = 12
+    attention_dropout: float = 0.1
+    activation: str = "gelu_tanh"
+    norm: NormPlacement = "pre"
+    max_positions: int | None = 1024
+    tied_head: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag("tied_head", self.tied_head)
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of trainable scalars, counted from the papers' equations."""
+        rows = (2 - self.tied_head) * self.vocab_size + (self.max_positions or 0)
+        return rows * self.model_dim + self.stack.parameter_count()

@@ -1,0 +1,117 @@
+"""The config of an encoder alone, as BERT is (Devlin et al. 2018), with the head that reads it."""
+
+import dataclasses
+from typing import Any, ClassVar, Literal, get_args
+
+from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.single_stack import SingleStackConfig
+from keras_transformer.config.stack import NormPlacement
+
+EncoderHead = Literal["masked_lm", "classification", "regression", "tagging", "spans", "embedding"]
+Pooling = Literal["mean", "first"]
+# Heads that choose among the config's `labels`.
+_CHOOSING = ("classification", "tagging")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderConfig(SingleStackConfig):
+    """Sizes and choices of an encoder-only model; the defaults are those of BERT base.
+
+    Args:
+        num_token_types: Number of token types, BERT's segments; 0 for none.
+        embedding_norm: Whether the sum of embeddings is normalized.
+        pooler: Whether what reads a whole text reads tanh(Wx + b) of its first token's state x;
+            without it, x itself.
+        head: What the model returns: None for states; "masked_lm" logits over the vocabulary;
+            "classification" logits over `labels` for a text, "tagging" for each token;
+            "regression" a number for a text; "spans" logits of a span's first and last token;
+            "embedding" one vector for a text.
+        labels: The classes or tags, in the order of their logits; only with those two heads.
+        pooling: How "embedding" makes one vector of a text's states: their "mean", or the "first".
+        **fields: As for `SingleStackConfig`.
+
+    Raises:
+        ValueError: A value is out of range or two of them do not match; the message names them.
+        TypeError: A size is not an integer or a rate is not a number.
+
+    Example:
+        >>> EncoderConfig.preset("bert-base", vocab_size=30_522).parameter_count
+        109482240
+    """
+
+    family: ClassVar[str] = "encoder"
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "bert-tiny": {
+            "model_dim": 128,
+            "feed_forward_dim": 512,
+            "num_heads": 2,
+            "num_layers": 2,
+        },
+        "bert-base": {},
+        "bert-large": {
+            "model_dim": 1024,
+            "feed_forward_dim": 4096,
+            "num_heads": 16,
+            "num_layers": 24,
+        },
+    }
+
+    model_dim: int = 768
+    feed_forward_dim: int = 3072
+    num_heads: int = 12
+    attention_dropout: float = 0.1
+    activation: str = "gelu"
+    norm: NormPlacement = "post"
+    layer_norm_epsilon: float = 1e-12
+    num_token_types: int = 2
+    embedding_norm: bool = True
+    pooler: bool = True
+    head: EncoderHead | None = None
+    labels: tuple[str, ...] = ()
+    pooling: Pooling = "mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_size("num_token_types", self.num_token_types, least=0)
+        check_flag("embedding_norm", self.embedding_norm)
+        check_flag("pooler", self.pooler)
+        if self.head is not None:
+            check_choice("head", self.head, get_args(EncoderHead))
+        check_choice("pooling", self.pooling, get_args(Pooling))
+        object.__setattr__(self, "labels", tuple(self.labels))
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        if any(not isinstance(label, str) for label in self.labels):
+            raise TypeError(f"labels must be strings, got {self.labels!r}.")
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError(f"labels must differ from each other, got {self.labels!r}.")
+        if (self.head in _CHOOSING) != (len(self.labels) >= 2):
+            raise ValueError(
+                f"labels, two or more, are needed with head={' or '.join(map(repr, _CHOOSING))} "
+                f"and only there, got head={self.head!r} and {len(self.labels)} labels."
+            )
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether the model has a pooler: heads that do not read a whole text need none."""
+        return self.pooler and self.head in (None, "classification", "regression")
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of trainable scalars, counted from the papers' equations."""
+        width = self.model_dim
+        norm = 2 * width if self.norm_kind == "layer_norm" else width
+        rows = self.vocab_size + self.num_token_types + (self.max_positions or 0)
+        # An embedding norm is always a LayerNorm.
+        embeddings = rows * width + (2 * width if self.embedding_norm else 0)
+        dense = width * width + width
+        heads = {
+            None: 0,
+            "masked_lm": dense + norm + self.vocab_size,
+            "regression": width + 1,
+            "spans": 2 * (width + 1),
+            "embedding": 0,
+        }
+        head = heads.get(self.head, len(self.labels) * (width + 1))
+        return embeddings + self.stack.parameter_count() + head + (dense if self.has_pooler else 0)

@@ -1,0 +1,36 @@
+"""The three families: takes a config's plain values and returns the config of their family."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.transformer import TransformerConfig
+
+ModelConfig = TransformerConfig | EncoderConfig | DecoderConfig
+
+# An encoder-decoder's values name no family, as in version 0.1, which had no other.
+_FAMILIES: dict[str | None, Any] = {
+    None: TransformerConfig,
+    EncoderConfig.family: EncoderConfig,
+    DecoderConfig.family: DecoderConfig,
+}
+
+
+def config_from_dict(values: dict[str, Any]) -> ModelConfig:
+    """Builds a config from its `to_dict`'s result.
+
+    Raises:
+        ValueError: The family or a field is unknown, or a value is out of range.
+    """
+    family = values.get("family")
+    if family not in _FAMILIES:
+        known = ", ".join(repr(name) for name in _FAMILIES if name is not None)
+        raise ValueError(f"family must be {known} or absent, got {family!r}.")
+    return _FAMILIES[family].from_dict(values)
+
+
+def load_config(path: str | Path) -> ModelConfig:
+    """Reads a config from a JSON file."""
+    return config_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))

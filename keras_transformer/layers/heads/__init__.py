@@ -1,0 +1,1 @@
+"""Heads: what reads an encoder's states."""

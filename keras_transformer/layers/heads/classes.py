@@ -1,0 +1,71 @@
+"""The head of classification, tagging, regression and spans: takes states and returns logits."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.initializers import linear_initializer
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class ClassHead(keras.layers.Layer):
+    """Dropout and a linear layer with a bias.
+
+    Args:
+        num_classes: Number of logits.
+        dropout: Probability of dropping a feature of a state in training.
+
+    Input:
+        `(..., model_dim)`.
+
+    Output:
+        `(..., num_classes)`.
+    """
+
+    def __init__(self, num_classes: int, dropout: float = 0.1, **kwargs: Any) -> None:
+        if num_classes < 1:
+            raise ValueError(f"num_classes must be at least 1, got {num_classes}.")
+        super().__init__(**kwargs)
+        self.num_classes = num_classes
+        self.dropout = dropout
+
+    def build(self, states_shape: Any) -> None:
+        """Creates the linear layer for the states' width."""
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
+        self.linear = keras.layers.Dense(
+            self.num_classes,
+            kernel_initializer=linear_initializer(),
+            dtype=self.dtype_policy,
+            name="linear",
+        )
+        self.linear.build(states_shape)
+
+    def features(self, states: Tensor, training: bool | None = None) -> Tensor:
+        """Returns what the linear layer reads: `(..., model_dim)`."""
+        return self.drop(states, training=training)
+
+    @property
+    def matrix(self) -> Tensor:
+        """The linear layer, its bias as the last column: float32 `(num_classes, model_dim + 1)`."""
+        return ops.concatenate(
+            [ops.transpose(self.linear.kernel), self.linear.bias[:, None]], axis=1
+        )
+
+    def call(self, states: Tensor, training: bool | None = None) -> Tensor:
+        """Returns logits."""
+        return self.linear(self.features(states, training=training))
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "num_classes": self.num_classes,
+            "dropout": self.dropout,
+        }
+
+    def compute_output_shape(self, states_shape: Any) -> Any:
+        """Returns `(..., num_classes)`."""
+        return (*states_shape[:-1], self.num_classes)

@@ -1,0 +1,63 @@
+"""BERT's pooler (Devlin et al. 2018): takes states and returns one vector for each text."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+def first_state(states: Tensor, keep_mask: Tensor) -> Tensor:
+    """Returns the state of each row's first real token.
+
+    Args:
+        states: `(batch, length, model_dim)`.
+        keep_mask: Boolean `(batch, length)`, True at real tokens.
+
+    Returns:
+        `(batch, model_dim)`.
+    """
+    place = ops.argmax(ops.cast(keep_mask, "int32"), axis=1)
+    return ops.take_along_axis(states, place[:, None, None], axis=1)[:, 0]
+
+
+def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
+    """Returns the mean of each row's states at real tokens: `(batch, model_dim)`; 0 without any.
+
+    Args:
+        states: `(batch, length, model_dim)`.
+        keep_mask: Boolean `(batch, length)`, True at real tokens.
+    """
+    weights = ops.cast(keep_mask, states.dtype)[:, :, None]
+    total = ops.sum(ops.where(keep_mask[:, :, None], states, 0), axis=1)
+    return total / ops.maximum(ops.sum(weights, axis=1), 1)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Pooler(keras.layers.Layer):
+    """tanh(Wx + b) of the state x of each row's first real token.
+
+    Input:
+        states `(batch, length, model_dim)`; keep_mask boolean `(batch, length)`, True at real
+        tokens.
+
+    Output:
+        `(batch, model_dim)`.
+    """
+
+    def build(self, states_shape: Any, keep_mask_shape: Any = None) -> None:
+        """Creates the linear layer for the states' width."""
+        width = states_shape[-1]
+        self.linear = keras.layers.Dense(
+            width, activation="tanh", dtype=self.dtype_policy, name="linear"
+        )
+        self.linear.build((states_shape[0], width))
+
+    def call(self, states: Tensor, keep_mask: Tensor) -> Tensor:
+        """Pools the states."""
+        return self.linear(first_state(states, keep_mask))
+
+    def compute_output_shape(self, states_shape: Any, keep_mask_shape: Any = None) -> Any:
+        """Returns `(batch, model_dim)`."""
+        return (states_shape[0], states_shape[-1])

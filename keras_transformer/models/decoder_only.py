@@ -1,0 +1,156 @@
+"""A decoder alone as a functional Keras model, as GPT-2 is (Radford et al. 2019): takes ids and
+returns logits of the token that follows each, and the function that decoding with a cache needs.
+"""
+
+from functools import cached_property
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
+from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.masks import padding_mask
+from keras_transformer.models.functional import ids_input, policy
+from keras_transformer.models.traced_once import TracedOnce
+
+Tensor = Any
+
+
+def build_decoder(config: DecoderConfig, dtype_policy: str | None = None) -> "DecoderOnly":
+    """Builds the decoder that a config describes.
+
+    Args:
+        config: Sizes and choices.
+        dtype_policy: Keras dtype policy, such as "mixed_bfloat16"; the global one if None.
+
+    Returns:
+        A functional `keras.Model` from `{"token_ids": (batch, length)}` (integers) to logits
+        `(batch, length, vocab_size)`.
+
+    Example:
+        >>> model = build_decoder(DecoderConfig.preset("gpt2-tiny", vocab_size=100))
+        >>> model({"token_ids": ops.array([[2, 7, 9]])}).shape
+        TensorShape([1, 3, 100])
+    """
+    return DecoderOnly(config, dtype_policy)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class DecoderOnly(TracedOnce, keras.Model):
+    """The functional model, with its parts and its decode step as attributes.
+
+    Args:
+        config: Sizes and choices.
+        dtype_policy: Keras dtype policy; the global one if None.
+
+    Attributes:
+        config: The config it was built from.
+        embeddings: Embeds ids.
+        decoder_stack: The decoder's blocks, without attention to a source.
+        head: Maps states to logits.
+    """
+
+    embeddings: Embeddings
+    decoder_stack: Decoder
+    head: VocabularyHead
+
+    def __init__(
+        self, config: DecoderConfig, dtype_policy: str | None = None, **kwargs: Any
+    ) -> None:
+        with policy(dtype_policy):
+            embeddings = Embeddings(
+                config.vocab_size,
+                config.model_dim,
+                config.max_positions,
+                config.dropout,
+                add_positions=config.positions != "none",
+                scale=config.scale_embeddings,
+                name="embeddings",
+            )
+            stack = Decoder(**config.stack.layer_arguments(), attends_source=False, name="decoder")
+            head = VocabularyHead(config.vocab_size, name="head")
+            if config.tied_head:
+                head.tie(embeddings.tokens)
+            inputs = {"token_ids": ids_input("token_ids")}
+            states = _states(config, embeddings, stack, **inputs)
+            super().__init__(inputs=inputs, outputs=head(states), **kwargs)
+        self.config = config
+        self.embeddings = embeddings
+        self.decoder_stack = stack
+        self.head = head
+
+    @cached_property
+    def prediction_states(self) -> keras.Model:
+        """The model without its head: from the same inputs to states `(batch, length, model_dim)`.
+
+        It shares this model's weights.
+        """
+        inputs = {"token_ids": ids_input("token_ids")}
+        states = _states(self.config, self.embeddings, self.decoder_stack, **inputs)
+        return keras.Model(inputs, states, name="prediction_states")
+
+    @property
+    def output_matrix(self) -> Tensor:
+        """The head as `(vocab_size, model_dim)`, in the compute dtype."""
+        return ops.cast(self.head.matrix, self.compute_dtype)
+
+    def recompute_activations(self, recompute: bool = True) -> None:
+        """Makes training keep only the inputs of blocks from now on and compute the rest again."""
+        self.decoder_stack.recompute = recompute
+
+    def decode_step(
+        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Runs the decoder on one token of every row.
+
+        Args:
+            token_ids: int32 `(rows,)`, the token at position `step`.
+            step: int32 scalar, tokens already in the caches.
+            caches: For each block keys and values `(rows, heads, cache_length, width)`.
+
+        Returns:
+            Logits `(rows, vocab_size)` float32 and the caches with this position written.
+        """
+        states = self.embeddings.step(token_ids, step)
+        nothing = [None] * len(caches)
+        states, caches = self.decoder_stack.step(states, step, None, nothing, caches)
+        return ops.cast(self.head(states)[:, 0], "float32"), caches
+
+    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
+        """Returns zeros for each block's keys and values.
+
+        Their shape is `(rows, key_value_heads, cache_length, width)`.
+        """
+        shape = (rows, self.config.key_value_heads, cache_length)
+        dtype = self.compute_dtype
+        return [
+            (
+                ops.zeros((*shape, self.config.key_dim), dtype),
+                ops.zeros((*shape, self.config.value_dim), dtype),
+            )
+            for _ in range(self.config.num_layers)
+        ]
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the config as plain values."""
+        return {
+            "config": self.config.to_dict(),
+            "dtype_policy": self.dtype_policy.name,
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "DecoderOnly":
+        """Builds the model from `get_config`'s result, with its original dtype policy."""
+        settings = dict(config)
+        return cls(DecoderConfig.from_dict(settings.pop("config")), **settings)
+
+
+def _states(
+    config: DecoderConfig, embeddings: Embeddings, stack: Decoder, token_ids: Tensor
+) -> Tensor:
+    keep = padding_mask(token_ids, config.special_ids.pad)
+    return stack(embeddings(token_ids, keep), keep_mask=keep)

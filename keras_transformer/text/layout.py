@@ -1,0 +1,32 @@
+"""How ids of texts become a row for a model with one stack: which special ids stand where."""
+
+from collections.abc import Sequence
+
+from keras_transformer.config.special_ids import SpecialIds
+
+
+def encoder_row(
+    first: Sequence[int], second: Sequence[int] | None, special_ids: SpecialIds
+) -> tuple[list[int], list[int]]:
+    """Returns the row of one text or of a pair: bos, first, eos, and then second, eos.
+
+    Args:
+        first: Ids of a text, without special ids but unk and mask.
+        second: Ids of a second text; None for one text alone.
+        special_ids: Those of the vocabulary. Without a bos the row begins with the text.
+
+    Returns:
+        The row, and each token's type: 0 up to the first eos, then 1.
+    """
+    begin = [] if special_ids.bos is None else [special_ids.bos]
+    row = [*begin, *first, special_ids.eos]
+    types = [0] * len(row)
+    if second is not None:
+        row += [*second, special_ids.eos]
+        types += [1] * (len(row) - len(types))
+    return row, types
+
+
+def decoder_row(ids: Sequence[int], special_ids: SpecialIds, *, ends: bool = False) -> list[int]:
+    """Returns the row of a text or prompt: decoder start, ids, and eos if the text `ends`."""
+    return [special_ids.decoder_start, *ids, *([special_ids.eos] if ends else [])]
