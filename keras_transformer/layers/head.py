@@ -64,7 +64,7 @@ class VocabularyHead(keras.layers.Layer):
 
     @property
     def matrix(self) -> Tensor:
-        """The layer as `(vocab_size, model_dim)`, in float32; a bias is one column more, the last."""
+        """The layer as `(vocab_size, model_dim)`, in float32; a bias is a further column."""
         matrix = ops.transpose(self.linear.kernel) if self.tokens is None else self.tokens.matrix
         if self.bias is None:
             return matrix
