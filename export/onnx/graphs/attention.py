@@ -54,8 +54,39 @@ def sequence_attention(
     return Parts(packed, between, Linear.of(attention.output_linear))
 
 
+def prefill_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, ids: str
+) -> Parts:
+    """Attends within whole sequences, each place to those before it, and fills a cache.
+
+    Args:
+        graph: The graph.
+        attention: The layer.
+        number: Number of its block, whose cache is written from place 0 on.
+        ids: The input of tokens `(rows, length)`.
+    """
+    packed = own_projection(attention)
+
+    def between(projected: str) -> str:
+        query, key, value = _split(graph, attention, projected, ids)
+        for new, part, cache in zip(
+            named("new_cache", number), (key, value), named("cache", number), strict=True
+        ):
+            length = graph.shared("length", lambda: graph.op("Shape", ids, start=1))
+            end = graph.shared("end", lambda: graph.op("Shape", "cache_key_0", start=2, end=3))
+            rest = graph.op("Slice", cache, length, end, integers(2))
+            graph.output(new, graph.op("Concat", part, rest, axis=2))
+        return _attend(graph, attention, query, key, value, _later(graph, ids))[0]
+
+    return Parts(packed, between, Linear.of(attention.output_linear))
+
+
 def cached_attention(
-    graph: GraphBuilder, attention: MultiHeadAttention, number: int, beams: tuple[str, ...]
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    number: int,
+    ids: str,
+    beams: tuple[str, ...],
 ) -> Parts:
     """Attends from one new token of each row to those before it and to itself.
 
@@ -63,6 +94,7 @@ def cached_attention(
         graph: The graph.
         attention: The layer.
         number: Number of its block, whose cache is written in place.
+        ids: The input of new tokens `(rows,)`.
         beams: The inputs beam_size and cache_beams, which name the row that holds each earlier
             token; empty if a sentence has one row, which is faster.
     """
@@ -75,7 +107,7 @@ def cached_attention(
         states = graph.reshape(projected, -1, 1, packed.units)
         if not beams and attention.key_dim % _GROUPED_WIDTH == 0:
             # A third faster for few rows, and takes queries, keys and values in one tensor.
-            operands = (states, None, None, *cache, *_lengths(graph))
+            operands = (states, None, None, *cache, *_lengths(graph, ids))
             flags = {**kind, "kv_num_heads": attention.num_heads}
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
         else:
@@ -239,11 +271,11 @@ def _rows_of_tokens(graph: GraphBuilder, buffer: str, beams: tuple[str, ...]) ->
     return graph.op("Expand", rows, graph.op("Shape", buffer))
 
 
-def _lengths(graph: GraphBuilder) -> tuple[str, str]:
+def _lengths(graph: GraphBuilder, ids: str) -> tuple[str, str]:
     """Returns the step for each row, int32 `(rows,)`, and one more than it, int32 `(1,)`."""
 
     def make() -> tuple[str, str]:
-        rows = graph.op("Expand", "step", graph.op("Shape", "target_ids"))
+        rows = graph.op("Expand", "step", graph.op("Shape", ids))
         return rows, graph.op("Add", "step", np.int32(1))
 
     return graph.shared("lengths", make)

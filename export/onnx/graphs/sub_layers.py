@@ -11,7 +11,8 @@ import numpy as np
 
 from keras_transformer.export.onnx.graphs.activations import emit_activation
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.linear import Linear, weight_array
+from keras_transformer.export.onnx.graphs.linear import Linear
+from keras_transformer.export.onnx.graphs.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.feed_forward import FeedForward
 
@@ -73,7 +74,7 @@ def first_bias(stack: Any) -> np.ndarray | None:
     """Returns the bias that must be added to the input states of `run_sub_layers`, or None."""
     if stack.final_norm is not None:
         return None
-    return weight_array(stack.blocks[0].sub_layers[0].layer.output_linear.bias)
+    return Linear.of(stack.blocks[0].sub_layers[0].layer.output_linear).bias
 
 
 def run_sub_layers(
@@ -95,11 +96,11 @@ def run_sub_layers(
     if stack.final_norm is None:
         return _run_post_norm(graph, kernels, states, list(sub_layers))
     for residual, (projection, between, output) in sub_layers:
-        inputs = layer_norm(graph, states, residual.layer_norm)
+        inputs = normalized(graph, states, residual.layer_norm)
         hidden = between(kernels.linear(graph, inputs, projection))
         # The bias is added with the product: int8 kernels take a bias, but no residual.
         states = graph.op("Add", states, kernels.linear(graph, hidden, output))
-    return layer_norm(graph, states, stack.final_norm)
+    return normalized(graph, states, stack.final_norm)
 
 
 def _run_post_norm(
@@ -114,16 +115,10 @@ def _run_post_norm(
     for (residual, (projection, between, output)), carried, following in zip(
         sub_layers, biases, [*biases[1:], None], strict=True
     ):
-        bias = projection.bias - carried @ projection.kernel
-        hidden = between(kernels.linear(graph, states, replace(projection, bias=bias)))
+        if carried is not None and projection.bias is not None:
+            less = projection.bias - carried @ projection.kernel
+            projection = replace(projection, bias=less)
+        hidden = between(kernels.linear(graph, states, projection))
         joined = kernels.linear(graph, hidden, replace(output, bias=None), states)
-        states = layer_norm(graph, joined, residual.layer_norm, following)
+        states = normalized(graph, joined, residual.layer_norm, following)
     return states
-
-
-def layer_norm(graph: GraphBuilder, states: str, norm: Any, more: np.ndarray | None = None) -> str:
-    """Applies a Keras layer normalisation over the last axis and adds `more` to its beta."""
-    gamma, beta = weight_array(norm.gamma), weight_array(norm.beta)
-    beta = beta if more is None else beta + more
-    epsilon = float(norm.epsilon)
-    return graph.op("LayerNormalization", states, gamma, beta, axis=-1, epsilon=epsilon)
