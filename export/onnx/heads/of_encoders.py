@@ -53,8 +53,9 @@ def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, st
     features = normalized(
         graph, emit_activation(graph, head.activation, hidden, width), head.layer_norm
     )
-    matrix = np.ascontiguousarray(weight_array(head.tokens.matrix))
-    layer = Linear(matrix, weight_array(head.bias), transposed=True)
+    # The bias is the last column.
+    matrix, bias = np.split(weight_array(head.matrix), [width], axis=1)
+    layer = Linear(np.ascontiguousarray(matrix), bias[:, 0], transposed=True)
     logits = kernels.linear(graph, features, layer)
     return graph.op("Reshape", logits, graph.extended_shape("places", head.vocab_size))
 
