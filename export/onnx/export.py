@@ -15,8 +15,8 @@ try:
 
     from keras_transformer.export.onnx.check.numbers import check_numbers
     from keras_transformer.export.onnx.check.operators import check_operators
-    from keras_transformer.export.onnx.graphs.attention import is_fused
     from keras_transformer.export.onnx.graphs.specs import graph_specs
+    from keras_transformer.export.onnx.layers.attention.kinds import is_fused
     from keras_transformer.export.onnx.quantize.precision import (
         in_precision_spec,
         target_in,

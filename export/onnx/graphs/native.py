@@ -8,28 +8,31 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.export.onnx.graphs.attention import named
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.embedding import (
+from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
+from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
+from keras_transformer.export.onnx.graphs.readers import AnyModel, DecoderParts, EncoderParts
+from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
+from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
+from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
+from keras_transformer.export.onnx.layers.embedding import (
     embed_tokens,
     finish_embedding,
     position_vectors,
     token_scale,
 )
-from keras_transformer.export.onnx.graphs.linear import (
+from keras_transformer.export.onnx.layers.linear import (
     Linear,
     own_projection,
     query_projection,
     weight_array,
 )
-from keras_transformer.export.onnx.graphs.norms import normalized
-from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
-from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
-from keras_transformer.export.onnx.graphs.readers import AnyModel, DecoderParts, EncoderParts
-from keras_transformer.export.onnx.graphs.sub_layers import EmitAttention, Parts, each_sub_layer
+from keras_transformer.export.onnx.layers.norms import normalized
+from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
+from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 # Graphs without an operator of ours.
 _NOT_OURS = ("scorer", "prefill")
@@ -91,6 +94,9 @@ class Native(OnnxRuntime):
         types = None if parts.token_types is None else graph.reshape(parts.token_types, -1)
 
         def own(attention: Any, _: int) -> Parts:
+            if not _is_ours(attention):
+                return sequence_attention(graph, attention, parts.ids, mask)
+
             def between(projected: str) -> str:
                 flags = {"domain": NATIVE, "heads": attention.num_heads}
                 return graph.op("SequenceAttention", projected, mask, **flags)
@@ -104,7 +110,7 @@ class Native(OnnxRuntime):
     ) -> list[str]:
         """Returns keys and values of the source; see `OnnxRuntime.split_source`."""
         parts = 2 * len(attentions)
-        flags = {"domain": NATIVE, "parts": parts, "heads": attentions[0].num_heads}
+        flags = {"domain": NATIVE, "parts": parts, "heads": attentions[0].num_key_value_heads}
         return graph.ops("SplitHeads", projected, mask, count=parts, **flags)
 
     def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:
@@ -112,11 +118,15 @@ class Native(OnnxRuntime):
         states = self._embed(graph, parts.embeddings, parts.ids, "step")
 
         def own(attention: Any, number: int) -> Parts:
+            if not _is_ours(attention):
+                return cached_attention(graph, attention, number, parts.ids, beams)
             operands = (*named("cache", number), "step", *beams[1:])
             between = Between(graph, "SelfAttention", operands, named("new_cache", number))
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         def source(attention: Any, number: int) -> Parts:
+            if not _is_ours(attention):
+                return cross_attention(graph, attention, number, beams)
             between = Between(graph, "CrossAttention", (*named("cross", number), "source_mask"))
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
 
@@ -169,6 +179,10 @@ class Native(OnnxRuntime):
     ) -> list[str]:
         """Returns the residual sum and its norm, both `(rows, model_dim)`."""
         projection, between, output = parts
+        if isinstance(norm, RMSNorm):
+            hidden = between(self.kernels.linear(graph, inputs, projection))
+            sums = graph.op("Add", states, self.kernels.linear(graph, hidden, output))
+            return [sums, normalized(graph, sums, norm)]
         ends = weight_array(norm.gamma), weight_array(norm.beta)
         flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
         first, last = self.kernels.packed(projection), self.kernels.packed(output)
@@ -206,3 +220,8 @@ class Native(OnnxRuntime):
                 vectors = position_vectors(graph, self.kernels, embeddings, places)
                 states = graph.op("Add", states, vectors)
         return finish_embedding(graph, embeddings, states, token_types, None)
+
+
+def _is_ours(attention: Any) -> bool:
+    """Whether our operators can hold a layer; onnxruntime's do otherwise."""
+    return not is_grouped(attention) and attention.rotary_base is None

@@ -8,18 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.export.onnx.graphs.attention import (
-    cached_attention,
-    cross_attention,
-    is_fused,
-    named,
-    prefill_attention,
-    sequence_attention,
-    visible_attention,
-)
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.embedding import embed_sequences, embed_step
-from keras_transformer.export.onnx.graphs.linear import Linear, source_projection, weight_array
 from keras_transformer.export.onnx.graphs.readers import (
     AnyModel,
     DecoderParts,
@@ -28,14 +17,24 @@ from keras_transformer.export.onnx.graphs.readers import (
     encoder_parts,
 )
 from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
-from keras_transformer.export.onnx.graphs.sub_layers import (
-    EmitAttention,
-    first_bias,
-    run_sub_layers,
-)
 from keras_transformer.export.onnx.heads import candidates
 from keras_transformer.export.onnx.heads.of_encoders import emit_head
 from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
+from keras_transformer.export.onnx.layers.attention.kinds import is_fused, named
+from keras_transformer.export.onnx.layers.attention.sequences import (
+    prefill_attention,
+    sequence_attention,
+    visible_attention,
+)
+from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
+from keras_transformer.export.onnx.layers.embedding import embed_sequences, embed_step
+from keras_transformer.export.onnx.layers.linear import Linear, source_projection, weight_array
+from keras_transformer.export.onnx.layers.stack import (
+    EmitAttention,
+    Parts,
+    first_bias,
+    run_sub_layers,
+)
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
@@ -141,8 +140,9 @@ class OnnxRuntime:
         """Emits prompts of one length → caches with their keys and values."""
         parts = decoder_parts(model)
 
-        def own(attention: Any, number: int) -> Any:
-            return prefill_attention(graph, attention, number, parts.ids)
+        def own(attention: Any, number: int) -> Parts:
+            last = number == len(parts.stack.blocks) - 1
+            return prefill_attention(graph, attention, number, parts.ids, is_last=last)
 
         states = self._embed_given(graph, parts)
         self.run(graph, parts.stack, states, {"own": own})
@@ -188,7 +188,7 @@ class OnnxRuntime:
             attentions: The blocks' cross-attention layers.
             mask: As `enter_encoder` returns it.
         """
-        heads, count = attentions[0].num_heads, 2 * len(attentions)
+        heads, count = attentions[0].num_key_value_heads, 2 * len(attentions)
         widths = [attentions[0].key_dim, attentions[0].value_dim] * len(attentions)
         if is_fused(attentions[0]):
             shape = graph.extended_shape("source_ids", count, heads, widths[0])

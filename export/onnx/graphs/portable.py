@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import TensorSpec
-from keras_transformer.export.onnx.graphs.attention import named
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.readers import AnyModel
 from keras_transformer.export.onnx.graphs.specs import LOGITS, Specs, decoder_sizes, graph_specs
 from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.export.onnx.heads import candidates
+from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.models.decoder_only import DecoderOnly

@@ -4,11 +4,11 @@ them.
 
 import numpy as np
 
-from keras_transformer.export.onnx.graphs.activations import emit_activation
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.linear import Linear, weight_array
-from keras_transformer.export.onnx.graphs.norms import normalized
 from keras_transformer.export.onnx.graphs.specs import LOGITS
+from keras_transformer.export.onnx.layers.activations import emit_activation
+from keras_transformer.export.onnx.layers.linear import Linear, weight_array
+from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.models.encoder_only import EncoderOnly
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_transformer.export.onnx.graphs.activations import emit_activation
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.linear import Linear
-from keras_transformer.export.onnx.graphs.norms import normalized
+from keras_transformer.export.onnx.layers.activations import emit_activation
+from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
+from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.feed_forward import FeedForward
 
@@ -36,7 +36,9 @@ EmitAttention = Callable[[Any, int], Parts]
 
 
 def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
-    """Applies the position-wise feed-forward network of section 3.3."""
+    """Applies the position-wise feed-forward network of section 3.3, gated or not."""
+    if layer.gate is not None:
+        return _gated_feed_forward(graph, layer)
     if layer.activation is keras.activations.relu:
         # Some kernels include the activation.
         hidden, output = (
@@ -49,6 +51,18 @@ def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
         lambda value: emit_activation(graph, layer.activation, value, layer.hidden_dim),
         Linear.of(layer.output_linear),
     )
+
+
+def _gated_feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
+    """Applies a gated feed-forward network (Shazeer 2020); one product makes both halves."""
+
+    def between(value: str) -> str:
+        hidden, gate = graph.ops("Split", value, count=2, axis=1, num_outputs=2)
+        hidden = emit_activation(graph, layer.activation, hidden, layer.hidden_dim)
+        return graph.op("Mul", hidden, gate)
+
+    both = side_by_side(Linear.of(one) for one in (layer.hidden, layer.gate))
+    return Parts(both, between, Linear.of(layer.output_linear))
 
 
 def each_sub_layer(

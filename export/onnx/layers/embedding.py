@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.linear import weight_array
-from keras_transformer.export.onnx.graphs.norms import normalized
+from keras_transformer.export.onnx.layers.linear import weight_array
+from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.linear import weight_array
+from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 
