@@ -8,7 +8,13 @@ import numpy as np
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph, Comparison
-from keras_transformer.export.onnx.check.steps import by_name, check_decoder, random_steps
+from keras_transformer.export.onnx.check.steps import (
+    Step,
+    by_name,
+    check_decoder,
+    random_steps,
+    traced,
+)
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.runtime.loop.top_k import log_softmax
@@ -49,11 +55,12 @@ def check_generation(
     random, config = np.random.default_rng(0), model.config
     sizes = (config.vocab_size, config.max_positions)
     ids, parents = random_steps(_TEXTS, config.special_ids, *sizes, random)
+    step = traced(model.decode_step)
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
         check_decoder(
             CheckedGraph(manifest, directory, name),
-            model.decode_step,
+            step,
             # One place more than needed, which the graph must leave unchanged.
             model.empty_caches(_TEXTS * beams, len(ids) + 1),
             {},
@@ -63,7 +70,7 @@ def check_generation(
         )
     texts = np.ascontiguousarray(ids[:, :, 0].T)
     _check_scorer(model, CheckedGraph(manifest, directory, "scorer"), texts, compare)
-    _check_prefill(model, CheckedGraph(manifest, directory, "prefill"), texts, compare)
+    _check_prefill(model, step, CheckedGraph(manifest, directory, "prefill"), texts, compare)
 
 
 def _check_scorer(
@@ -87,19 +94,23 @@ def _check_scorer(
 
 
 def _check_prefill(
-    model: DecoderOnly, prefill: CheckedGraph, texts: np.ndarray, compare: Comparison
+    model: DecoderOnly,
+    step_in_keras: Step,
+    prefill: CheckedGraph,
+    texts: np.ndarray,
+    compare: Comparison,
 ) -> None:
     """Compares the caches with those of single steps; the places behind must stay as they were."""
     batch, length = texts.shape
     random = np.random.default_rng(1)
     caches: Any = [
         tuple(random.standard_normal(part.shape).astype(np.float32) for part in pair)
-        for pair in model.empty_caches(batch, length + 2)
+        for pair in model.empty_caches(batch, length + 1)
     ]
     buffers = prefill.typed({name: part.copy() for name, part in by_name("cache", caches).items()})
     prefill.run_in_place({"token_ids": texts}, buffers)
     for step in range(length):
-        _, caches = model.decode_step(texts[:, step], np.int32(step), caches)
+        _, caches = step_in_keras(texts[:, step], np.int32(step), caches)
     expected = by_name("cache", [tuple(map(np.asarray, pair)) for pair in caches])
     compare(buffers, expected)
 
