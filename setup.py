@@ -141,6 +141,8 @@ setup(
         "keras_transformer.export.onnx",
         "keras_transformer.export.onnx.graphs",
         "keras_transformer.export.onnx.heads",
+        "keras_transformer.export.onnx.layers",
+        "keras_transformer.export.onnx.layers.attention",
         "keras_transformer.export.onnx.check",
         "keras_transformer.export.onnx.quantize",
         "keras_transformer.export.saved_model",
