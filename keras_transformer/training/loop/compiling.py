@@ -4,7 +4,7 @@ its loss and the paper's optimizer and schedule (sections 5.3, 5.4), for one or 
 
 import tensorflow as tf
 
-from keras_transformer.models import Transformer
+from keras_transformer.models.families import AnyModel
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
 from keras_transformer.training.loop.adam import FusedAdam
 from keras_transformer.training.loop.schedule import WarmupSchedule
@@ -14,7 +14,7 @@ from keras_transformer.training.run.options import TrainOptions
 
 
 def compile_transformer(
-    transformer: Transformer, options: TrainOptions, updates: int
+    transformer: AnyModel, options: TrainOptions, updates: int
 ) -> TrainingModel:
     """Returns the compiled model that `fit` trains.
 
@@ -26,7 +26,7 @@ def compile_transformer(
     return compile_training(training_model(transformer, options), options, updates)
 
 
-def training_model(transformer: Transformer, options: TrainOptions) -> TrainingModel:
+def training_model(transformer: AnyModel, options: TrainOptions) -> TrainingModel:
     """Joins a Transformer to its loss, for the replicas of the current strategy's scope if any."""
     transformer.recompute_activations(options.recompute)
     arguments = transformer, options.label_smoothing, options.r_drop

@@ -9,7 +9,23 @@ from keras_transformer.data.encoding.id_pairs import check_max_length
 _SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
 # Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
 _LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
-# The recipe of each preset of `TransformerConfig`; `docs/recipe.md` has the reasons.
+# Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
+_SMALL_TEXTS = {
+    "epochs": 30,
+    "batch_tokens": 2048,
+    "learning_rate": 0.002,
+    "warmup_steps": 500,
+    "label_smoothing": 0.0,
+}
+_LARGE_TEXTS = {
+    "epochs": 40,
+    "batch_tokens": 16_384,
+    "learning_rate": 0.0002,
+    "warmup_steps": 10_000,
+    "cooldown": 1.0,
+    "label_smoothing": 0.0,
+}
+# The recipe of each preset of a family; `docs/recipe.md` has the reasons.
 RECIPES: dict[str, dict[str, Any]] = {
     "tiny": _SMALL_CORPORA,
     "small": _SMALL_CORPORA,
@@ -20,6 +36,21 @@ RECIPES: dict[str, dict[str, Any]] = {
         "max_steps": 300_000,
         "average_checkpoints": 20,
     },
+    "bert-tiny": _SMALL_TEXTS,
+    "bert-base": _LARGE_TEXTS,
+    "bert-large": _LARGE_TEXTS,
+    "gpt2-tiny": _SMALL_TEXTS,
+    "gpt2": _LARGE_TEXTS,
+    "gpt2-medium": _LARGE_TEXTS,
+    "llama-tiny": _SMALL_TEXTS,
+}
+# What replaces a preset's recipe where a classifier is trained (Devlin et al. 2018, A.3): few
+# passes, smaller steps. The smaller the model, the larger the steps that it bears.
+_CLASSIFIER = {"epochs": 4, "warmup_steps": 100, "average_checkpoints": 1, "cooldown": 0.9}
+CLASSIFIERS: dict[str, dict[str, Any]] = {
+    "bert-tiny": {**_CLASSIFIER, "learning_rate": 0.0005},
+    "bert-base": {**_CLASSIFIER, "learning_rate": 0.00003, "batch_tokens": 4096},
+    "bert-large": {**_CLASSIFIER, "learning_rate": 0.00002, "batch_tokens": 4096},
 }
 
 
@@ -169,7 +200,7 @@ class TrainOptions:
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "TrainOptions":
-        """Returns the recipe of a preset of `TransformerConfig` (`docs/recipe.md`).
+        """Returns the recipe of a preset of any family (`docs/recipe.md`).
 
         Args:
             name: The preset's name.
@@ -178,6 +209,16 @@ class TrainOptions:
         if name not in RECIPES:
             raise ValueError(f"preset must be one of {', '.join(RECIPES)}, got {name!r}.")
         return cls(**{**RECIPES[name], **overrides})
+
+    @classmethod
+    def for_classifier(cls, preset: str, **overrides: Any) -> "TrainOptions":
+        """Returns the recipe of a classifier of a preset's size, from a trained encoder or anew.
+
+        Args:
+            preset: The preset's name.
+            **overrides: Any field, replacing the recipe's value.
+        """
+        return cls.preset(preset, **{**CLASSIFIERS.get(preset, {}), **overrides})
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

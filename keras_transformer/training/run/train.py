@@ -90,8 +90,11 @@ def train(
     return run.finish()
 
 
-def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer, Tokenizer]:
-    """Loads a finished run: its model and both tokenizers (one object if they are shared)."""
+def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokenizer]:
+    """Loads a finished run: its model and both tokenizers (one object if they are shared).
+
+    The model is a `Transformer`, or an `EncoderOnly` or `DecoderOnly`, which have one tokenizer.
+    """
     run = RunDirectory(Path(directory))
     run.check_finished()
     return keras.saving.load_model(run.model), *run.load_tokenizers()

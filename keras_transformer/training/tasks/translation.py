@@ -85,6 +85,10 @@ class Translation:
         self.starting_point.load_weights(model)
         return model
 
+    def built(self) -> dict[str, Any]:
+        """Returns nothing: a model to fine-tune is taken whole."""
+        return {}
+
     def to_train(self, model: Transformer) -> TrainingModel:
         """Adds label-smoothed cross-entropy, or R-Drop."""
         return training_model(model, self.options)

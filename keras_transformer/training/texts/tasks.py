@@ -1,0 +1,87 @@
+"""The tasks on single texts, as values: what family and head each trains, and on what rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.data.encoding.single_texts import (
+    EncodedTexts,
+    encode_for_decoder,
+    encode_for_encoder,
+)
+from keras_transformer.data.objectives.classes import Classes
+from keras_transformer.data.objectives.masked_tokens import MaskedTokens
+from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run.options import TrainOptions
+
+TextTaskName = Literal["masked-lm", "causal-lm", "classify"]
+SingleStack = EncoderConfig | DecoderConfig
+AnyCorpus = TextCorpus | LabelledCorpus
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """What differs between the tasks.
+
+    Attributes:
+        family: The class of the model's config.
+        default_preset: The size to train if none is named.
+        has_mask: Whether the vocabulary needs a mask.
+        is_labelled: Whether it learns from labelled texts.
+        head: Takes the corpus and returns the config's fields that say what the model returns.
+        encode: Takes texts, tokenizer, config and longest row and returns rows.
+        recipe: Takes a preset and returns how to train.
+    """
+
+    family: type[SingleStack]
+    default_preset: str
+    head: Callable[[Any], dict[str, Any]]
+    encode: Callable[[Any, Tokenizer, Any, int], EncodedTexts]
+    recipe: Callable[..., TrainOptions] = TrainOptions.preset
+    has_mask: bool = False
+    is_labelled: bool = False
+
+
+def _mask(texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int) -> EncodedTexts:
+    objective = MaskedTokens(config.special_ids, config.vocab_size, config.num_token_types > 1)
+    return encode_for_encoder(texts, tokenizer, objective, length)
+
+
+def _follow(texts: Texts, tokenizer: Tokenizer, config: DecoderConfig, length: int) -> EncodedTexts:
+    return encode_for_decoder(texts, tokenizer, NextToken(config.special_ids), length)
+
+
+def _classify(
+    texts: LabelledTexts, tokenizer: Tokenizer, config: EncoderConfig, length: int
+) -> EncodedTexts:
+    if texts.second is not None and config.num_token_types < 2:
+        raise ValueError(
+            "pairs of texts need num_token_types=2, which tell the second text from the first, got "
+            f"{config.num_token_types}."
+        )
+    objective = Classes(config.num_token_types > 1)
+    return encode_for_encoder(texts, tokenizer, objective, length, config.labels)
+
+
+KINDS: dict[str, TextKind] = {
+    "masked-lm": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "masked_lm", "labels": ()},
+        _mask,
+        has_mask=True,
+    ),
+    "causal-lm": TextKind(DecoderConfig, "gpt2-tiny", lambda corpus: {}, _follow),
+    "classify": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "classification", "labels": corpus.train.classes},
+        _classify,
+        TrainOptions.for_classifier,
+        is_labelled=True,
+    ),
+}
