@@ -98,7 +98,9 @@ def test_the_bare_install_needs_four_packages() -> None:
 
 def test_every_directory_of_python_files_is_a_package() -> None:
     directories = {
-        path.parent for top in ("keras_transformer", "export") for path in (ROOT / top).rglob("*.py")
+        path.parent
+        for top in ("keras_transformer", "export")
+        for path in (ROOT / top).rglob("*.py")
     }
     # `find_packages` in setup.py leaves out what has no `__init__.py`.
     assert [folder for folder in directories if not (folder / "__init__.py").is_file()] == []
