@@ -24,6 +24,7 @@ from keras_transformer.data.sources.texts import (
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.whole_files import check_output
 
 if TYPE_CHECKING:
@@ -141,8 +142,12 @@ def train_on_texts(
         refuse_to_overwrite(RunDirectory(run.output))
     if tokenizers is not None and tokenizers[0] is not tokenizers[1]:
         raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
+    if run.init_decoder is not None:
+        raise ValueError(f"--init-decoder is for --task translation: give {run.task} --init.")
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
+    text_options = read_fields(given, TextOptions)
+    text_options.check(run.task)
     _refuse_other_data(given, run.task)
     _check_model(run, overrides, options.max_length)
     corpus = flags.read(run.task)  # before TensorFlow is loaded: a missing file is told at once
@@ -163,6 +168,7 @@ def train_on_texts(
         tokenizer=tokenizers[0] if tokenizers else None,
         init=run.init,
         options=options,
+        text_options=text_options,
         resume=run.resume,
     )
 
