@@ -12,7 +12,7 @@ LINES = [
     f"a {colour} {thing} runs" for colour in ("red", "blue") for thing in ("dog", "cat", "man")
 ]
 SMALL = (
-    "--vocab-size 30 --model.model-dim 8 --model.feed-forward-dim 8 --model.num-heads 2 "
+    "--vocab-size 21 --model.model-dim 8 --model.feed-forward-dim 8 --model.num-heads 2 "
     "--model.num-layers 1 --max-steps 2"
 ).split()
 

@@ -82,10 +82,10 @@ class RunOptions:
         task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
             that fills in hidden tokens ("masked-lm") or a decoder that continues texts
             ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
-            ("classify").
+            ("classify"); on words with tags (--train-text) one that tags words ("tag").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
-            paper's); for masked-lm and classify bert-*; for causal-lm gpt2* and llama-tiny. If not
-            given, that of --init, or the first of these. Single fields: --model.*.
+            paper's); for masked-lm, classify and tag bert-*; for causal-lm gpt2* and llama-tiny.
+            If not given, that of --init, or the first of these. Single fields: --model.*.
         vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
             2000).
         tokenizer_type: Kind of SentencePiece model.
@@ -103,7 +103,7 @@ class RunOptions:
     """
 
     output: Path
-    task: Literal["translation", "masked-lm", "causal-lm", "classify"] = "translation"
+    task: Literal["translation", "masked-lm", "causal-lm", "classify", "tag"] = "translation"
     preset: Preset | None = None
     vocab_size: int | None = None
     tokenizer_type: Literal["unigram", "bpe"] = "unigram"

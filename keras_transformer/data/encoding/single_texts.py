@@ -37,6 +37,8 @@ class EncodedTexts:
         line_numbers: Positions of the kept texts in the original ones: int64.
         special_ids: Those of the vocabulary.
         objective: Makes batches of the rows.
+        token_classes: The number of each token's tag, as long as `rows.values`: int32; None if
+            there are no tags.
     """
 
     rows: RaggedIds
@@ -46,6 +48,7 @@ class EncodedTexts:
     line_numbers: npt.NDArray[np.int64]
     special_ids: SpecialIds
     objective: Objective
+    token_classes: npt.NDArray[np.int32] | None = None
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:

@@ -12,9 +12,12 @@ from keras_transformer.data.encoding.single_texts import (
     encode_for_encoder,
     encode_packed,
 )
+from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.objectives.tags import Tags
+from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.options import TrainOptions
@@ -23,9 +26,9 @@ from keras_transformer.training.texts.options import TextOptions
 # SentencePiece's piece of a space, which begins a word.
 _WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
 
-TextTaskName = Literal["masked-lm", "causal-lm", "classify"]
+TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag"]
 SingleStack = EncoderConfig | DecoderConfig
-AnyCorpus = TextCorpus | LabelledCorpus
+AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,6 @@ class TextKind:
         family: The class of the model's config.
         default_preset: The size to train if none is named.
         has_mask: Whether the vocabulary needs a mask.
-        is_labelled: Whether it learns from labelled texts.
         head: Takes the corpus and returns the config's fields that say what the model returns.
         encode: Takes texts, tokenizer, config, longest row and options and returns rows.
         recipe: Takes a preset and returns how to train.
@@ -48,7 +50,6 @@ class TextKind:
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
     recipe: Callable[..., TrainOptions] = TrainOptions.preset
     has_mask: bool = False
-    is_labelled: bool = False
 
 
 def _mask(
@@ -92,6 +93,17 @@ def _classify(
     return encode_for_encoder(texts, tokenizer, objective, length, config.labels)
 
 
+def _tag(
+    texts: TaggedTexts,
+    tokenizer: Tokenizer,
+    config: EncoderConfig,
+    length: int,
+    options: TextOptions,
+) -> EncodedTexts:
+    del options
+    return encode_tagged(texts, tokenizer, Tags(config.num_token_types > 1), length, config.labels)
+
+
 KINDS: dict[str, TextKind] = {
     "masked-lm": TextKind(
         EncoderConfig,
@@ -107,6 +119,12 @@ KINDS: dict[str, TextKind] = {
         lambda corpus: {"head": "classification", "labels": corpus.train.classes},
         _classify,
         TrainOptions.for_classifier,
-        is_labelled=True,
+    ),
+    "tag": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "tagging", "labels": corpus.train.classes},
+        _tag,
+        TrainOptions.for_classifier,
     ),
 }

@@ -9,6 +9,7 @@ import keras
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
@@ -175,10 +176,12 @@ class TextTask:
         return encoded
 
 
-def _lines(texts: Texts | LabelledTexts) -> list[str]:
+def _lines(texts: Texts | LabelledTexts | TaggedTexts) -> list[str]:
     """Returns all texts that the vocabulary should know, those of the rows first."""
     if isinstance(texts, Texts):
         return list(texts.lines)
+    if isinstance(texts, TaggedTexts):
+        return [" ".join(words) for words in texts.words]
     return [*texts.first, *(texts.second or ())]
 
 

@@ -44,8 +44,10 @@ def train_texts(
 
     Args:
         task: "masked-lm" trains an encoder to fill in hidden tokens, "causal-lm" a decoder to
-            continue texts, "classify" an encoder to name the label of a text or pair.
-        corpus: Training texts and, optionally, validation texts; labelled ones for "classify".
+            continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
+            name the tag of each word.
+        corpus: Training texts and, optionally, validation texts; labelled ones for "classify",
+            tagged ones for "tag".
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.

@@ -10,6 +10,7 @@ import pytest
 
 from keras_transformer.data.batching.batches import evaluation_batches, training_batches
 from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
@@ -18,6 +19,7 @@ from keras_transformer.training.run.loss_record import read_losses
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import load_run, train
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.tasks import KINDS
 from keras_transformer.training.texts.train import train_texts
 
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
@@ -28,7 +30,7 @@ LABELLED = LabelledCorpus(
     LabelledTexts(LABELS, LINES, None, "train"), LabelledTexts(LABELS[:20], LINES[:20], None, "v")
 )
 SIZES = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2, "num_layers": 1}
-VOCABULARY = 18
+VOCABULARY = 14
 
 
 @pytest.fixture
@@ -72,8 +74,6 @@ def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path, task: str) -> 
 
 def test_masks_go_on_after_a_break_as_if_there_had_been_none(start, tmp_path: Path) -> None:
     start("masked-lm", "run", options={"max_steps": 1})
-    from keras_transformer.training.texts.tasks import KINDS
-
     model, tokenizer, _ = load_run(tmp_path / "run")
     encoded = KINDS["masked-lm"].encode(PLAIN.train, tokenizer, model.config, 32, TextOptions())
     steps = 13  # more than an epoch
@@ -89,8 +89,6 @@ def test_masks_go_on_after_a_break_as_if_there_had_been_none(start, tmp_path: Pa
 
 def test_workers_share_the_batches_of_one(start, tmp_path: Path) -> None:
     start("masked-lm", "run", options={"max_steps": 1})
-    from keras_transformer.training.texts.tasks import KINDS
-
     model, tokenizer, _ = load_run(tmp_path / "run")
     encoded = KINDS["masked-lm"].encode(PLAIN.train, tokenizer, model.config, 32, TextOptions())
     whole = next(iter(training_batches(encoded, 96, seed=4)))
@@ -102,8 +100,6 @@ def test_workers_share_the_batches_of_one(start, tmp_path: Path) -> None:
 
 def test_validation_masks_are_always_the_same(start, tmp_path: Path) -> None:
     start("masked-lm", "run", options={"max_steps": 1})
-    from keras_transformer.training.texts.tasks import KINDS
-
     model, tokenizer, _ = load_run(tmp_path / "run")
     encoded = KINDS["masked-lm"].encode(PLAIN.valid, tokenizer, model.config, 32, TextOptions())
     first, again = list(evaluation_batches(encoded, 64)), list(evaluation_batches(encoded, 64))
@@ -155,8 +151,6 @@ def test_the_size_to_start_from_needs_no_preset(start, tmp_path: Path) -> None:
 
 def test_a_classifier_learns(start) -> None:
     model = start("classify", "labels", LABELLED, options={"max_steps": 60, "checkpoint_steps": 60})
-    from keras_transformer.training.texts.tasks import KINDS
-
     tokenizer = load_run_tokenizer(model)
     encoded = KINDS["classify"].encode(LABELLED.train, tokenizer, model.config, 32, TextOptions())
     hits = [
@@ -170,11 +164,28 @@ def load_run_tokenizer(model: Any) -> Any:
     return train_tokenizer([*LINES], model.config.vocab_size)
 
 
+def test_tags_stand_at_the_first_token_of_each_word(start, tmp_path: Path) -> None:
+    words = [line.split() for line in LINES]
+    tags = [["LONG" if len(word) > 2 else "SHORT" for word in row] for row in words]
+    texts = TaggedTexts(words, tags, "tagged")
+    start("tag", "tags", TaggedCorpus(texts, texts), options={"max_steps": 2})
+    model, tokenizer, _ = load_run(tmp_path / "tags")
+    assert model.config.head == "tagging" and model.config.labels == ("LONG", "SHORT")
+    encoded = KINDS["tag"].encode(texts, tokenizer, model.config, 32, TextOptions())
+    for inputs, labels, weights_ in evaluation_batches(encoded, 64):
+        ids, labels, places = inputs["token_ids"].numpy(), labels.numpy(), weights_.numpy() == 1
+        for row in range(len(ids)):
+            pieces = tokenizer.pieces(ids[row].tolist())
+            firsts = [place for place, piece in enumerate(pieces) if piece.startswith("\u2581")]
+            assert np.flatnonzero(places[row]).tolist() == firsts
+            [text] = tokenizer.decode([ids[row].tolist()])
+            expected = [len(word) <= 2 for word in text.split()]
+            assert labels[row][firsts].tolist() == expected
+
+
 def test_pairs_have_token_types(start, tmp_path: Path) -> None:
     pairs = LabelledTexts(LABELS, LINES, LINES[::-1], "pairs")
     start("classify", "pairs", LabelledCorpus(pairs), options={"max_steps": 1})
-    from keras_transformer.training.texts.tasks import KINDS
-
     model, tokenizer, _ = load_run(tmp_path / "pairs")
     encoded = KINDS["classify"].encode(pairs, tokenizer, model.config, 32, TextOptions())
     inputs, _, _ = next(iter(evaluation_batches(encoded, 64)))
