@@ -15,6 +15,7 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.sources.tagged import TaggedCorpus, read_tagged
 from keras_transformer.data.sources.texts import (
     LabelledCorpus,
     TextCorpus,
@@ -24,6 +25,7 @@ from keras_transformer.data.sources.texts import (
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.whole_files import check_output
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ FAMILIES: dict[str, Any] = {
     "masked-lm": EncoderConfig,
     "causal-lm": DecoderConfig,
     "classify": EncoderConfig,
+    "tag": EncoderConfig,
 }
 
 
@@ -43,7 +46,7 @@ class PlainText:
 
     Args:
         train_text: Training text, one text a line, plain or .gz, one or many files (masked-lm,
-            causal-lm).
+            causal-lm); lines of word/TAG word/TAG for tag.
         valid_text: Validation text.
     """
 
@@ -75,8 +78,11 @@ class TextFlags(PlainText):
         if not getattr(self, f"train_{needed}"):
             raise ValueError(f"--task {task} needs --train-{needed}.")
 
-    def read(self, task: str) -> TextCorpus | LabelledCorpus:
-        """Reads the files; errors are those of `read_texts` and `read_labelled`."""
+    def read(self, task: str) -> TextCorpus | LabelledCorpus | TaggedCorpus:
+        """Reads the files; errors are those of `read_texts`, `read_labelled`, `read_tagged`."""
+        if task == "tag":
+            valid_tagged = read_tagged(self.valid_text) if self.valid_text else None
+            return TaggedCorpus(read_tagged(self.train_text), valid_tagged)
         if task == "classify":
             valid = read_labelled(self.valid_tsv) if self.valid_tsv else None
             return LabelledCorpus(read_labelled(self.train_tsv), valid)
@@ -115,7 +121,7 @@ def text_recipe(run: "RunOptions") -> TrainOptions:
     if run.init is not None:
         check_finished_run(run.init)
     preset = recipe_preset(run)
-    make = TrainOptions.for_classifier if run.task == "classify" else TrainOptions.preset
+    make = TrainOptions.for_classifier if run.task in ("classify", "tag") else TrainOptions.preset
     return make(preset)
 
 
@@ -141,8 +147,12 @@ def train_on_texts(
         refuse_to_overwrite(RunDirectory(run.output))
     if tokenizers is not None and tokenizers[0] is not tokenizers[1]:
         raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
+    if run.init_decoder is not None:
+        raise ValueError(f"--init-decoder is for --task translation: give {run.task} --init.")
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
+    text_options = read_fields(given, TextOptions)
+    text_options.check(run.task)
     _refuse_other_data(given, run.task)
     _check_model(run, overrides, options.max_length)
     corpus = flags.read(run.task)  # before TensorFlow is loaded: a missing file is told at once
@@ -163,6 +173,7 @@ def train_on_texts(
         tokenizer=tokenizers[0] if tokenizers else None,
         init=run.init,
         options=options,
+        text_options=text_options,
         resume=run.resume,
     )
 

@@ -30,6 +30,7 @@ from keras_transformer.training.run.model_config import (
 from keras_transformer.training.run.options import CLASSIFIERS, RECIPES, TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.whole_files import check_output
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
@@ -81,10 +82,10 @@ class RunOptions:
         task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
             that fills in hidden tokens ("masked-lm") or a decoder that continues texts
             ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
-            ("classify").
+            ("classify"); on words with tags (--train-text) one that tags words ("tag").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
-            paper's); for masked-lm and classify bert-*; for causal-lm gpt2* and llama-tiny. If not
-            given, that of --init, or the first of these. Single fields: --model.*.
+            paper's); for masked-lm, classify and tag bert-*; for causal-lm gpt2* and llama-tiny.
+            If not given, that of --init, or the first of these. Single fields: --model.*.
         vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
             2000).
         tokenizer_type: Kind of SentencePiece model.
@@ -94,19 +95,22 @@ class RunOptions:
         init: Directory of a finished run to fine-tune: training starts from its weights, with its
             vocabulary. For translation its --preset and --model.* must be given again; rates of
             dropout may differ. Other tasks take the weights that fit, of any run, and list the
-            others.
+            others. A translation whose --init is a run of masked-lm or classify takes its encoder.
+        init_decoder: Directory of a finished run of causal-lm, whose decoder a translation takes
+            (translation).
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
     """
 
     output: Path
-    task: Literal["translation", "masked-lm", "causal-lm", "classify"] = "translation"
+    task: Literal["translation", "masked-lm", "causal-lm", "classify", "tag"] = "translation"
     preset: Preset | None = None
     vocab_size: int | None = None
     tokenizer_type: Literal["unigram", "bpe"] = "unigram"
     joint_vocabulary: bool = True
     tokenizer: list[Path] = field(default_factory=list)
     init: Path | None = None
+    init_decoder: Path | None = None
     resume: bool = False
 
     def __post_init__(self) -> None:
@@ -148,8 +152,9 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
     tokenizers = _open_tokenizers(run.tokenizer)
     options = _options(given, text_recipe(run))
     overrides = model_overrides(given["model"])
+    flags = TextFlags, RunOptions, TrainOptions, TextOptions
     with (
-        flags_in_errors(TextFlags, RunOptions, TrainOptions, model_fields=_ALL_MODEL_FIELDS),
+        flags_in_errors(*flags, model_fields=_ALL_MODEL_FIELDS),
         _advice_when_interrupted(run.output),
     ):
         return train_on_texts(given, run, tokenizers, options, overrides)
@@ -175,6 +180,7 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
             f"--preset {run.preset} is not for --task translation, which takes "
             f"{', '.join(PRESETS)}."
         )
+    read_fields(given, TextOptions).check(run.task)
     foreign = sorted(set(model_overrides(given["model"])) - _MODEL_FIELDS)
     if foreign:
         raise ValueError(f"--model.{foreign[0].replace('_', '-')} is not for --task translation.")
@@ -191,8 +197,9 @@ def _check_first(
     check_output(run.output, is_directory=True)
     if not run.resume:
         refuse_to_overwrite(RunDirectory(run.output))
-    if run.init is not None:
-        check_finished_run(run.init)
+    for begun in (run.init, run.init_decoder):
+        if begun is not None:
+            check_finished_run(begun)
     size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
     vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:
@@ -210,7 +217,7 @@ def _train(
 ) -> Any:
     is_demo = data.data == "demo"
     vocab_size = run.vocab_size
-    if vocab_size is None and is_demo and tokenizers is None and run.init is None:
+    if vocab_size is None and is_demo and tokenizers is None and not (run.init or run.init_decoder):
         vocab_size = default_vocab_size(data)
     corpus = open_corpus(data)  # before TensorFlow is loaded: a missing file is told at once
     options.check_validation(has_valid=corpus.valid is not None)
@@ -224,6 +231,7 @@ def _train(
         joint_vocabulary=run.joint_vocabulary,
         tokenizers=tokenizers,
         init=run.init,
+        init_decoder=run.init_decoder,
         options=options,
         resume=run.resume,
     )
@@ -250,9 +258,12 @@ def _defaults_text(name: str) -> str:
         users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
     if name in _DEMO_TRAINING:
         users.setdefault(_DEMO_TRAINING[name], []).append("the demo")
-    for preset, recipe in CLASSIFIERS.items():
-        if name in recipe:
-            users.setdefault(recipe[name], []).append(f"classify with {preset}")
+    found = {preset: recipe[name] for preset, recipe in CLASSIFIERS.items() if name in recipe}
+    if len(found) == len(CLASSIFIERS) and len(set(found.values())) == 1:
+        users.setdefault(next(iter(found.values())), []).append("classify")
+    else:
+        for preset, value in found.items():
+            users.setdefault(value, []).append(f"classify with {preset}")
     return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
 
 
@@ -270,9 +281,10 @@ def _refuse_vocabulary(data: str, run: RunOptions) -> None:
             f"{given[0]} was decided when the corpus was prepared: leave it out, or prepare the "
             "corpus again."
         )
-    if run.init and given:
+    begun = run.init or run.init_decoder
+    if begun and given:
         raise ValueError(
-            f"{given[0]} was decided when {run.init} was trained, whose vocabulary --init takes: "
+            f"{given[0]} was decided when {begun} was trained, whose vocabulary --init takes: "
             "leave it out."
         )
     if run.tokenizer and given[0] != "--tokenizer":
@@ -298,6 +310,7 @@ def build_parser() -> CommandParser:
     parser = CommandParser("train", "Train a Transformer: on parallel, plain or labelled text.")
     parser.add_fields(DataOptions, title="data", notes=_LABELLED)
     parser.add_fields(PlainText, title="plain text")
+    parser.add_fields(TextOptions, title="what is made of plain text")
     parser.add_fields(RunOptions, title="run")
     parser.add_fields(
         TrainOptions,

@@ -16,6 +16,7 @@ from keras_transformer.data.batching.plan import Plan, cut_batches
 from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.objectives.objective import Rows
+from keras_transformer.data.objectives.tags import NO_TAG
 
 # Validation draws the same in every run and after every round, so that losses can be compared.
 _VALIDATION_SEED = 1
@@ -88,6 +89,9 @@ class TextReader(BatchReader):
             )
             second_starts = tf.constant(texts.second_starts)
             classes = tf.constant(texts.classes)
+            tags = None
+            if texts.token_classes is not None:
+                tags = ids.with_flat_values(tf.constant(texts.token_classes))
 
         def batch(number: tf.Tensor, rows: tf.Tensor) -> tuple:
             token_ids = tf.gather(ids, rows).to_tensor(default_value=texts.special_ids.pad)
@@ -95,9 +99,11 @@ class TextReader(BatchReader):
             is_second = tf.range(width) >= tf.gather(second_starts, rows)[:, None]
             is_second &= token_ids != texts.special_ids.pad
             drawn = tf.stack([tf.constant(seed, tf.int64), number])
-            whole = texts.objective(
-                Rows(token_ids, tf.cast(is_second, tf.int32), tf.gather(classes, rows)), drawn
-            )
+            types, labels = tf.cast(is_second, tf.int32), tf.gather(classes, rows)
+            token_tags = None
+            if tags is not None:
+                token_tags = tf.gather(tags, rows).to_tensor(default_value=NO_TAG)
+            whole = texts.objective(Rows(token_ids, types, labels, token_tags), drawn)
             return whole if worker == ONE_WORKER else _share(whole, tf.size(rows), worker)
 
         return in_order(numbered.map(batch, num_parallel_calls=PARALLEL_CALLS))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.encoding.encode import tokenize
 from keras_transformer.data.encoding.id_pairs import FilterReport, RaggedIds, check_max_length
+from keras_transformer.data.encoding.packing import packed_rows
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
@@ -36,6 +37,8 @@ class EncodedTexts:
         line_numbers: Positions of the kept texts in the original ones: int64.
         special_ids: Those of the vocabulary.
         objective: Makes batches of the rows.
+        token_classes: The number of each token's tag, as long as `rows.values`: int32; None if
+            there are no tags.
     """
 
     rows: RaggedIds
@@ -45,6 +48,7 @@ class EncodedTexts:
     line_numbers: npt.NDArray[np.int64]
     special_ids: SpecialIds
     objective: Objective
+    token_classes: npt.NDArray[np.int32] | None = None
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -123,6 +127,40 @@ def encode_for_decoder(
         special_ids=tokenizer.special_ids,
         objective=objective,
     )
+
+
+def encode_packed(
+    texts: Texts,
+    tokenizer: Tokenizer,
+    objective: Objective,
+    max_length: int,
+    *,
+    across_documents: bool,
+) -> EncodedTexts:
+    """Makes rows of `max_length` tokens of texts that are joined, each followed by its eos.
+
+    Args:
+        texts: The texts; an empty line ends a document.
+        tokenizer: Reads the texts.
+        objective: Makes batches of the rows.
+        max_length: Tokens that the model reads in a row.
+        across_documents: Whether a row may go on with the next document.
+
+    Raises:
+        ValueError: No text is left, or `max_length` is below 2.
+    """
+    check_max_length(max_length)
+    ids = tokenize(texts.lines, GraphTokenizer(tokenizer.model))
+    special_ids = tokenizer.special_ids
+    rows, lines = packed_rows(ids, max_length, special_ids, across_documents=across_documents)
+    empty = int((ids.lengths == 0).sum())
+    report = TextReport(len(ids), len(ids) - empty, empty, 0)
+    if not rows:
+        raise ValueError(f"no text of {texts.origin} is left: {report}; check the text")
+    packed = RaggedIds.from_rows(rows)
+    classes = np.zeros(len(rows), np.int32)
+    numbers = np.asarray(lines, np.int64)
+    return EncodedTexts(packed, packed.lengths, classes, report, numbers, special_ids, objective)
 
 
 def _kept(

@@ -15,11 +15,14 @@ class Rows(NamedTuple):
         token_ids: int32 (B, L), padded on the right, special ids included.
         token_type_ids: int32 (B, L), 0 or 1.
         classes: int32 (B,), the number of each row's label; 0 if rows have none.
+        token_classes: int32 (B, L), the number of each token's tag, -1 for none; None if no token
+            has one.
     """
 
     token_ids: tf.Tensor
     token_type_ids: tf.Tensor
     classes: tf.Tensor
+    token_classes: tf.Tensor | None = None
 
 
 class Objective(Protocol):

@@ -17,6 +17,8 @@ _SMALL_TEXTS = {
     "warmup_steps": 500,
     "label_smoothing": 0.0,
 }
+# A decoder learns from every token, an encoder from 15 % of them.
+_SMALL_DECODERS = {**_SMALL_TEXTS, "epochs": 10}
 _LARGE_TEXTS = {
     "epochs": 40,
     "batch_tokens": 16_384,
@@ -39,10 +41,10 @@ RECIPES: dict[str, dict[str, Any]] = {
     "bert-tiny": _SMALL_TEXTS,
     "bert-base": _LARGE_TEXTS,
     "bert-large": _LARGE_TEXTS,
-    "gpt2-tiny": _SMALL_TEXTS,
+    "gpt2-tiny": _SMALL_DECODERS,
     "gpt2": _LARGE_TEXTS,
     "gpt2-medium": _LARGE_TEXTS,
-    "llama-tiny": _SMALL_TEXTS,
+    "llama-tiny": _SMALL_DECODERS,
 }
 # What replaces a preset's recipe where a classifier is trained (Devlin et al. 2018, A.3): few
 # passes, smaller steps. The smaller the model, the larger the steps that it bears.
@@ -86,6 +88,10 @@ class TrainOptions:
         max_length: Longest sentence in tokens; longer pairs are left out.
         dtype_policy: Keras dtype policy, "float32" or "mixed_bfloat16".
         jit_compile: Whether to compile the step with XLA.
+        freeze: What keeps its weights: "embeddings"; "encoder", with its embeddings; or a number N
+            of blocks, with the embeddings below them; None to train all.
+        layer_decay: Factor of the learning rate from each block to the one below, in (0, 1]:
+            lower layers, which are more general, then change less; 1 for one rate.
         micro_batches: Number of parts to split a batch into, processed one after the other:
             gradients are accumulated, so a step needs the memory of one part only, and the update
             is that of the whole batch.
@@ -121,6 +127,8 @@ class TrainOptions:
     max_length: int = 256
     dtype_policy: str = "float32"
     jit_compile: bool = False
+    freeze: str | None = None
+    layer_decay: float = 1.0
     micro_batches: int = 1
     recompute: bool = False
     seed: int = 0
@@ -148,6 +156,13 @@ class TrainOptions:
         check_max_length(self.max_length)
         if self.bleu_sentences < 0:
             raise ValueError(f"bleu_sentences must be at least 0, got {self.bleu_sentences}.")
+        if self.freeze not in (None, "embeddings", "encoder") and not self.freeze.isdecimal():
+            raise ValueError(
+                "freeze must be 'embeddings', 'encoder' or a number of blocks, got "
+                f"{self.freeze!r}."
+            )
+        if not 0 < self.layer_decay <= 1:
+            raise ValueError(f"layer_decay must lie in (0, 1], got {self.layer_decay}.")
         if not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
         if not 0 <= self.beta_2 < 1:

@@ -41,6 +41,8 @@ def text_model_config(
         TypeError: A field has the wrong type.
     """
     fields = {**head, "special_ids": special_ids, **(overrides or {})}
+    if fields.get("positions", "learned") != "learned":
+        fields.setdefault("max_positions", None)
     known = {field.name for field in dataclasses.fields(family)}
     unknown = sorted(set(fields) - known)
     if unknown:

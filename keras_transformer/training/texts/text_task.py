@@ -6,7 +6,10 @@ from typing import Any
 
 import keras
 
-from keras_transformer.config import SpecialIds
+from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
@@ -18,7 +21,14 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.tasks import AnyCorpus, SingleStack, TextKind
+from keras_transformer.training.transfer.parts import (
+    Part,
+    Rename,
+    differing_choices,
+    from_translation,
+)
 from keras_transformer.training.transfer.weights import take_weights
 
 
@@ -27,6 +37,7 @@ class TextTask:
     """A task of `train_texts`; `Task` describes the methods.
 
     Attributes:
+        name: The task's name.
         kind: What the model learns.
         corpus: The texts to learn from and, optionally, to validate on.
         starting_point: Existing tokenizer and weights to start from.
@@ -34,9 +45,11 @@ class TextTask:
         tokenizer_type: Its kind.
         model_config: Takes the vocabulary's size and special ids and returns the model's config.
         options: How to train.
+        text_options: What is made of the texts.
         transfer: What `build` took from the starting point, filled by it.
     """
 
+    name: str
     kind: TextKind
     corpus: AnyCorpus
     starting_point: StartingPoint
@@ -44,10 +57,12 @@ class TextTask:
     tokenizer_type: ModelType
     model_config: Callable[[int, SpecialIds], SingleStack]
     options: TrainOptions
+    text_options: TextOptions
     transfer: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Checks data, starting point and model against each other."""
+        self.text_options.check(self.name)
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         if self.options.subword_sampling:
             raise ValueError("subword_sampling is for translation: leave it out.")
@@ -74,6 +89,8 @@ class TextTask:
             train,
             valid,
             {
+                "task": self.name,
+                **self.text_options.to_dict(),
                 "origin": self.corpus.train.origin,
                 "vocab_size": tokenizer.vocab_size,
                 "train": asdict(train.report),
@@ -99,7 +116,10 @@ class TextTask:
         model = build_model(config, self.options.dtype_policy)
         run = self.starting_point.run
         if run is not None:
-            found = take_weights(model, keras.saving.load_model(run.model))
+            trained = keras.saving.load_model(run.model)
+            found = take_weights(model, trained, _paths(trained.config, config))
+            for choice in differing_choices(trained.config, config):
+                print(f"{run.path} differs: {choice}")
             print(f"from {run.path}: {found}")
             self.transfer.update(found.to_dict())
         return model
@@ -149,16 +169,28 @@ class TextTask:
         return tokenizer
 
     def _encode(self, texts: Any, tokenizer: Tokenizer, config: SingleStack, use: str) -> Any:
-        encoded = self.kind.encode(texts, tokenizer, config, self.options.max_length)
+        encoded = self.kind.encode(
+            texts, tokenizer, config, self.options.max_length, self.text_options
+        )
         print(f"{use} texts: {encoded.report}")
         return encoded
 
 
-def _lines(texts: Texts | LabelledTexts) -> list[str]:
+def _lines(texts: Texts | LabelledTexts | TaggedTexts) -> list[str]:
     """Returns all texts that the vocabulary should know, those of the rows first."""
     if isinstance(texts, Texts):
         return list(texts.lines)
+    if isinstance(texts, TaggedTexts):
+        return [" ".join(words) for words in texts.words]
     return [*texts.first, *(texts.second or ())]
+
+
+def _paths(trained: ModelConfig, config: SingleStack) -> Rename:
+    """Returns where a trained model's paths are in the one to train."""
+    if not isinstance(trained, TransformerConfig):
+        return str
+    part: Part = "encoder" if isinstance(config, EncoderConfig) else "decoder"
+    return from_translation(part, is_shared=trained.share_embeddings == "all")
 
 
 def _next_id(special_ids: SpecialIds) -> int:

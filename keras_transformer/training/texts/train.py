@@ -19,6 +19,7 @@ from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.run.training_run import TrainingRun
 from keras_transformer.training.texts.model_config import text_model_config
+from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.tasks import KINDS, AnyCorpus, TextTaskName
 from keras_transformer.training.texts.text_task import TextTask
 
@@ -35,6 +36,7 @@ def train_texts(
     tokenizer: Tokenizer | None = None,
     init: str | os.PathLike[str] | None = None,
     options: TrainOptions | None = None,
+    text_options: TextOptions | None = None,
     resume: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
 ) -> AnyModel:
@@ -42,8 +44,10 @@ def train_texts(
 
     Args:
         task: "masked-lm" trains an encoder to fill in hidden tokens, "causal-lm" a decoder to
-            continue texts, "classify" an encoder to name the label of a text or pair.
-        corpus: Training texts and, optionally, validation texts; labelled ones for "classify".
+            continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
+            name the tag of each word.
+        corpus: Training texts and, optionally, validation texts; labelled ones for "classify",
+            tagged ones for "tag".
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.
@@ -54,6 +58,7 @@ def train_texts(
             layer path and shape are the same; those that are not are listed in print and in
             `training.json`.
         options: How to train; the recipe of the preset and the task if None.
+        text_options: What is made of the texts; the defaults of `TextOptions` if None.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
         callbacks: Additional Keras callbacks.
@@ -87,6 +92,7 @@ def train_texts(
         max_length=options.max_length,
     )
     run_task = TextTask(
+        task,
         kind,
         corpus,
         start,
@@ -94,6 +100,7 @@ def train_texts(
         tokenizer_type,
         lambda size, special_ids: model_config(vocab_size=size, special_ids=special_ids),
         options,
+        text_options or TextOptions(),
     )
     run_task.check()
     run = TrainingRun.open(run_task, place, options, resume=resume)

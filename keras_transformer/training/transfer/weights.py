@@ -27,6 +27,12 @@ class Transfer:
         """Returns plain JSON values."""
         return {"taken": list(self.taken), "fresh": self.fresh, "unused": list(self.unused)}
 
+    def joined(self, other: "Transfer") -> "Transfer":
+        """Returns what was taken from two models, one after the other, into the same one."""
+        fresh = {path: why for path, why in other.fresh.items() if path in self.fresh}
+        taken = tuple(dict.fromkeys(self.taken + other.taken))
+        return Transfer(taken, fresh, self.unused + other.unused)
+
     def __str__(self) -> str:
         lines = [f"{len(self.taken)} weights taken, {len(self.fresh)} new"]
         lines += [f"  new: {path} ({why})" for path, why in self.fresh.items()]
