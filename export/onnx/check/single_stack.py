@@ -30,22 +30,34 @@ def check_encoder(
 ) -> None:
     """Compares states and what the head makes of them; arguments as for `check_numbers`."""
     inputs = _random_texts(model, np.random.default_rng(0))
-    encoder = CheckedGraph(manifest, directory, "encoder")
-    compare(encoder.run(inputs), {"states": np.asarray(model.encoder(inputs))})
+    keep = inputs["token_ids"] != model.config.special_ids.pad
+
+    def compare_tokens(graph: str, expected: Arrays, **more: np.ndarray) -> None:
+        # States and logits of padding mean nothing.
+        found = CheckedGraph(manifest, directory, graph).run({**inputs, **more})
+        kept = [
+            {
+                name: v[keep] if v.ndim == 3 and v.shape[:2] == keep.shape else v
+                for name, v in values.items()
+            }
+            for values in (found, expected)
+        ]
+        compare(*kept)
+
+    compare_tokens("encoder", {"states": np.asarray(model.encoder(inputs))})
     if "head" not in manifest.graphs:
         return
     output = manifest.graphs["head"].outputs[0].name
-    # Beside rows of tokens, places of any kind may be asked for.
-    shape = (len(_ROWS), _PREDICTIONS)
-    places = np.random.default_rng(1).integers(0, inputs["token_ids"].shape[1], shape, np.int32)
+    random = np.random.default_rng(1)
+    places = np.stack([random.choice(np.flatnonzero(row), _PREDICTIONS) for row in keep])
+    places = places.astype(np.int32)
     expected: Any = model(inputs)
     if model.config.head is None:
         expected = expected["pooled"]
     expected = np.asarray(expected)
     if model.config.head == "masked_lm":
         expected = np.take_along_axis(expected, places[:, :, None], axis=1)
-    head = CheckedGraph(manifest, directory, "head")
-    compare(head.run({**inputs, "places": places}), {output: expected})
+    compare_tokens("head", {output: expected}, places=places)
 
 
 def check_generation(
