@@ -352,6 +352,53 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="session")
+def masked_tokenizer() -> Tokenizer:
+    """As `tokenizer`, with a piece `<mask>`."""
+    return train_tokenizer(TEXTS, VOCABULARY, "bpe", has_mask=True)
+
+
+@pytest.fixture(scope="session")
+def small_encoder(masked_tokenizer: Tokenizer) -> Callable[..., Any]:
+    """`small_encoder(**fields)`: a random encoder, 24 wide, with fields replaced, made once."""
+    from keras_transformer.config.encoder_only import EncoderConfig
+    from keras_transformer.models.encoder_only import build_encoder
+
+    return _small(EncoderConfig, build_encoder, masked_tokenizer, {"max_positions": 64})
+
+
+@pytest.fixture(scope="session")
+def small_decoder(masked_tokenizer: Tokenizer) -> Callable[..., Any]:
+    """As `small_encoder`, a decoder alone."""
+    from keras_transformer.config.decoder_only import DecoderConfig
+    from keras_transformer.models.decoder_only import build_decoder
+
+    return _small(DecoderConfig, build_decoder, masked_tokenizer, {"max_positions": 60})
+
+
+def _small(
+    config_class: Any, build: Callable[..., Any], tokenizer: Tokenizer, extra: dict[str, Any]
+) -> Callable[..., Any]:
+    models: dict[str, Any] = {}
+    sizes = {
+        "vocab_size": VOCABULARY,
+        "special_ids": tokenizer.special_ids,
+        "model_dim": 24,
+        "feed_forward_dim": 40,
+        "num_heads": 4,
+        "num_layers": 2,
+        **extra,
+    }
+
+    def make(**fields: Any) -> Any:
+        config = config_class(**{**sizes, **fields})
+        if config.to_json() not in models:
+            models[config.to_json()] = _randomize(build(config))
+        return models[config.to_json()]
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def make_model() -> Callable[..., Any]:
     """`make_model(**fields)`: a random 1+2-layer model, 32 wide, with fields replaced."""
     import keras
