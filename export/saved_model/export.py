@@ -18,6 +18,7 @@ try:
     from .checks import Answers, check_answers, check_operators, live_answers
     from .content import Content, ContentMaker, Settings
     from .encoder.content import EncoderContent
+    from .generator.content import GeneratorContent
     from .parts import unoptimized
     from .requests import Request
     from .translation_content import TranslationContent
@@ -27,6 +28,7 @@ except ModuleNotFoundError as error:
         f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
+from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.confidence import check_min_score
@@ -38,7 +40,10 @@ from keras_transformer.training.run.train import load_run
 from ..placement import placed
 from .settings import DESCRIPTION_FILE, SignatureKind, check_settings
 
-_MAKERS: tuple[tuple[type, ContentMaker], ...] = ((EncoderOnly, EncoderContent.make),)
+_MAKERS: tuple[tuple[type, ContentMaker], ...] = (
+    (EncoderOnly, EncoderContent.make),
+    (DecoderOnly, GeneratorContent.make),
+)
 _PACKAGES = ("tensorflow", "tensorflow-text", "keras")
 
 
