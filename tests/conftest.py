@@ -162,10 +162,21 @@ class Paper:
     @classmethod
     def feed_forward(cls, layer: Any, states: np.ndarray) -> np.ndarray:
         """Equation 2, or gated, Shazeer 2020."""
-        hidden = np.maximum(0, cls.linear(layer.hidden, states))
+        hidden = cls.activate(layer.activation, cls.linear(layer.hidden, states))
         if layer.gated:
             hidden = hidden * cls.linear(layer.gate, states)
         return cls.linear(layer.output_linear, hidden)
+
+    @staticmethod
+    def activate(activation: Any, x: np.ndarray) -> np.ndarray:
+        """An activation by its definition: GELU, Hendrycks and Gimpel 2016, equations 2 and 3."""
+        tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+        return {
+            "relu": np.maximum(0, x),
+            "silu": x / (1 + np.exp(-x)),
+            "gelu": x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+            "gelu_tanh": x / 2 * (1 + tanh),
+        }[activation.__name__]
 
     @classmethod
     def norm(cls, norm: Any, states: np.ndarray) -> np.ndarray:
