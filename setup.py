@@ -127,6 +127,7 @@ setup(
         "keras_transformer.runtime.onnx_graphs",
         "keras_transformer.search",
         "keras_transformer.serving",
+        "keras_transformer.serving.families",
         "keras_transformer.serving.http",
         "keras_transformer.serving.models",
         "keras_transformer.serving.rpc",
@@ -144,6 +145,8 @@ setup(
         "keras_transformer.export.onnx.check",
         "keras_transformer.export.onnx.quantize",
         "keras_transformer.export.saved_model",
+        "keras_transformer.export.saved_model.encoder",
+        "keras_transformer.export.saved_model.generator",
     ],
     package_dir={"keras_transformer": "keras_transformer", "keras_transformer.export": "export"},
     package_data={
