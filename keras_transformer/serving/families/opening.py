@@ -6,9 +6,6 @@ from pathlib import Path
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.families.encoder import ServedEncoder
-from keras_transformer.serving.families.generator import ServedGenerator
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.serving.models.served import Served
 from keras_transformer.serving.settings import ServeOptions
 
@@ -27,7 +24,10 @@ def open_model(directory: Path, options: ServeOptions, search: SearchOptions) ->
     """
     providers: Sequence[Provider] | None = parse_providers(options.provider)
     family = Manifest.read(directory).family
+    # A server loads the code of the families that it serves.
     if family == "encoder":
+        from keras_transformer.serving.families.encoder import ServedEncoder
+
         return ServedEncoder(
             directory,
             max_text_length=options.max_source_length,
@@ -36,6 +36,8 @@ def open_model(directory: Path, options: ServeOptions, search: SearchOptions) ->
             providers=providers,
         )
     if family == "decoder":
+        from keras_transformer.serving.families.generator import ServedGenerator
+
         return ServedGenerator(
             directory,
             search,
@@ -43,6 +45,8 @@ def open_model(directory: Path, options: ServeOptions, search: SearchOptions) ->
             threads=options.threads,
             providers=providers,
         )
+    from keras_transformer.serving.models.model import ServedModel
+
     return ServedModel(
         directory,
         search,
