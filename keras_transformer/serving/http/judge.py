@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, get_args
 
 import numpy as np
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -38,6 +39,8 @@ def _endpoint(service: Service, kind: Judgement) -> Callable[[Request], Awaitabl
 
 
 async def _answer(service: Service, kind: Judgement, request: Request) -> Response:
+    if not any(kind in signatures for signatures in service.kinds()):
+        raise HTTPException(404)
     model, version = asked_version(request.scope)
     with service.refusals("rest", model):
         timeout = read_timeout(request.scope)

@@ -1,13 +1,14 @@
 """The OpenAPI description of the REST interface, for people, client generators and tests."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from keras_transformer import __version__
 from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER
 from keras_transformer.serving.http.openapi_schemas import schemas
+from keras_transformer.serving.models.judgements import Judgement
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.settings import ServeOptions
 
@@ -114,6 +115,11 @@ def _live(kinds: Sequence[Mapping[str, Signature]]) -> Json:
     return {
         **({":stream": {"post": _stream()}} if translates or generates else {}),
         **({":explain": {"post": _explain()}} if translates else {}),
+        **{
+            f":{name}": {"post": _judge(name)}
+            for name in get_args(Judgement)
+            if any(name in signatures for signatures in kinds)
+        },
     }
 
 
@@ -159,6 +165,12 @@ def _stream() -> Json:
         _EVENT, "text/event-stream", 'Events with {"piece"}; at last `done` or `error`.'
     )
     return _post("Streams an answer as it comes", "StreamRequest", events)
+
+
+def _judge(name: str) -> Json:
+    what = {"classify": "Labels of examples", "regress": "Numbers of examples"}
+    answer = _json(f"{name.title()}Response", "A result for each example.")
+    return _post(what[name], "ExamplesRequest", answer)
 
 
 def _explain() -> Json:

@@ -110,13 +110,27 @@ def schemas(
                 },
             }
         ),
+        "ExamplesRequest": _object(
+            {"examples": {**_rows(options), "items": _object({"text": _STRING})}},
+            {"signature_name": {"const": ""}, "context": {"const": {}}},
+        ),
+        "ClassifyResponse": _object(
+            {
+                "results": {
+                    "description": "Of each example pairs of a label and its probability.",
+                    "type": "array",
+                    "items": {"type": "array", "items": {"type": "array"}},
+                }
+            }
+        ),
+        "RegressResponse": _object({"results": {"type": "array", "items": _NUMBER}}),
         "Health": _object({"status": _STRING}),
         "Error": _object({"error": _STRING}),
     }
 
 
 def _predict_request(options: ServeOptions, kinds: Sequence[Mapping[str, Signature]]) -> Schema:
-    rows = {"type": "array", "maxItems": options.max_sentences}
+    rows = _rows(options)
     requests: list[Schema] = []
     for signatures in kinds:
         for name, signature in signatures.items():
@@ -126,6 +140,10 @@ def _predict_request(options: ServeOptions, kinds: Sequence[Mapping[str, Signatu
                     requests.append(schema)
     # Plain values may fit signatures of two kinds of models.
     return {"oneOf" if len(kinds) == 1 else "anyOf": requests}
+
+
+def _rows(options: ServeOptions) -> Schema:
+    return {"type": "array", "maxItems": options.max_sentences}
 
 
 def _row(spec: TensorSpec) -> Schema:

@@ -54,7 +54,7 @@ def test_classifies_as_predict_and_as_classify(
     assert [[label for label, _ in row] for row in results] == found["labels"][:2]
     scores = [[score for _, score in row] for row in results]
     np.testing.assert_allclose(scores, found["probabilities"][:2], atol=1e-6)
-    assert server.predict(body, ":regress").status_code == 400
+    assert server.predict(body, ":regress").status_code == 404
 
 
 @pytest.mark.parametrize(
