@@ -124,6 +124,52 @@ def test_the_table_of_cases(search_case: Any, naive_search: Callable[..., Any]) 
     )
 
 
+PROMPTS = [[4, 5, 6], [7], [8, 4], [5, 5, 5, 5]]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"beam_size": 3, "num_hypotheses": 3},
+        {"beam_size": 2, "min_length": 3, "early_stopping": "exact", "length_penalty": 1.0},
+        {"forced_tokens": [(1, 6)], "beam_size": 2},
+        {"sample": True, "seed": 5, "num_hypotheses": 2},
+        {"sample": True, "seed": 5, "top_k": 3, "min_length": 2},
+    ],
+    ids=str,
+)
+def test_a_prompt_is_where_a_search_begins(
+    naive_search: Callable[..., Any], options: dict[str, Any], at_once: bool
+) -> None:
+    """A search after a prompt is one whose table begins there: nothing else counts the prompt."""
+    random = np.random.default_rng(7)
+    logits = random.standard_normal((4, 9, 9, 9)).astype(np.float32)
+    chosen = SearchOptions(max_length=5, **options)
+    lengths = list(map(len, PROMPTS))
+    request = Request(
+        options=chosen,
+        special_ids=SPECIAL_IDS,
+        limits=[length + 5 for length in lengths],
+        prefixes=PROMPTS,
+        prompt_lengths=lengths,
+        begun=min(lengths) if at_once else 0,
+        places=range(4),
+        seed=chosen.seed or 0,
+    )
+    steps = ScriptedSteps(logits)
+    steps.fed = np.zeros((4, 1, request.begun), np.int32)
+    found = [[tuple(one) for one in sentence] for sentence in search(steps, request)]
+    expected = []
+    for place, (table, prompt) in enumerate(zip(logits, PROMPTS, strict=True)):
+        begun = table[len(prompt) :].copy()
+        begun[0, SPECIAL_IDS.decoder_start] = begun[0, prompt[-1]]
+        log_probs = begun - np.log(np.exp(begun).sum(axis=-1, keepdims=True))
+        expected.append(naive_search(log_probs, max_length=5, sentence=place, **options))
+    agree(found, expected)
+
+
 @pytest.mark.parametrize("loud_at", [0, 1, 2])
 def test_totals_outlive_the_arrays_of_a_step_whose_logits_are_asked_for_again(
     naive_search: Callable[..., Any], loud_at: int
