@@ -57,6 +57,8 @@ SHARED = {
     "keras_transformer.understanding.text_understanding",
 }
 SHARED_WITH_SERVER = SHARED | {
+    "keras_transformer.artefact.encoder_signatures",
+    "keras_transformer.artefact.generator_signatures",
     "keras_transformer.artefact.signatures",
     "keras_transformer.translation.by_sentence",
 }
