@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from keras_transformer.data.sources.corpus import Corpus, Pairs
     from keras_transformer.data.sources.demo import demo_corpus
     from keras_transformer.data.sources.files import read_lines, read_parallel
+    from keras_transformer.data.sources.texts import (
+        LabelledCorpus,
+        LabelledTexts,
+        TextCorpus,
+        Texts,
+        read_labelled,
+        read_texts,
+    )
     from keras_transformer.data.sources.tfds import load_tfds
     from keras_transformer.data.sources.tsv import read_tsv
     from keras_transformer.decoding.single_stack.encoder import TextEncoder
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
     from keras_transformer.training.run.options import TrainOptions
     from keras_transformer.training.run.run_directory import load_min_score, load_training_text
     from keras_transformer.training.run.train import load_run, train
+    from keras_transformer.training.texts.train import train_texts
     from keras_transformer.translation.by_sentence import SentenceTranslator
 
 __version__ = "0.1.0"
@@ -55,6 +64,8 @@ __all__ = [
     "EncoderConfig",
     "Generator",
     "GraphTokenizer",
+    "LabelledCorpus",
+    "LabelledTexts",
     "OnnxEncoder",
     "OnnxGenerator",
     "OnnxTranslator",
@@ -63,7 +74,9 @@ __all__ = [
     "SearchOptions",
     "SentenceTranslator",
     "SmoothedCrossEntropy",
+    "TextCorpus",
     "TextEncoder",
+    "Texts",
     "TokenAccuracy",
     "Tokenizer",
     "TrainOptions",
@@ -83,10 +96,13 @@ __all__ = [
     "load_run",
     "load_tfds",
     "load_training_text",
+    "read_labelled",
     "read_lines",
     "read_parallel",
+    "read_texts",
     "read_tsv",
     "train",
+    "train_texts",
     "train_tokenizer",
     "training_batches",
 ]
@@ -97,6 +113,8 @@ _HOMES = {
     "EncoderConfig": "config.encoder_only",
     "Generator": "decoding.single_stack.generator",
     "GraphTokenizer": "text.graph_tokenizer",
+    "LabelledCorpus": "data.sources.texts",
+    "LabelledTexts": "data.sources.texts",
     "OnnxEncoder": "runtime.encoder",
     "OnnxGenerator": "runtime.generator",
     "OnnxTranslator": "runtime.translator",
@@ -105,7 +123,9 @@ _HOMES = {
     "SearchOptions": "search.options",
     "SentenceTranslator": "translation.by_sentence",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",
+    "TextCorpus": "data.sources.texts",
     "TextEncoder": "decoding.single_stack.encoder",
+    "Texts": "data.sources.texts",
     "TokenAccuracy": "training.loss.metrics",
     "Tokenizer": "text.tokenizer",
     "TrainOptions": "training.run.options",
@@ -125,10 +145,13 @@ _HOMES = {
     "load_run": "training.run.train",
     "load_tfds": "data.sources.tfds",
     "load_training_text": "training.run.run_directory",
+    "read_labelled": "data.sources.texts",
     "read_lines": "data.sources.files",
     "read_parallel": "data.sources.files",
+    "read_texts": "data.sources.texts",
     "read_tsv": "data.sources.tsv",
     "train": "training.run.train",
+    "train_texts": "training.texts.train",
     "train_tokenizer": "text.tokenizer",
     "training_batches": "data.batching.batches",
 }
