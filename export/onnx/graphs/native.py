@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
-from keras_transformer.export.onnx.graphs.readers import AnyModel, DecoderParts, EncoderParts
+from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention

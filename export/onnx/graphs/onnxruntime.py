@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.readers import (
-    AnyModel,
     DecoderParts,
     EncoderParts,
     decoder_parts,

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.readers import AnyModel
 from keras_transformer.export.onnx.graphs.specs import LOGITS, Specs, decoder_sizes, graph_specs
 from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.export.onnx.heads import candidates
