@@ -114,6 +114,7 @@ def _prefill(model: DecoderOnly, given: Tensors) -> Tensors:
     ids, caches = given["token_ids"], _pairs("cache", model, given)
     keep = tf.ones_like(ids, tf.bool)
     length, mask = tf.shape(ids)[1], attention_mask(keep, causal=True)
+    bias = model.decoder_stack.attention_bias(length)
     states, filled = model.embeddings(ids, keep), []
     for block, pair in zip(model.decoder_stack.blocks, caches, strict=True):
         own = block.self_attention.project(block.self_attention_residual.enter(states))
@@ -121,7 +122,7 @@ def _prefill(model: DecoderOnly, given: Tensors) -> Tensors:
             tf.concat([new, old[:, :, length:]], axis=2) for new, old in zip(own, pair, strict=True)
         )
         filled.append(tuple(joined))
-        states = block(states, keep_mask=mask)
+        states = block(states, keep_mask=mask, bias=bias)
     return _by_name("new_cache", filled)
 
 
