@@ -31,16 +31,9 @@ except ModuleNotFoundError as error:
         f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.artefact.families import graph_names, tokenizer_names
+from keras_transformer.artefact.families import graph_file, graph_names, tokenizer_names
 from keras_transformer.artefact.manifest import (
-    DECODER_FILE,
-    ENCODER_FILE,
-    GREEDY_FILE,
-    GREEDY_SCORES_FILE,
-    HEAD_FILE,
     MANIFEST_FILE,
-    PREFILL_FILE,
-    SCORER_FILE,
     SOURCE_TOKENIZER_FILE,
     TARGET_TOKENIZER_FILE,
     TOKENIZER_FILE,
@@ -57,16 +50,6 @@ from keras_transformer.text.training_text import TrainingText
 
 from ..placement import placed
 from .settings import check_settings
-
-_FILES = {
-    "encoder": ENCODER_FILE,
-    "head": HEAD_FILE,
-    "decoder": DECODER_FILE,
-    "greedy": GREEDY_FILE,
-    "greedy_scores": GREEDY_SCORES_FILE,
-    "scorer": SCORER_FILE,
-    "prefill": PREFILL_FILE,
-}
 
 
 def export_onnx(
@@ -196,7 +179,7 @@ def _graphs(model: AnyModel, form: _Form) -> Iterator[tuple[str, onnx.ModelProto
     """Yields each graph with its file's name, one at a time, as a graph holds all its weights."""
     target = target_in(form.precision, form.target)
     for name in graph_names(model.config.to_dict()):
-        yield _FILES[name], target.graph(name, model, form.opset)
+        yield graph_file(name), target.graph(name, model, form.opset)
 
 
 def _describe(
@@ -204,8 +187,8 @@ def _describe(
 ) -> Manifest:
     graphs = {
         name: Graph(
-            file=_FILES[name],
-            sha256=sha256_of(directory / _FILES[name]),
+            file=graph_file(name),
+            sha256=sha256_of(directory / graph_file(name)),
             inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
             outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
         )

@@ -38,6 +38,11 @@ def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:
     return _GRAPHS[family]
 
 
+def graph_file(name: str) -> str:
+    """Returns the name of a graph's file, such as "encoder.onnx"."""
+    return f"{name}.onnx"
+
+
 def tokenizer_names(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the keys of the artefact's tokenizers."""
     return ("source", "target") if family_of(config) == ENCODER_DECODER else ("text",)

@@ -25,13 +25,6 @@ from keras_transformer.text.training_text import TrainingText
 FORMAT = "keras-transformer-onnx"
 FORMAT_VERSION = 5
 MANIFEST_FILE = "manifest.json"
-ENCODER_FILE = "encoder.onnx"
-DECODER_FILE = "decoder.onnx"
-GREEDY_FILE = "greedy.onnx"
-GREEDY_SCORES_FILE = "greedy_scores.onnx"
-SCORER_FILE = "scorer.onnx"
-PREFILL_FILE = "prefill.onnx"
-HEAD_FILE = "head.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.model"
 SOURCE_TOKENIZER_FILE = "source_tokenizer.model"

@@ -5,10 +5,10 @@ the largest difference.
 from pathlib import Path
 
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.check.running import Comparison
 from keras_transformer.export.onnx.check.single_stack import check_encoder, check_generation
 from keras_transformer.export.onnx.check.translation import check_translation
-from keras_transformer.export.onnx.graphs.readers import AnyModel
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 

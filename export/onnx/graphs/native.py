@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
-from keras_transformer.export.onnx.graphs.readers import AnyModel, DecoderParts, EncoderParts
+from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -186,10 +187,11 @@ class Native(OnnxRuntime):
         self, graph: GraphBuilder, inputs: str, states: str, parts: Parts, norm: Any
     ) -> list[str]:
         """Returns the residual sum and its norm, both `(rows, model_dim)`."""
-        projection, between, output = parts
+        projection, between, output, _ = parts
         if isinstance(norm, RMSNorm):
             hidden = between(self.kernels.linear(graph, inputs, projection))
-            sums = graph.op("Add", states, self.kernels.linear(graph, hidden, output))
+            change = self.kernels.linear(graph, hidden, output)
+            sums = graph.op("Add", parts.added(states), change)
             return [sums, normalized(graph, sums, norm)]
         ends = weight_array(norm.gamma), weight_array(norm.beta)
         flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
@@ -206,7 +208,7 @@ class Native(OnnxRuntime):
             return graph.ops("FeedForwardSubLayer", *operands, count=2, **flags)
         hidden = between(self.kernels.linear(graph, inputs, projection))
         change = self.kernels.linear(graph, hidden, output)
-        return graph.ops("AddNorm", states, change, *ends, count=2, **flags)
+        return graph.ops("AddNorm", parts.added(states), change, *ends, count=2, **flags)
 
     def _embed(
         self,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.readers import (
-    AnyModel,
     DecoderParts,
     EncoderParts,
     decoder_parts,
@@ -18,7 +18,7 @@ from keras_transformer.export.onnx.graphs.readers import (
 )
 from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
 from keras_transformer.export.onnx.heads import candidates
-from keras_transformer.export.onnx.heads.of_encoders import emit_head
+from keras_transformer.export.onnx.heads.of_encoders import emit_head, rows_that_are_read
 from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
 from keras_transformer.export.onnx.layers.attention.kinds import is_fused, named
 from keras_transformer.export.onnx.layers.attention.sequences import (
@@ -70,7 +70,9 @@ class OnnxRuntime:
 
     def _emit_encoder(self, graph: GraphBuilder, model: Transformer | EncoderOnly) -> None:
         """Emits ids → states, and cross-attention keys and values of every decoder block."""
-        states, mask, rows = self._encode(graph, encoder_parts(model))
+        parts = encoder_parts(model)
+        states, mask, own, rows = self.enter_encoder(graph, parts)
+        states = self.run(graph, parts.stack, states, {"own": own})
         if rows is not None:
             graph.output("states", rows.padded(states, model.config.model_dim))
             return
@@ -83,13 +85,20 @@ class OnnxRuntime:
 
     def _emit_head(self, graph: GraphBuilder, model: EncoderOnly) -> None:
         """Emits ids → what the encoder's head or its pooler makes of the states."""
-        states, _, rows = self._encode(graph, encoder_parts(model))
-        emit_head(graph, self.kernels, model, states, rows)
+        parts = encoder_parts(model)
+        states, _, own, rows = self.enter_encoder(graph, parts)
+        if rows is None:
+            raise RuntimeError("an encoder alone drops the padding of its texts.")
+        pick = rows_that_are_read(graph, model, rows)
 
-    def _encode(self, graph: GraphBuilder, parts: EncoderParts) -> tuple[str, str, Any]:
-        """Returns states `(rows, model_dim)`, the mask, and the `TokenRows` of `enter_encoder`."""
-        states, mask, own, rows = self.enter_encoder(graph, parts)
-        return self.run(graph, parts.stack, states, {"own": own}), mask, rows
+        def attend(layer: Any, number: int) -> Parts:
+            found = own(layer, number)
+            # What follows in the last block is computed for these rows only.
+            is_last = number == len(parts.stack.blocks) - 1
+            return found.of_rows(pick) if is_last and pick is not None else found
+
+        states = self.run(graph, parts.stack, states, {"own": attend})
+        emit_head(graph, self.kernels, model, states, rows)
 
     def _emit_decoder(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits one decoder step: newest tokens and caches → candidates and extended caches."""

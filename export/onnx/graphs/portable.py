@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.readers import AnyModel
 from keras_transformer.export.onnx.graphs.specs import LOGITS, Specs, decoder_sizes, graph_specs
 from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.export.onnx.heads import candidates
@@ -114,6 +114,7 @@ def _prefill(model: DecoderOnly, given: Tensors) -> Tensors:
     ids, caches = given["token_ids"], _pairs("cache", model, given)
     keep = tf.ones_like(ids, tf.bool)
     length, mask = tf.shape(ids)[1], attention_mask(keep, causal=True)
+    bias = model.decoder_stack.attention_bias(length)
     states, filled = model.embeddings(ids, keep), []
     for block, pair in zip(model.decoder_stack.blocks, caches, strict=True):
         own = block.self_attention.project(block.self_attention_residual.enter(states))
@@ -121,7 +122,7 @@ def _prefill(model: DecoderOnly, given: Tensors) -> Tensors:
             tf.concat([new, old[:, :, length:]], axis=2) for new, old in zip(own, pair, strict=True)
         )
         filled.append(tuple(joined))
-        states = block(states, keep_mask=mask)
+        states = block(states, keep_mask=mask, bias=bias)
     return _by_name("new_cache", filled)
 
 

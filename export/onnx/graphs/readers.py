@@ -12,7 +12,6 @@ from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 
-AnyModel = Transformer | EncoderOnly | DecoderOnly
 TOKEN_TYPES = "token_type_ids"
 
 

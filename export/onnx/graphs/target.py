@@ -6,7 +6,7 @@ from typing import Protocol
 
 import onnx
 
-from keras_transformer.export.onnx.graphs.readers import AnyModel
+from keras_transformer.export.inputs import AnyModel
 
 
 class Target(Protocol):

@@ -2,6 +2,8 @@
 them.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
@@ -14,6 +16,25 @@ from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.models.encoder_only import EncoderOnly
 
 
+def rows_that_are_read(
+    graph: GraphBuilder, model: EncoderOnly, rows: TokenRows
+) -> Callable[[str], str] | None:
+    """Returns what picks the states that the head reads; None if it reads all of them."""
+    config = model.config
+    if config.head in ("tagging", "spans") or (config.head, config.pooling) == (
+        "embedding",
+        "mean",
+    ):
+        return None
+    if config.head == "masked_lm":
+        places = "places"
+    else:
+        # See `pooler.first_state`.
+        places = graph.op("ArgMax", rows.mask, axis=1, keepdims=1)
+    numbers = rows.numbers_at(places)
+    return lambda states: graph.op("Gather", states, numbers, axis=0)
+
+
 def emit_head(
     graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str, rows: TokenRows
 ) -> None:
@@ -23,12 +44,12 @@ def emit_head(
         graph: The graph.
         kernels: How linear layers are multiplied.
         model: The model.
-        states: float32 `(tokens, model_dim)`.
+        states: float32 `(tokens, model_dim)`, or those of `rows_that_are_read`.
         rows: Where the tokens stand.
     """
     kind = model.config.head
     if kind == "masked_lm":
-        graph.output(LOGITS, _masked_tokens(graph, kernels, model, rows.at(states, "places")))
+        graph.output(LOGITS, _masked_tokens(graph, kernels, model, states))
     elif kind in ("tagging", "spans"):
         logits = kernels.linear(graph, states, Linear.of(model.head.linear))
         graph.output(LOGITS, rows.padded(logits, model.head.num_classes))
@@ -36,9 +57,7 @@ def emit_head(
         padded = rows.padded(states, model.config.model_dim)
         graph.output("vectors", _mean_state(graph, padded, rows.mask))
     else:
-        # See `pooler.first_state`.
-        first = rows.at(states, graph.op("ArgMax", rows.mask, axis=1, keepdims=1))
-        name, found = _of_first_state(graph, kernels, model, first)
+        name, found = _of_first_state(graph, kernels, model, states)
         graph.output(name, found)
 
 

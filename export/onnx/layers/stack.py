@@ -24,11 +24,22 @@ class Parts(NamedTuple):
         projection: Its first linear layer.
         between: Adds the nodes from the projection's outputs to the second layer's inputs.
         output: Its second linear layer.
+        pick: Chooses among rows as `between` does, for the states that are added; None if that
+            keeps all.
     """
 
     projection: Linear
     between: Callable[[str], str]
     output: Linear
+    pick: Callable[[str], str] | None = None
+
+    def added(self, states: str) -> str:
+        """Returns the states that the sub-layer's outputs are added to."""
+        return states if self.pick is None else self.pick(states)
+
+    def of_rows(self, pick: Callable[[str], str]) -> "Parts":
+        """Returns a sub-layer whose outputs are those of some rows."""
+        return self._replace(between=lambda value: pick(self.between(value)), pick=pick)
 
 
 # Takes an attention layer and the number of its block and returns its parts.
@@ -109,11 +120,12 @@ def run_sub_layers(
     sub_layers = each_sub_layer(graph, stack, attend)
     if stack.final_norm is None:
         return _run_post_norm(graph, kernels, states, list(sub_layers))
-    for residual, (projection, between, output) in sub_layers:
+    for residual, parts in sub_layers:
         inputs = normalized(graph, states, residual.layer_norm)
-        hidden = between(kernels.linear(graph, inputs, projection))
+        hidden = parts.between(kernels.linear(graph, inputs, parts.projection))
         # The bias is added with the product: int8 kernels take a bias, but no residual.
-        states = graph.op("Add", states, kernels.linear(graph, hidden, output))
+        change = kernels.linear(graph, hidden, parts.output)
+        states = graph.op("Add", parts.added(states), change)
     return normalized(graph, states, stack.final_norm)
 
 
@@ -126,13 +138,15 @@ def _run_post_norm(
     it adds the bias to its beta, and the sub-layer's own projections subtract it in theirs.
     """
     biases = [parts.output.bias for _, parts in sub_layers]
-    for (residual, (projection, between, output)), carried, following in zip(
+    for (residual, parts), carried, following in zip(
         sub_layers, biases, [*biases[1:], None], strict=True
     ):
+        projection = parts.projection
         if carried is not None and projection.bias is not None:
             less = projection.bias - carried @ projection.kernel
             projection = replace(projection, bias=less)
-        hidden = between(kernels.linear(graph, states, projection))
-        joined = kernels.linear(graph, hidden, replace(output, bias=None), states)
+        hidden = parts.between(kernels.linear(graph, states, projection))
+        output = replace(parts.output, bias=None)
+        joined = kernels.linear(graph, hidden, output, parts.added(states))
         states = normalized(graph, joined, residual.layer_norm, following)
     return states

@@ -62,10 +62,10 @@ class TokenRows:
         places = self.graph.shared("thirds", make)
         return [self.graph.op("Gather", parts, place, axis=0) for place in places]
 
-    def at(self, rows: str, places: str) -> str:
-        """Returns the rows of places `(batch, count)` in each text: `(batch * count, …)`."""
+    def numbers_at(self, places: str) -> str:
+        """Returns the rows of places `(batch, count)` in each text: int64 `(batch * count,)`."""
         numbers = self.graph.op("GatherElements", self.numbers, places, axis=1)
-        return self.graph.op("Gather", rows, self.graph.reshape(numbers, -1), axis=0)
+        return self.graph.reshape(numbers, -1)
 
     def padded(self, rows: str, width: int) -> str:
         """Returns rows `(tokens, width)` as `(batch, length, width)`, zeros at padding."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 import onnx
 
 from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.portable import Portable
-from keras_transformer.export.onnx.graphs.readers import AnyModel
 from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8

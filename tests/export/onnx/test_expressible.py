@@ -22,6 +22,10 @@ OPTIONS: list[dict[str, Any]] = [
     {"scale_attention": False},
     {"num_key_value_heads": 1},
     {"rotary_base": 10_000.0},
+    {"position_offset": 2},
+    {"sinusoid_layout": "halves"},
+    {"scale_embeddings": False},
+    {"embedding_norm": True},
 ]
 EMITTED_FORMS = (
     ("onnxruntime", "float32"),
@@ -48,6 +52,13 @@ def test_an_option_that_graphs_lack_is_named(fields: dict, tiny_config, lacking)
     for form in EMITTED_FORMS:
         assert unsupported(config, *form) == list(fields)
     assert unsupported(config, "portable", "float32") == []
+
+
+@pytest.mark.parametrize("fields", [{"relative_buckets": 8}, {"logit_bias": True}], ids=str)
+def test_what_no_emitter_knows_is_named(fields: dict, tiny_config) -> None:
+    for form in EMITTED_FORMS:
+        assert unsupported(tiny_config(**fields), *form) == list(fields)
+    assert unsupported(tiny_config(**fields), "portable", "float32") == []
 
 
 @pytest.mark.parametrize("fields", OPTIONS, ids=str)

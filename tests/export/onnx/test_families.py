@@ -55,7 +55,13 @@ MODERN = {
 LABELS = ("a", "b", "c")
 ENCODERS: dict[str, dict[str, Any]] = {
     "states and pooler": {},
-    "states alone, pre-norm, sinusoids": {"pooler": False, "norm": "pre", **SINUSOIDS},
+    "states alone, pre-norm, sinusoids": {
+        "pooler": False,
+        "norm": "pre",
+        **SINUSOIDS,
+        "position_offset": 2,
+        "sinusoid_layout": "halves",
+    },
     "masked_lm": {"head": "masked_lm", "activation": "gelu_tanh"},
     "classification": {"head": "classification", "labels": LABELS},
     "classification without a pooler": {
@@ -68,12 +74,23 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "tagging": {"head": "tagging", "labels": LABELS},
     "spans": {"head": "spans"},
     "embedding, mean": {"head": "embedding"},
-    "embedding, first": {"head": "embedding", "pooling": "first", "activation": "relu"},
+    "embedding, first": {
+        "head": "embedding",
+        "pooling": "first",
+        "activation": "relu",
+        "position_offset": 2,
+    },
     "modern, post-norm": {"head": "masked_lm", **MODERN},
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
 }
 DECODERS: dict[str, dict[str, Any]] = {
     "as GPT-2": {},
+    "an offset, and a norm of embeddings": {
+        "position_offset": 2,
+        "embedding_norm": True,
+        "norm": "post",
+        "num_layers": 1,
+    },
     "post-norm, sinusoids, own head": {"norm": "post", "tied_head": False, **SINUSOIDS},
     "as Llama": {**MODERN, "scale_attention": True},
     "modern, post-norm, odd widths": {**MODERN, "norm": "post", "key_dim": 6, "value_dim": 6},

@@ -33,7 +33,7 @@ def run(build: Any, open_graph: Any) -> Any:
             "first": first,
             "second": second,
             "third": third,
-            "at": rows.at(taken, "places"),
+            "at": graph.op("Gather", taken, rows.numbers_at("places"), axis=0),
             "padded": rows.padded(taken, 3 * WIDTH),
         }
 
