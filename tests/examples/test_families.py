@@ -1,0 +1,40 @@
+"""examples/pretrain_and_finetune.py and examples/generate.py: minutes of work, here in small."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SMALL = ("--sentences", "4000", "--epochs", "1")
+
+
+def run(name: str, *arguments: str) -> list[str]:
+    """Runs an example and returns the lines that it prints."""
+    result = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *SMALL, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        timeout=600,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_the_example_of_transfer_trains_two_classifiers_and_fills_in_a_mask() -> None:
+    *_, scratch, pretrained, filled = run("pretrain_and_finetune.py", "--labelled", "60")
+    for line, name in ((scratch, "from scratch"), (pretrained, "pretrained")):
+        [share] = re.fullmatch(rf"{name} +([\d.]+) % of 500 right", line).groups()
+        # Three quarters are statements: a classifier that has learnt nothing says so of all.
+        assert 50 < float(share) <= 100
+    assert re.fullmatch(r"The <mask> is old -> The .+ is old", filled)
+
+
+def test_the_example_of_generation_learns_the_texts_and_continues_prompts() -> None:
+    lines = run("generate.py")
+    [figure] = [line for line in lines if line.startswith("perplexity of 500")]
+    assert 1 < float(figure.split(": ")[1]) < 1000  # the vocabulary has 1,000 pieces
+    for prompt in ("The girl", "How many", ""):
+        assert sum(line.startswith(f"{prompt} -> {prompt}") for line in lines) >= 3
