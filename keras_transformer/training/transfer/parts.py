@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Literal
 
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.stack import BlockConfig
 from keras_transformer.config.transformer import TransformerConfig
@@ -52,6 +53,17 @@ def from_translation(part: Part, *, is_shared: bool) -> Rename:
         return path if layer == part or (part == "decoder" and layer == "head") else None
 
     return rename
+
+
+def paths_between(trained: ModelConfig, config: ModelConfig) -> Rename:
+    """Returns where the paths of a trained model are in a model of any family."""
+    if isinstance(trained, TransformerConfig) == isinstance(config, TransformerConfig):
+        return str
+    if isinstance(trained, TransformerConfig):
+        part: Part = "encoder" if isinstance(config, EncoderConfig) else "decoder"
+        return from_translation(part, is_shared=trained.share_embeddings == "all")
+    part = "encoder" if isinstance(trained, EncoderConfig) else "decoder"
+    return into_translation(part, has_tokens=True)
 
 
 def differing_choices(trained: ModelConfig, config: ModelConfig) -> list[str]:
