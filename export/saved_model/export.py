@@ -2,7 +2,6 @@
 version directory that gets its name only after it was checked in a session.
 """
 
-import dataclasses
 import gc
 import json
 import os
@@ -16,30 +15,24 @@ from keras_transformer.distribution import DISTRIBUTION, imported_versions, inst
 try:
     import tensorflow as tf
 
-    from keras_transformer.text.graph_tokenizer import GraphTokenizer
-
-    from ..inputs import check_inputs, in_float32
     from .checks import Answers, check_answers, check_operators, live_answers
+    from .content import Content, ContentMaker, Settings
+    from .encoder.content import EncoderContent
+    from .generator.content import GeneratorContent
     from .parts import unoptimized
-    from .requests import Request, requests_for
-    from .signatures import IdSignatures, TextSignatures
-    from .translation import Translation
+    from .requests import Request
+    from .translation_content import TranslationContent
     from .warmup import can_write_warmup, write_warmup
 except ModuleNotFoundError as error:
     raise ImportError(
         f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.artefact.signatures import (
-    AnswerSizes,
-    Signature,
-    id_signatures,
-    text_signatures,
-)
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, ModelLimits, check_token_ids
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run
@@ -47,6 +40,10 @@ from keras_transformer.training.run.train import load_run
 from ..placement import placed
 from .settings import DESCRIPTION_FILE, SignatureKind, check_settings
 
+_MAKERS: tuple[tuple[type, ContentMaker], ...] = (
+    (EncoderOnly, EncoderContent.make),
+    (DecoderOnly, GeneratorContent.make),
+)
 _PACKAGES = ("tensorflow", "tensorflow-text", "keras")
 
 
@@ -110,25 +107,19 @@ def export_saved_model(
         overwrite=overwrite,
     )
     check_min_score(min_score)
-    search = SearchOptions(**options)
     if min_score is None and isinstance(run_or_model, str | os.PathLike):
         min_score = RunDirectory(Path(run_or_model)).load_min_score()
-    model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
-    check_inputs(model, source, target)
-    search, max_source_length = _fit(model, search, max_source_length)
-    content = _Content(
-        in_float32(model),
-        source,
-        target,
-        search,
-        max_source_length,
-        signatures,
-        min_score,
-        base.name,
+    chosen = Settings(
+        kind=signatures,
+        max_source_length=max_source_length,
+        min_score=min_score,
+        options=options,
     )
+    model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
+    content = _maker_for(model)(model, source, target, chosen)
     final = base / str(version)
     with placed(final, mark=DESCRIPTION_FILE, overwrite=overwrite) as temporary:
-        _write(content, temporary, progress or (lambda line: None))
+        _write(content, temporary, base.name, chosen.kind, progress or (lambda line: None))
     return Path(directory) / str(version)
 
 
@@ -145,44 +136,21 @@ def _open(
     return run_or_model, tokenizer, target_tokenizer or tokenizer
 
 
-def _fit(
-    model: Transformer, search: SearchOptions, max_source_length: int
-) -> tuple[SearchOptions, int]:
-    """Returns search options and a longest source length that fit the model."""
-    if search.sample:
-        raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
-    check_token_ids(search, model.config.target_vocab_size, model.config.special_ids)
-    limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
-    return limits.fit(search), limits.longest_source(max_source_length)
+def _maker_for(model: Any) -> ContentMaker:
+    """Returns what makes the content of a model's family."""
+    # What is no model of ours is refused as one that does not translate.
+    found = (make for family, make in _MAKERS if isinstance(model, family))
+    return next(found, TranslationContent.make)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Content:
-    """The content of a version."""
-
-    model: Transformer
-    source: Tokenizer
-    target: Tokenizer
-    search: SearchOptions
-    max_source_length: int
-    kind: SignatureKind
-    min_score: float | None
-    name: str
-
-    @property
-    def declared(self) -> dict[str, Signature]:
-        """Its signatures by name."""
-        sizes = AnswerSizes(
-            num_hypotheses=self.search.num_hypotheses,
-            max_length=self.search.max_length,
-            model_dim=self.model.config.model_dim,
-            has_min_score=self.min_score is not None,
-        )
-        return text_signatures(sizes) if self.kind == "text" else id_signatures(sizes)
-
-
-def _write(content: _Content, directory: Path, progress: Callable[[str], object]) -> None:
-    requests = requests_for(content.declared, content.source, content.target)
+def _write(
+    content: Content,
+    directory: Path,
+    name: str,
+    kind: SignatureKind,
+    progress: Callable[[str], object],
+) -> None:
+    requests = content.requests
     wanted = _save(content, requests, directory, progress)
     # The functions' graphs refer to themselves; without a collection they would still be in memory
     # beside the session's graph.
@@ -192,15 +160,13 @@ def _write(content: _Content, directory: Path, progress: Callable[[str], object]
     difference = check_answers(directory, wanted, requests)
     (directory / DESCRIPTION_FILE).parent.mkdir()
     if can_write_warmup():
-        write_warmup(directory, content.name, requests)
+        write_warmup(directory, name, requests)
     description = {
-        "signatures": content.kind,
+        "signatures": kind,
         "operators_outside_tensorflow": operators,
         "warmup": can_write_warmup(),
         "config": content.model.config.to_dict(),
-        "search": dataclasses.asdict(content.search),
-        "max_source_length": content.max_source_length,
-        "min_score": content.min_score,
+        **content.describe(),
         "max_difference": difference,
         "producer": {DISTRIBUTION: __version__, **imported_versions(*_PACKAGES)},
     }
@@ -209,7 +175,7 @@ def _write(content: _Content, directory: Path, progress: Callable[[str], object]
 
 
 def _save(
-    content: _Content,
+    content: Content,
     requests: dict[str, Request],
     directory: Path,
     progress: Callable[[str], object],
@@ -220,21 +186,8 @@ def _save(
     # Not the Keras model itself: a session would not find its variables.
     module.weights = [weight.value for weight in content.model.weights]
     with unoptimized():
-        functions = _trace(content, module)
+        functions = content.trace(module)
     progress("writing the SavedModel")
     tf.saved_model.save(module, str(directory), signatures=functions)
     progress("asking the live model")
     return live_answers(functions, requests)
-
-
-def _trace(content: _Content, module: tf.Module) -> dict[str, Any]:
-    """Returns the signatures; the module gets the tokenizers that they use."""
-    translation = Translation(content.model, content.search, content.max_source_length)
-    if content.kind == "ids":
-        return IdSignatures(translation, content.min_score).make(content.declared)
-    module.source = GraphTokenizer(content.source.model)
-    module.target = module.source
-    if content.target is not content.source:
-        module.target = GraphTokenizer(content.target.model)
-    signatures = TextSignatures(translation, module.source, module.target, content.min_score)
-    return signatures.make(content.declared)

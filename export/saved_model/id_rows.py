@@ -2,6 +2,7 @@
 can fail, as one row of a batch must not spoil the others.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import tensorflow as tf
@@ -11,7 +12,14 @@ from keras_transformer.config.special_ids import SpecialIds
 Tensor = Any
 
 
-def read_rows(ids: Tensor, vocab_size: int, limit: int, special_ids: SpecialIds) -> Tensor:
+def read_rows(
+    ids: Tensor,
+    vocab_size: int,
+    limit: Tensor | int,
+    special_ids: SpecialIds,
+    *,
+    kept: Collection[int] = (),
+) -> Tensor:
     """Returns rows of ordinary ids, each padded after its end.
 
     Args:
@@ -19,6 +27,7 @@ def read_rows(ids: Tensor, vocab_size: int, limit: int, special_ids: SpecialIds)
         vocab_size: Size of the vocabulary; ids outside it, and special ones, become unknown.
         limit: Most tokens of a row; longer rows are cut.
         special_ids: The vocabulary's special ids.
+        kept: Special ids that a row may hold.
 
     Returns:
         int32 `(batch, at most limit)`.
@@ -26,7 +35,7 @@ def read_rows(ids: Tensor, vocab_size: int, limit: int, special_ids: SpecialIds)
     ids = ids[:, :limit]
     inside = tf.cumsum(tf.cast(ids == special_ids.pad, tf.int32), axis=1) == 0
     ordinary = (ids >= 0) & (ids < vocab_size)
-    for token in sorted(special_ids.without_text):
+    for token in sorted(special_ids.without_text.difference(kept)):
         ordinary &= ids != token
     return tf.where(inside, tf.where(ordinary, ids, special_ids.unk), special_ids.pad)
 
@@ -34,6 +43,13 @@ def read_rows(ids: Tensor, vocab_size: int, limit: int, special_ids: SpecialIds)
 def row_lengths(ids: Tensor, special_ids: SpecialIds) -> Tensor:
     """Returns the number of tokens of each row, int32 `(batch,)`; rows are padded at their ends."""
     return tf.reduce_sum(tf.cast(ids != special_ids.pad, tf.int32), axis=1)
+
+
+def last_tokens(ids: Tensor, limit: int, special_ids: SpecialIds) -> Tensor:
+    """Returns the last tokens of each row, padded after its end: int32 `(batch, at most limit)`."""
+    begin = tf.maximum(row_lengths(ids, special_ids) - limit, 0)
+    width = tf.minimum(tf.shape(ids)[1], limit)
+    return tf.gather(ids, begin[:, None] + tf.range(width), batch_dims=1)
 
 
 def with_end(ids: Tensor, special_ids: SpecialIds) -> Tensor:

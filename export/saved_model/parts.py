@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.config.stack import BlockConfig
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.models.transformer import Transformer
 
@@ -47,14 +48,14 @@ class SharedParts:
 
     def __init__(self, model: Transformer) -> None:
         encoder = model.encoder
-        self.encoder_states = _shared(
+        self.encoder_states = shared(
             lambda source_ids: encoder({"source_ids": source_ids}, training=False), ROWS
         )
         self.align = model.align
         self.empty_caches = model.empty_caches
         self._project = model.decoder_stack.project
-        caches = [_cache_specs(model)] * model.config.num_decoder_layers
-        self._decode_step = _shared(
+        caches = [cache_specs(model.config)] * model.config.num_decoder_layers
+        self._decode_step = shared(
             model.decode_step,
             tf.TensorSpec((None,), tf.int32),
             tf.TensorSpec((), tf.int32),
@@ -84,9 +85,8 @@ class SharedParts:
         return logits, written
 
 
-def _cache_specs(model: Transformer) -> tuple[tf.TensorSpec, tf.TensorSpec]:
+def cache_specs(config: BlockConfig) -> tuple[tf.TensorSpec, tf.TensorSpec]:
     """Returns the specs of a block's keys and values, of any length."""
-    config = model.config
     keys, values = (
         tf.TensorSpec((None, config.key_value_heads, None, width), tf.float32)
         for width in (config.key_dim, config.value_dim)
@@ -94,7 +94,7 @@ def _cache_specs(model: Transformer) -> tuple[tf.TensorSpec, tf.TensorSpec]:
     return keys, values
 
 
-def _shared(function: Callable[..., Any], *specs: Any) -> Any:
+def shared(function: Callable[..., Any], *specs: Any) -> Any:
     """Returns a graph function that its callers call rather than copy.
 
     Without `_noinline`, TensorFlow copies the body into every caller before it runs. The search has

@@ -7,34 +7,65 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_transformer.artefact.signatures import Signature
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import MASK_PIECE, Tokenizer
 
 Request = dict[str, np.ndarray]
 # Values by the name and dtype of an input.
-_Values = dict[tuple[str, str], np.ndarray]
+Values = dict[tuple[str, str], np.ndarray]
 
-# Sources of unequal length, one of them without a token.
+# Texts of unequal length, one of them without a token.
 _LENGTHS = (5, 2, 0)
 
 
-def requests_for(
-    signatures: Mapping[str, Signature], source: Tokenizer, target: Tokenizer
-) -> dict[str, Request]:
+def requests_for(signatures: Mapping[str, Signature], values: Values) -> dict[str, Request]:
     """Returns the inputs of each signature: strings as object arrays of bytes, ids as int32 rows.
 
     Args:
         signatures: The signatures by name.
-        source: Tokenizer of the source side.
-        target: Tokenizer of the target side.
+        values: A value for each input that one of them has.
     """
-    values = {**_texts(source, target), **_ids(source, target), **_own_options()}
     return {
         name: {spec.name: values[spec.name, spec.dtype] for spec in signature.inputs}
         for name, signature in signatures.items()
     }
 
 
-def _texts(source: Tokenizer, target: Tokenizer) -> _Values:
+def translation_values(source: Tokenizer, target: Tokenizer) -> Values:
+    """Returns values for the inputs of a translation model.
+
+    Args:
+        source: Tokenizer of the source side.
+        target: Tokenizer of the target side.
+    """
+    return {**_texts(source, target), **_ids(source, target), **_own_options()}
+
+
+def single_values(tokenizer: Tokenizer, *, masks: bool = False) -> Values:
+    """Returns values for the inputs of a model with one stack.
+
+    Args:
+        tokenizer: Its tokenizer.
+        masks: Whether each text ends with a mask, which the vocabulary must have.
+    """
+    rows = _rows(tokenizer)
+    texts = tokenizer.decode(rows)
+    if masks and tokenizer.special_ids.mask is not None:
+        rows = [[*row, tokenizer.special_ids.mask] for row in rows]
+        texts = [f"{text} {MASK_PIECE}" for text in texts]
+    pad = tokenizer.special_ids.pad
+    strings = _as_bytes(texts)
+    return {
+        ("text", "string"): strings,
+        ("prompt", "string"): strings,
+        ("question", "string"): strings[::-1],
+        ("token_ids", "int32"): _pad(rows, pad),
+        ("prompt_ids", "int32"): _pad(rows, pad),
+        ("question_ids", "int32"): _pad(rows[::-1], pad),
+        **_own_options(),
+    }
+
+
+def _texts(source: Tokenizer, target: Tokenizer) -> Values:
     sources, targets, prefixes = (
         _as_bytes(tokenizer.decode(rows))
         for tokenizer, rows in (
@@ -47,13 +78,13 @@ def _texts(source: Tokenizer, target: Tokenizer) -> _Values:
     return {(name, "string"): value for name, value in named.items()}
 
 
-def _ids(source: Tokenizer, target: Tokenizer) -> _Values:
-    sources, targets = map(_padded, (source, target))
+def _ids(source: Tokenizer, target: Tokenizer) -> Values:
+    sources, targets = (_pad(_rows(one), one.special_ids.pad) for one in (source, target))
     named = {"source_ids": sources, "target_ids": targets, "target_prefix": targets[:, :1]}
     return {(name, "int32"): value for name, value in named.items()}
 
 
-def _own_options() -> _Values:
+def _own_options() -> Values:
     return {
         ("max_length", "int32"): np.array([16, 8, 8], np.int32),
         ("length_penalty", "float32"): np.array([0.6, 0.0, 1.0], np.float32),
@@ -66,9 +97,8 @@ def _rows(tokenizer: Tokenizer) -> list[list[int]]:
     return [random.choice(ids, length).tolist() for length in _LENGTHS]
 
 
-def _padded(tokenizer: Tokenizer) -> np.ndarray:
-    rows = _rows(tokenizer)
-    ids = np.full((len(rows), max(map(len, rows))), tokenizer.special_ids.pad, np.int32)
+def _pad(rows: list[list[int]], pad: int) -> np.ndarray:
+    ids = np.full((len(rows), max(map(len, rows))), pad, np.int32)
     for line, row in zip(ids, rows, strict=True):
         line[: len(row)] = row
     return ids

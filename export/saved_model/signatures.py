@@ -35,7 +35,7 @@ class IdSignatures:
 
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the signatures as concrete functions, by name; they are as declared."""
-        translate = _trace(self.translate_ids, declared["translate_ids"])
+        translate = trace(self.translate_ids, declared["translate_ids"])
         functions: dict[str, Callable[..., Outputs]] = {
             "translate_n_best": self.translate_n_best,
             "score": self.score,
@@ -45,7 +45,7 @@ class IdSignatures:
         return {
             "serving_default": translate,
             "translate_ids": translate,
-            **{name: _trace(function, declared[name]) for name, function in functions.items()},
+            **{name: trace(function, declared[name]) for name, function in functions.items()},
         }
 
     def translate_ids(self, source_ids: Tensor) -> Outputs:
@@ -128,7 +128,7 @@ class TextSignatures:
             "translate_ids": IdSignatures(self._translation).translate_ids,
             "translate_with_options": self.translate_with_options,
         }
-        return {name: _trace(function, declared[name]) for name, function in functions.items()}
+        return {name: trace(function, declared[name]) for name, function in functions.items()}
 
     def translate(self, text: Tensor) -> Outputs:
         """The best translation of each text."""
@@ -204,7 +204,7 @@ def _best_ids(found: Found) -> Outputs:
     }
 
 
-def _trace(function: Callable[..., Outputs], signature: Signature) -> Any:
+def trace(function: Callable[..., Outputs], signature: Signature) -> Any:
     """Returns a function's graph, with the declared inputs and outputs."""
 
     def declared(**inputs: Tensor) -> Outputs:

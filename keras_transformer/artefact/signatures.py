@@ -65,15 +65,15 @@ def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
 
     They are those of the server and of a SavedModel that holds its tokenizers.
     """
-    text = _strings("text", "The source text.")
-    prefix = _strings("target_prefix", "What the translation begins with, whole words.")
-    translation = (_strings("translation", "The best translation."), _SCORE)
-    pair = (_strings("source", "A text."), _strings("target", "A translation of it."))
-    return _by_name(
+    text = strings("text", "The source text.")
+    prefix = strings("target_prefix", "What the translation begins with, whole words.")
+    translation = (strings("translation", "The best translation."), _SCORE)
+    pair = (strings("source", "A text."), strings("target", "A translation of it."))
+    return by_name(
         Signature(DEFAULT_SIGNATURE, (text,), translation, _BEST),
         Signature("translate_n_best", (text,), _text_hypotheses(sizes), _N_BEST),
         Signature("score", pair, (_SCORE, _LOG_PROBABILITY), _SCORES),
-        Signature("encode", (text,), _states(sizes), _STATES),
+        Signature("encode", (text,), states_of(sizes.model_dim), _STATES),
         _translate_ids(sizes, "translate_ids"),
         Signature("translate_with_options", (text, *_OPTIONS, prefix), translation, _OWN_OPTIONS),
     )
@@ -87,7 +87,7 @@ def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
     each = dataclasses.replace(sizes, num_hypotheses=None)
     sentences = Signature(
         "translate_sentences",
-        (_strings("text", "The source text."),),
+        (strings("text", "The source text."),),
         (
             TensorSpec("count", "int32", (None,), "How many sentences the text has."),
             TensorSpec("sources", "string", (None, None), "Each of them."),
@@ -102,21 +102,21 @@ def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
 
 def id_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
     """Returns the signatures of a SavedModel without tokenizers, from ids to ids, by name."""
-    source = _ids("source_ids", "Ids of the source, padded.")
-    target = _ids("target_ids", "Ids of its translation, padded.")
-    prefix = _ids("target_prefix", "Ids that the translation begins with, padded.")
+    source = ids_input("source_ids", "Ids of the source, padded.")
+    target = ids_input("target_ids", "Ids of its translation, padded.")
+    prefix = ids_input("target_prefix", "Ids that the translation begins with, padded.")
     translate = _translate_ids(sizes, "translate_ids")
     shape = (None, sizes.num_hypotheses, sizes.max_length)
     hypotheses = (
         TensorSpec("ids", "int32", shape, "Ids of each hypothesis, padded, best first."),
         *_numbers(sizes),
     )
-    return _by_name(
+    return by_name(
         dataclasses.replace(translate, name=DEFAULT_SIGNATURE),
         translate,
         Signature("translate_n_best", (source,), hypotheses, _N_BEST),
         Signature("score", (source, target), (_SCORE, _LOG_PROBABILITY), _SCORES),
-        Signature("encode", (source,), _states(sizes), _STATES),
+        Signature("encode", (source,), states_of(sizes.model_dim), _STATES),
         Signature(
             "translate_with_options",
             (source, *_OPTIONS, prefix),
@@ -133,11 +133,13 @@ _STATES = "Gives the encoder's states of each source."
 _OWN_OPTIONS = "Translates each source with options of its own."
 
 
-def _strings(name: str, description: str) -> TensorSpec:
+def strings(name: str, description: str) -> TensorSpec:
+    """Returns the spec of a string for each row."""
     return TensorSpec(name, "string", (None,), description)
 
 
-def _ids(name: str, description: str) -> TensorSpec:
+def ids_input(name: str, description: str) -> TensorSpec:
+    """Returns the spec of rows of ids."""
     return TensorSpec(name, "int32", (None, None), description)
 
 
@@ -155,7 +157,7 @@ def _translate_ids(sizes: AnswerSizes, name: str) -> Signature:
     ids = TensorSpec("ids", "int32", (None, sizes.max_length), "Ids of the translation, padded.")
     return Signature(
         name,
-        (_ids("source_ids", "Ids of the source, padded."),),
+        (ids_input("source_ids", "Ids of the source, padded."),),
         (ids, _SCORE, _LOG_PROBABILITY),
         "Translates ids to ids.",
     )
@@ -177,13 +179,15 @@ def _numbers(sizes: AnswerSizes) -> tuple[TensorSpec, ...]:
     )
 
 
-def _states(sizes: AnswerSizes) -> tuple[TensorSpec, ...]:
-    shape = (None, None, sizes.model_dim)
+def states_of(model_dim: int | None) -> tuple[TensorSpec, ...]:
+    """Returns the specs of an encoder's states."""
+    shape = (None, None, model_dim)
     return (
         TensorSpec("encoder_states", "float32", shape, "The states, zeros at padding."),
         TensorSpec("mask", "bool", (None, None), "True at a token, the end token included."),
     )
 
 
-def _by_name(*signatures: Signature) -> dict[str, Signature]:
+def by_name(*signatures: Signature) -> dict[str, Signature]:
+    """Returns signatures by their names."""
     return {signature.name: signature for signature in signatures}

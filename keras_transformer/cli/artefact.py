@@ -122,7 +122,9 @@ def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
     from keras_transformer.export import Manifest
 
     files = Manifest.read(directory).tokenizers
-    source, target = (Tokenizer.load(directory / files[side].file) for side in ("source", "target"))
+    # A model with one stack has one tokenizer, that of its text.
+    sides = ("text", "text") if "text" in files else ("source", "target")
+    source, target = (Tokenizer.load(directory / files[side].file) for side in sides)
     return source, target
 
 

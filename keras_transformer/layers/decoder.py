@@ -245,7 +245,7 @@ class Decoder(Stack):
             keep_mask = ops.ones(ops.shape(states)[:2], dtype="bool")
         mask = attention_mask(keep_mask, causal=True)
         source_mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
-        bias = self.attention_bias(ops.shape(states)[1])
+        bias = self.attention_bias(states)
         masks = {"keep_mask": mask, "source_keep_mask": source_mask}
         for block in self.blocks:
             inputs = {"states": states, "encoder_states": encoder_states, "bias": bias}
@@ -281,7 +281,7 @@ class Decoder(Stack):
             source_length)`.
         """
         mask, source_mask = attention_mask(keep_mask, causal=True), attention_mask(source_keep_mask)
-        bias = self.attention_bias(ops.shape(states)[1])
+        bias = self.attention_bias(states)
         weights = []
         for block, keys_values in zip(self.blocks, cross, strict=True):
             states, attention = block.align(states, mask, source_mask, keys_values, bias)
@@ -312,7 +312,7 @@ class Decoder(Stack):
         bias = None
         if self.relative is not None:
             keys = ops.arange(ops.shape(caches[0][0])[2], dtype="int32")
-            bias = self.relative(ops.reshape(ops.cast(step, "int32"), (1,)), keys)
+            bias = self.relative.between(ops.reshape(ops.cast(step, "int32"), (1,)), keys)
         new_caches = []
         for block, keys_values, cache in zip(self.blocks, cross, caches, strict=True):
             states, new_cache = block.step(states, step, mask, keys_values, cache, bias)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Block, Stack, SubLayer
@@ -69,7 +68,7 @@ class Encoder(Stack):
     ) -> Tensor:
         """Runs the blocks one after the other."""
         mask = None if keep_mask is None else attention_mask(keep_mask)
-        bias = self.attention_bias(ops.shape(states)[1])
+        bias = self.attention_bias(states)
         for block in self.blocks:
             inputs = {"states": states, "bias": bias}
             states = self._run_block(block, inputs, {"keep_mask": mask}, training)
@@ -83,7 +82,7 @@ class Encoder(Stack):
             keep_mask: Boolean `(batch, source_length)`, True at real tokens.
         """
         mask = None if keep_mask is None else attention_mask(keep_mask)
-        bias = self.attention_bias(ops.shape(states)[1])
+        bias = self.attention_bias(states)
         found = [states]
         for block in self.blocks:
             found.append(block(found[-1], mask, bias=bias))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import keras
-from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
@@ -234,14 +233,14 @@ class Stack(Block):
         own += ["relative_max_distance"]
         return {key: value for key, value in self.get_config().items() if key not in own}
 
-    def attention_bias(self, length: Tensor | int) -> Tensor | None:
+    def attention_bias(self, states: Tensor) -> Tensor | None:
         """Returns what each block adds to its scores: `(1, heads, length, length)`; None if nothing
         is added.
+
+        Args:
+            states: `(batch, length, model_dim)`.
         """
-        if self.relative is None:
-            return None
-        places = ops.arange(length, dtype="int32")
-        return self.relative(places, places)
+        return None if self.relative is None else self.relative(states)
 
     def _run_block(
         self,

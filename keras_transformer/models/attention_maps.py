@@ -42,7 +42,7 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     keep = target_padding_mask(target_ids, special_ids)
     source_mask, mask = attention_mask(source_keep), attention_mask(keep, causal=True)
     states = model.source_embeddings(source_ids, source_keep)
-    bias = model.encoder_stack.attention_bias(states.shape[1])
+    bias = model.encoder_stack.attention_bias(states)
     encoder, decoder, cross = [], [], []
     for block in model.encoder_stack.blocks:
         inputs = block.attention_residual.enter(states)
@@ -51,7 +51,7 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
         )
         states = block(states, source_mask, bias=bias)
     states = model.target_embeddings(target_ids, keep)
-    bias = model.decoder_stack.attention_bias(states.shape[1])
+    bias = model.decoder_stack.attention_bias(states)
     cross_keys_values = model.source_keys_values(source_ids)
     for block, keys_values in zip(model.decoder_stack.blocks, cross_keys_values, strict=True):
         inputs = block.self_attention_residual.enter(states)

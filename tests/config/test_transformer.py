@@ -59,7 +59,10 @@ def test_a_config_cannot_be_changed() -> None:
         ({"rotary_base": float("nan")}, "rotary_base must be above 1 and finite, got nan"),
         ({"rotary_base": 10_000.0, "key_dim": 5}, "rotary_base needs an even key_dim.*key_dim=5"),
         ({"norm": "middle"}, "norm must be one of post, pre, got 'middle'"),
-        ({"positions": "rotary"}, "positions must be one of sinusoidal, learned, got 'rotary'"),
+        (
+            {"positions": "rotary"},
+            "positions must be one of sinusoidal, learned, none, got 'rotary'",
+        ),
         ({"share_embeddings": "some"}, "share_embeddings must be one of all, target, none"),
         ({"target_vocab_size": 40}, "source_vocab_size is 30 and target_vocab_size 40.*'target'"),
         ({"positions": "learned"}, "max_positions is needed with positions='learned'"),

@@ -72,7 +72,8 @@ def check_equal(found: list[list[Any]], expected: list[list[Any]]) -> None:
             )
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=str)
+# Keras traces a graph for each; the search itself is compared in every option without a model.
+@pytest.mark.parametrize("search", [SEARCHES[0], SEARCHES[1], SEARCHES[3], SEARCHES[6]], ids=str)
 def test_continuations_are_those_of_keras(
     onnx: OnnxGenerator, keras_side: Generator, search: dict[str, Any]
 ) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from jsonargparse import Namespace
+
 from keras_transformer.cli.artefact import check_finished_run, load_run
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
@@ -77,13 +79,12 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, ExportOptions)
     onnx = read_fields(given, OnnxOptions)
     saved_model = read_fields(given, SavedModelOptions)
-    search = read_fields(given, SearchOptions, skip=_SAMPLING)
     if options.format == "onnx":
-        _refuse(options.format, saved_model, search)
+        _refuse(options.format, saved_model, read_fields(given, SearchOptions, skip=_SAMPLING))
         written = _export_onnx(given.run, options, onnx)
     else:
         _refuse(options.format, onnx)
-        written = _export_saved_model(given.run, options, saved_model, search)
+        written = _export_saved_model(given.run, options, saved_model, _chosen_search(given))
     print(f"exported {given.run} to {written}")
     if options.format == "saved_model":
         _print_needs(written)
@@ -124,7 +125,7 @@ def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
 
 
 def _export_saved_model(
-    run: Path, options: ExportOptions, saved_model: SavedModelOptions, search: SearchOptions
+    run: Path, options: ExportOptions, saved_model: SavedModelOptions, search: dict[str, Any]
 ) -> Path:
     from keras_transformer.export.saved_model.settings import check_settings
 
@@ -143,8 +144,32 @@ def _export_saved_model(
         min_score=RunDirectory(run).load_min_score(),
         progress=_print_progress,
         **settings,
-        **dataclasses.asdict(search),
+        **search,
     )
+
+
+def _chosen_search(given: Namespace) -> dict[str, Any]:
+    """Returns the options of the search; an encoder's that are not the defaults.
+
+    An encoder searches nothing: how many fillings of masks it returns needs no beams.
+    """
+    if not _is_encoder(given.run):
+        return dataclasses.asdict(read_fields(given, SearchOptions, skip=_SAMPLING))
+    defaults = dataclasses.asdict(SearchOptions())
+    unchanged = {name: [] if value == () else value for name, value in defaults.items()}
+    return {
+        name: given[name]
+        for name in defaults
+        if name not in _SAMPLING and given[name] not in (defaults[name], unchanged[name])
+    }
+
+
+def _is_encoder(run: Path) -> bool:
+    """Whether a run trains an encoder; a damaged run is reported when it is loaded."""
+    try:
+        return json.loads((run / "config.json").read_text(encoding="utf-8"))["family"] == "encoder"
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _print_progress(line: str) -> None:

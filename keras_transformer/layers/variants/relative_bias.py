@@ -1,5 +1,5 @@
-"""Relative positions as biases (Raffel et al. 2020, T5): takes the places of queries and keys and
-returns what is added to the scores of attention, one number a head for each bucket of distances.
+"""Relative positions as biases (Raffel et al. 2020, T5): takes states and returns what is added to
+the scores of attention, one number a head for each bucket of distances.
 """
 
 from typing import Any
@@ -43,10 +43,10 @@ class RelativeBias(keras.layers.Layer):
         attends_ahead: Whether queries attend to keys after them, as an encoder's do.
 
     Input:
-        Places int32 `(queries,)` and `(keys,)`.
+        States `(batch, length, model_dim)`, of which only the length counts.
 
     Output:
-        `(1, heads, queries, keys)`.
+        `(1, heads, length, length)`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class RelativeBias(keras.layers.Layer):
         self.attends_ahead = attends_ahead
         self._buckets = distance_buckets(num_buckets // (1 + attends_ahead), max_distance)
 
-    def build(self, queries_shape: Any = None, keys_shape: Any = None) -> None:
+    def build(self, states_shape: Any = None) -> None:
         """Creates the matrix `(num_buckets, num_heads)`."""
         self.matrix = self.add_weight(
             name="matrix",
@@ -88,8 +88,21 @@ class RelativeBias(keras.layers.Layer):
             rows = rows + ops.where(ahead > 0, self.num_buckets // 2, 0)
         return rows
 
-    def call(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Returns the biases."""
+    def call(self, states: Tensor) -> Tensor:
+        """Returns the biases of a whole sequence."""
+        places = ops.arange(ops.shape(states)[1], dtype="int32")
+        return self.between(places, places)
+
+    def between(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Returns the biases of any places.
+
+        Args:
+            queries: int32 `(queries,)`.
+            keys: int32 `(keys,)`.
+
+        Returns:
+            `(1, heads, queries, keys)`.
+        """
         matrix = ops.cast(self.matrix, self.compute_dtype)
         biases = ops.take(matrix, self.buckets(queries, keys), axis=0)  # [T, S, H]
         return ops.transpose(biases, (2, 0, 1))[None]
@@ -104,6 +117,6 @@ class RelativeBias(keras.layers.Layer):
             "attends_ahead": self.attends_ahead,
         }
 
-    def compute_output_shape(self, queries_shape: Any, keys_shape: Any) -> tuple[Any, ...]:
-        """Returns `(1, heads, queries, keys)`."""
-        return (1, self.num_heads, queries_shape[0], keys_shape[0])
+    def compute_output_shape(self, states_shape: Any) -> tuple[Any, ...]:
+        """Returns `(1, heads, length, length)`."""
+        return (1, self.num_heads, states_shape[1], states_shape[1])

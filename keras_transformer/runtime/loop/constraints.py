@@ -37,6 +37,7 @@ class Constraints:
         # The first step at which each sentence may end.
         self._may_end = self._prompted + options.min_length
         self._first_end, self._last_end = int(self._may_end.min()), int(self._may_end.max())
+        self._has_prompts = bool(self._prompted.any())
         self._always = bool(
             options.no_repeat_ngram_size
             or options.repetition_penalty != 1
@@ -46,6 +47,22 @@ class Constraints:
     def need_logits(self, step: int) -> bool:
         """Tells whether the step needs `apply`; else `strike` is enough."""
         return self._always or self._is_forced(step) or self._ends_differ(step)
+
+    def reads_prompts(self, step: int) -> bool:
+        """Tells whether nothing but prompts, or texts too short to end, needs `apply`."""
+        simple = self._has_prompts and not self._always and not self._options.forced_tokens
+        return simple and step < self._last_end
+
+    def prompt_tokens(self, step: int, sentences: Rows) -> Ids:
+        """Returns the next token of each row that still reads its prompt, -1 for the others.
+
+        Args:
+            step: Tokens so far.
+            sentences: As for `apply`.
+        """
+        place = min(step, self._forced.shape[1] - 1)
+        is_prompt = step < self._prompted[sentences]
+        return np.where(is_prompt, self._forced[sentences, place], _FREE)
 
     def may_end(self, step: int) -> bool:
         """Tells whether every sentence may end after `step` tokens."""

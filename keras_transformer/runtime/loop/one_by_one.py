@@ -83,6 +83,8 @@ class OneByOne:
 
     def _next(self, ids: Ids, step: int) -> tuple[Ids, Values, bool]:
         """Returns the next token of each row, its value, and whether any may be special."""
+        if not self._options.sample and self._constraints.reads_prompts(step):
+            return *self._read_prompts(ids, step), True
         if self._options.sample or self._constraints.need_logits(step):
             return *self._draw_or_constrain(ids, step), True
         first = self._steps.first(ids)
@@ -91,6 +93,18 @@ class OneByOne:
         if self._constraints.forbids(first.ids, step):
             return *self._choose(*self._from_logits(self._steps.logits_again(), step), step), True
         return *first, True
+
+    def _read_prompts(self, ids: Ids, step: int) -> tuple[Ids, Values]:
+        """Does as `_next` where some rows still read their prompt, in greedy search."""
+        first = self._steps.first(ids)
+        prompt = self._constraints.prompt_tokens(step, self._rows)
+        reading = prompt >= 0
+        # A free row may not end yet, or meets what it never may: all logits are needed then.
+        if lowest(np.where(reading, self._constraints.last_special + 1, first.ids)) <= (
+            self._constraints.last_special
+        ):
+            return self._choose(*self._from_logits(self._steps.logits_again(), step), step)
+        return np.where(reading, prompt, first.ids), np.where(reading, np.float32(0), first.values)
 
     def _draw_or_constrain(self, ids: Ids, step: int) -> tuple[Ids, Values]:
         """Does as `_next`, for sampling and for constraints that need every logit."""

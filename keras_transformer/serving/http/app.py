@@ -16,6 +16,7 @@ from keras_transformer.serving.http.exchange import (
     answer_serving_error,
     error_response,
 )
+from keras_transformer.serving.http.judge import judge_routes
 from keras_transformer.serving.http.live import live_routes
 from keras_transformer.serving.http.openapi import describe
 from keras_transformer.serving.http.page import page_routes
@@ -52,6 +53,7 @@ def build_app(service: Service, options: ServeOptions) -> ASGIApp:
         routes=[
             *rest_routes(service),
             *live_routes(service),
+            *judge_routes(service),
             *_operations(service, options),
             *page_routes(names),
         ],
@@ -96,7 +98,6 @@ class _ClosingWhenDraining:
 
 def _operations(service: Service, options: ServeOptions) -> list[Route]:
     """Returns the routes for operators: health and metrics."""
-    description = describe(service.models, options, service.search)
 
     async def is_alive(_: Request) -> Response:
         return JSONResponse({"status": "alive"})
@@ -111,7 +112,8 @@ def _operations(service: Service, options: ServeOptions) -> list[Route]:
         return Response(service.journal.metrics(), media_type=_METRICS_TYPE)
 
     async def openapi(_: Request) -> Response:
-        return JSONResponse(description)
+        kinds = service.kinds()
+        return JSONResponse(describe(service.models, options, service.search, kinds))
 
     return [
         Route("/healthz", is_alive, methods=["GET"]),

@@ -215,7 +215,7 @@ def _plain(array: npt.NDArray[Any], *, is_text: bool) -> list[Any]:
         return array.tolist()
     if array.ndim == 1:
         return [_to_text(text) for text in array.tolist()]
-    return [[_to_text(text) for text in row] for row in array.tolist()]
+    return [_plain(row, is_text=True) for row in array]
 
 
 def _to_text(text: bytes) -> Any:

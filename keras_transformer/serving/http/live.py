@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -17,7 +16,7 @@ from keras_transformer.serving.http.exchange import read_timeout, until_hang_up
 from keras_transformer.serving.http.json_tensors import read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
-from keras_transformer.serving.models.service import Service
+from keras_transformer.serving.models.service import Service, streaming
 from keras_transformer.serving.models.versions import LoadedVersion
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -38,7 +37,7 @@ class _Live:
         self._service = service
 
     async def stream(self, request: Request) -> Response:
-        """Sends the pieces of a translation as server-sent events."""
+        """Sends the pieces of a translation or a continuation as server-sent events."""
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
@@ -81,7 +80,7 @@ class _Live:
                     yield _event({"piece": piece})
                 if self._service.is_beam_search:
                     translation = await self._best(loaded, text, prefix, timeout)
-            yield _event({"translation": translation}, "done")
+            yield _event({streaming(loaded).full_answer[1]: translation}, "done")
         except ServingError as error:
             if not has_begun:
                 raise
@@ -91,16 +90,11 @@ class _Live:
         self, loaded: LoadedVersion, text: str, prefix: str, timeout: float | None
     ) -> str:
         """Returns what beam search finds, where greedy search has been streamed."""
-        search = self._service.search
-        inputs = {
-            "text": np.array([text.encode()], object),
-            "max_length": np.array([search.max_length], np.int32),
-            "length_penalty": np.array([search.length_penalty], np.float32),
-            "target_prefix": np.array([prefix.encode()], object),
-        }
-        signature = "translate_with_options"
+        model = streaming(loaded)
+        signature, output = model.full_answer
+        inputs = model.full_request(text, prefix)
         found = await self._service.predict(loaded, signature, inputs, timeout=timeout)
-        return found["translation"][0].decode()
+        return found[output][0].decode()
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""

@@ -1,12 +1,14 @@
 """The OpenAPI description of the REST interface, for people, client generators and tests."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from keras_transformer import __version__
+from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER
 from keras_transformer.serving.http.openapi_schemas import schemas
+from keras_transformer.serving.models.judgements import Judgement
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.settings import ServeOptions
 
@@ -34,14 +36,22 @@ _VERSION = _MODEL + "/versions/{version}"
 _LABEL = _MODEL + "/labels/{label}"
 
 
-def describe(models: Sequence[ModelOptions], options: ServeOptions, search: SearchOptions) -> Json:
+def describe(
+    models: Sequence[ModelOptions],
+    options: ServeOptions,
+    search: SearchOptions,
+    kinds: Sequence[Mapping[str, Signature]] = (),
+) -> Json:
     """Returns the description of a server.
 
     Args:
         models: The models that are served.
         options: The server's limits.
         search: The server's search.
+        kinds: The signatures of each kind of model that is loaded; if there is none yet, the models
+            are taken to translate.
     """
+    kinds = kinds or [server_signatures(AnswerSizes())]
     names = [model.name for model in models]
     labels = sorted({label for model in models for label in model.labels})
     return {
@@ -49,10 +59,10 @@ def describe(models: Sequence[ModelOptions], options: ServeOptions, search: Sear
         "info": {
             "title": "keras-transformer serve",
             "version": __version__,
-            "summary": "Translation over TensorFlow Serving's REST interface",
+            "summary": f"{_summary(kinds)} over TensorFlow Serving's REST interface",
         },
         "paths": {
-            **_of_models(labels),
+            **_of_models(labels, kinds),
             "/healthz": _get("Whether the process lives", "Health", []),
             "/readyz": {
                 "get": _operation(
@@ -67,13 +77,20 @@ def describe(models: Sequence[ModelOptions], options: ServeOptions, search: Sear
             "/": {"get": _operation("A page to try it", {"200": _text("text/html")})},
         },
         "components": {
-            "schemas": schemas(options, search),
+            "schemas": schemas(options, search, kinds),
             "parameters": _parameters(names, labels),
         },
     }
 
 
-def _of_models(labels: Sequence[str]) -> Json:
+def _summary(kinds: Sequence[Mapping[str, Signature]]) -> str:
+    """Returns what the models do, in one word if they all do the same."""
+    if not all("translate_ids" in signatures for signatures in kinds):
+        return "Models of text"
+    return "Translation"
+
+
+def _of_models(labels: Sequence[str], kinds: Sequence[Mapping[str, Signature]]) -> Json:
     """The paths of models, each without and with a version and, if there are any, a label."""
     bases = {_MODEL: [_ref("model")], _VERSION: [_ref("model"), _ref("version")]}
     if labels:
@@ -82,13 +99,27 @@ def _of_models(labels: Sequence[str]) -> Json:
         ":predict": _predict(),
         "": _get("Status of the versions", "ModelStatus", ["404", "400"]),
         "/metadata": _get("Signatures", "Metadata", ["404", "400", "503"]),
-        ":stream": {"post": _stream()},
-        ":explain": {"post": _explain()},
+        **_live(kinds),
     }
     return {
         base + path: {"parameters": parameters, **operation}
         for path, operation in operations.items()
         for base, parameters in bases.items()
+    }
+
+
+def _live(kinds: Sequence[Mapping[str, Signature]]) -> Json:
+    """The operations of our own that some of the models have."""
+    translates = any("translate_ids" in signatures for signatures in kinds)
+    generates = any("generate" in signatures for signatures in kinds)
+    return {
+        **({":stream": {"post": _stream()}} if translates or generates else {}),
+        **({":explain": {"post": _explain()}} if translates else {}),
+        **{
+            f":{name}": {"post": _judge(name)}
+            for name in get_args(Judgement)
+            if any(name in signatures for signatures in kinds)
+        },
     }
 
 
@@ -133,7 +164,13 @@ def _stream() -> Json:
     events = _content(
         _EVENT, "text/event-stream", 'Events with {"piece"}; at last `done` or `error`.'
     )
-    return _post("Streams a translation as it comes", "StreamRequest", events)
+    return _post("Streams an answer as it comes", "StreamRequest", events)
+
+
+def _judge(name: str) -> Json:
+    what = {"classify": "Labels of examples", "regress": "Numbers of examples"}
+    answer = _json(f"{name.title()}Response", "A result for each example.")
+    return _post(what[name], "ExamplesRequest", answer)
 
 
 def _explain() -> Json:

@@ -1,13 +1,9 @@
 """The bodies of the REST interface as JSON schemas, for its OpenAPI description."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_transformer.artefact.signatures import (
-    DEFAULT_SIGNATURE,
-    AnswerSizes,
-    TensorSpec,
-    server_signatures,
-)
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.settings import ServeOptions
 
@@ -39,29 +35,18 @@ _ROWS: dict[tuple[str, int], Schema] = {
 _SCORES: dict[str, Schema] = {"score": _NUMBER, "log_probability": _NUMBER}
 
 
-def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
+def schemas(
+    options: ServeOptions, search: SearchOptions, kinds: Sequence[Mapping[str, Signature]]
+) -> dict[str, Schema]:
     """Returns the components that the paths refer to.
 
     Args:
         options: The server's limits.
         search: The search, for the number of hypotheses.
+        kinds: The signatures of each kind of model.
     """
-    rows = {"type": "array", "maxItems": options.max_sentences}
-    inputs = {
-        name: {spec.name: _row(spec) for spec in signature.inputs}
-        for name, signature in server_signatures(AnswerSizes()).items()
-    }
     return {
-        "PredictRequest": {
-            "oneOf": [
-                schema
-                for name, fields in inputs.items()
-                for schema in (
-                    _row_request(name, fields, rows),
-                    _column_request(name, fields, rows),
-                )
-            ]
-        },
+        "PredictRequest": _predict_request(options, kinds),
         "PredictResponse": {
             "oneOf": [
                 _object({"predictions": {"type": "array"}}),
@@ -125,9 +110,40 @@ def schemas(options: ServeOptions, search: SearchOptions) -> dict[str, Schema]:
                 },
             }
         ),
+        "ExamplesRequest": _object(
+            {"examples": {**_rows(options), "items": _object({"text": _STRING})}},
+            {"signature_name": {"const": ""}, "context": {"const": {}}},
+        ),
+        "ClassifyResponse": _object(
+            {
+                "results": {
+                    "description": "Of each example pairs of a label and its probability.",
+                    "type": "array",
+                    "items": {"type": "array", "items": {"type": "array"}},
+                }
+            }
+        ),
+        "RegressResponse": _object({"results": {"type": "array", "items": _NUMBER}}),
         "Health": _object({"status": _STRING}),
         "Error": _object({"error": _STRING}),
     }
+
+
+def _predict_request(options: ServeOptions, kinds: Sequence[Mapping[str, Signature]]) -> Schema:
+    rows = _rows(options)
+    requests: list[Schema] = []
+    for signatures in kinds:
+        for name, signature in signatures.items():
+            fields = {spec.name: _row(spec) for spec in signature.inputs}
+            for schema in (_row_request(name, fields, rows), _column_request(name, fields, rows)):
+                if schema not in requests:
+                    requests.append(schema)
+    # Plain values may fit signatures of two kinds of models.
+    return {"oneOf" if len(kinds) == 1 else "anyOf": requests}
+
+
+def _rows(options: ServeOptions) -> Schema:
+    return {"type": "array", "maxItems": options.max_sentences}
 
 
 def _row(spec: TensorSpec) -> Schema:

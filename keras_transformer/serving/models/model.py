@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
@@ -24,19 +25,15 @@ from keras_transformer.serving.models.inputs import (
     TranslationRow,
 )
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter
+from keras_transformer.serving.models.served import Run
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
 from keras_transformer.translation.results import attentions_of, scored, to_hypotheses
 
-Run = Callable[[Sequence[Any]], list[Any]]
-
 
 class ServedModel:
-    """An opened artefact behind the server's signatures.
-
-    `read` and `write` are quick and serve one request; the function that `run` returns takes the
-    rows of many requests at once and is meant for a thread of its own.
+    """The `Served` of an encoder-decoder, which translates; it streams and explains, too.
 
     Args:
         directory: The artefact; its files are checked against the manifest's hashes.
@@ -55,11 +52,14 @@ class ServedModel:
         search: The search, its `max_length` one that the model allows.
         min_score: As given, or the artefact's; None if neither gives one.
         signatures: What requests may call, by name.
+        full_answer: As for `Streaming`.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: A file is damaged, or the search does not fit the model.
     """
+
+    full_answer = ("translate_with_options", "translation")
 
     def __init__(
         self,
@@ -144,6 +144,15 @@ class ServedModel:
     def read_text(self, text: str, target_prefix: str = "") -> Request:
         """Returns the rows of one text; see `RowReader.read_text`."""
         return self._reader.read_text(text, target_prefix)
+
+    def full_request(self, text: str, target_prefix: str) -> Arrays:
+        """Returns the inputs of `full_answer`'s signature for a text."""
+        return {
+            "text": np.array([text.encode()], object),
+            "max_length": np.array([self.search.max_length], np.int32),
+            "length_penalty": np.array([self.search.length_penalty], np.float32),
+            "target_prefix": np.array([target_prefix.encode()], object),
+        }
 
     def run(self, signature: Signature) -> Run:
         """Returns a function from a signature's rows to results; equal functions share batches."""

@@ -2,23 +2,31 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.artefact.signatures import Signature
-from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.families.opening import open_model
 from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.journal import UNKNOWN, Entry, Journal
 from keras_transformer.serving.models.batching import Batcher
-from keras_transformer.serving.models.inputs import Arrays, Request, TranslationRow, check_inputs
-from keras_transformer.serving.models.model import Run, ServedModel
+from keras_transformer.serving.models.inputs import Arrays, Request, check_inputs
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.served import Explaining, Run, Served, Streaming
 from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.text_stream import stream_passage
 from keras_transformer.serving.models.versions import (
@@ -159,6 +167,15 @@ class Service:
                     entry.batch = 1
                 return loaded.model.write(signature, request, results)
 
+    def kinds(self) -> list[Mapping[str, Signature]]:
+        """Returns the signatures of every kind of model that is loaded, each kind once."""
+        found = {
+            tuple(version.model.signatures): version.model.signatures
+            for versions in self._versions.values()
+            for version in versions.loaded
+        }
+        return list(found.values())
+
     def status(self, model: str, asked: Asked = None) -> list[VersionStatus]:
         """Returns the state of one version, or of all; `asked` is as for `find`."""
         if model not in self._versions:
@@ -185,8 +202,9 @@ class Service:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             entry.signature = "stream"
             with loaded.use():
-                request = await self._read_text(loaded.model, text, target_prefix, entry)
-                parts = (self._stream_row(loaded, row, entry, until) for row in request.rows)
+                model = streaming(loaded)
+                request = await self._read_text(model, text, target_prefix, entry)
+                parts = (self._stream_row(loaded, model, row, entry, until) for row in request.rows)
                 async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -210,9 +228,10 @@ class Service:
             async with asyncio.timeout(self._limit(timeout)):
                 entry.signature = "explain"
                 with loaded.use():
-                    request = await self._read_text(loaded.model, text, "", entry)
-                    found = await self._run(loaded, loaded.model.explain, request.rows, entry)
-                    return loaded.model.describe(request.passages[0], found)
+                    model = _explaining(loaded)
+                    request = await self._read_text(model, text, "", entry)
+                    found = await self._run(loaded, model.explain, request.rows, entry)
+                    return model.describe(request.passages[0], found)
 
     @contextmanager
     def refusals(self, protocol: str, model: str) -> Iterator[None]:
@@ -226,19 +245,8 @@ class Service:
             self.journal.end(self.journal.begin(protocol, name, began), error.code.name)
             raise
 
-    def _load(self, directory: Path) -> ServedModel:
-        options = self.options
-        model = ServedModel(
-            directory,
-            self.search,
-            max_source_length=options.max_source_length,
-            long_texts=options.long_texts,
-            language=options.language,
-            max_sentences=options.max_sentences,
-            min_score=options.min_score,
-            threads=options.threads,
-            providers=parse_providers(options.provider),
-        )
+    def _load(self, directory: Path) -> Served:
+        model = open_model(directory, self.options, self.search)
         model.warm_up()
         return model
 
@@ -268,7 +276,7 @@ class Service:
 
     async def _read(
         self,
-        model: ServedModel,
+        model: Served,
         signature: Signature,
         inputs: Arrays,
         entry: Entry,
@@ -291,7 +299,7 @@ class Service:
         return request
 
     async def _read_text(
-        self, model: ServedModel, text: str, target_prefix: str, entry: Entry
+        self, model: Streaming | Explaining, text: str, target_prefix: str, entry: Entry
     ) -> Request:
         if self.journal.log_text:
             entry.texts = [text, target_prefix] if target_prefix else [text]
@@ -313,9 +321,9 @@ class Service:
             )
 
     async def _stream_row(
-        self, loaded: LoadedVersion, row: TranslationRow, entry: Entry, until: float
+        self, loaded: LoadedVersion, model: Streaming, row: Any, entry: Entry, until: float
     ) -> AsyncGenerator[str, None]:
-        """Yields a row's greedy translation piece by piece."""
+        """Yields a row's greedy answer piece by piece."""
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         is_wanted = True
@@ -324,7 +332,7 @@ class Service:
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
             return is_wanted
 
-        run = partial(_stream_all, loaded.model, emit)
+        run = partial(_stream_all, model, emit)
         task = loop.create_task(self._run(loaded, run, [row], entry))
         task.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
@@ -345,9 +353,32 @@ class Service:
         return job.results
 
 
-def _stream_all(
-    model: ServedModel, emit: Callable[[str], bool], rows: Sequence[TranslationRow]
-) -> list[None]:
+def streaming(loaded: LoadedVersion) -> Streaming:
+    """Returns a version's model as one that streams.
+
+    Raises:
+        ServingError: It does not.
+    """
+    if not isinstance(loaded.model, Streaming):
+        raise _cannot(loaded, "stream")
+    return loaded.model
+
+
+def _explaining(loaded: LoadedVersion) -> Explaining:
+    if not isinstance(loaded.model, Explaining):
+        raise _cannot(loaded, "explain")
+    return loaded.model
+
+
+def _cannot(loaded: LoadedVersion, verb: str) -> ServingError:
+    names = ", ".join(loaded.model.signatures)
+    return ServingError(
+        Code.INVALID_ARGUMENT,
+        f"{loaded.name} has no answers to {verb}: call :predict with one of {names}.",
+    )
+
+
+def _stream_all(model: Streaming, emit: Callable[[str], bool], rows: Sequence[Any]) -> list[None]:
     for row in rows:
         model.stream(row, emit)
     return [None] * len(rows)

@@ -14,13 +14,13 @@ from keras_transformer.artefact.manifest import MANIFEST_FILE
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.batching import Batcher
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.serving.models.model_options import ModelOptions
+from keras_transformer.serving.models.served import Served
 
 # A version's number or its label; None for the newest.
 Asked = int | str | None
 State = Literal["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]
-Load = Callable[[Path], ServedModel]
+Load = Callable[[Path], Served]
 # A directory's files with their sizes and times: a version that failed is tried again when these
 # change.
 Stamp = tuple[tuple[str, int, int], ...]
@@ -54,7 +54,7 @@ class LoadedVersion:
         batcher: Hands rows to it.
     """
 
-    def __init__(self, name: str, number: int, model: ServedModel, batcher: Batcher) -> None:
+    def __init__(self, name: str, number: int, model: Served, batcher: Batcher) -> None:
         self.name, self.number, self.model, self.batcher = name, number, model, batcher
         self._users = 0
         self._unused = asyncio.Event()

@@ -11,19 +11,23 @@ from typing import Any
 import grpc
 from google.protobuf.wrappers_pb2 import Int64Value
 from tensorflow_serving.apis import (
+    classification_pb2,
     get_model_metadata_pb2,
     get_model_status_pb2,
     model_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
+    regression_pb2,
 )
 
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.judgements import Judgement, judge
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versions import Asked, LoadedVersion
+from keras_transformer.serving.rpc.examples import example_texts
 from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto, to_signature_def
 from keras_transformer.serving.settings import ServeOptions
 
@@ -135,7 +139,7 @@ def _answering(method: _Method) -> _Method:
 
 
 class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Predict and GetModelMetadata; the other methods take tf.Example, which no signature reads."""
+    """All methods but MultiInference."""
 
     def __init__(self, service: Service, arrived: _Arrived, max_elements: int) -> None:
         self._service, self.arrived = service, arrived
@@ -191,13 +195,43 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
         )
         return response
 
-    async def Classify(self, request: Any, context: grpc.aio.ServicerContext) -> None:
-        """Refuses."""
-        await _refuse(context, "Classify")
+    @_answering
+    async def Classify(
+        self,
+        request: classification_pb2.ClassificationRequest,
+        context: grpc.aio.ServicerContext,
+    ) -> classification_pb2.ClassificationResponse:
+        """Gives every label of each example's text its probability."""
+        loaded, results = await self._judge("classify", request, context)
+        response = classification_pb2.ClassificationResponse(model_spec=_spec(loaded, "classify"))
+        for pairs in results:
+            classes = response.result.classifications.add().classes
+            for label, score in pairs:
+                classes.add(label=label, score=score)
+        return response
 
-    async def Regress(self, request: Any, context: grpc.aio.ServicerContext) -> None:
-        """Refuses."""
-        await _refuse(context, "Regress")
+    @_answering
+    async def Regress(
+        self, request: regression_pb2.RegressionRequest, context: grpc.aio.ServicerContext
+    ) -> regression_pb2.RegressionResponse:
+        """Gives each example's text a number."""
+        loaded, results = await self._judge("regress", request, context)
+        response = regression_pb2.RegressionResponse(model_spec=_spec(loaded, "regress"))
+        for value in results:
+            response.result.regressions.add(value=value)
+        return response
+
+    async def _judge(
+        self, kind: Judgement, request: Any, context: grpc.aio.ServicerContext
+    ) -> tuple[LoadedVersion, list[Any]]:
+        if not any(kind in signatures for signatures in self._service.kinds()):
+            await _refuse(context, kind.title())
+        with self._service.refusals("grpc", request.model_spec.name):
+            loaded = self._service.find(*_model(request))
+            texts = example_texts(request.input)
+        name, left = request.model_spec.signature_name, context.time_remaining()
+        options = {"timeout": left, "protocol": "grpc"}
+        return loaded, await judge(self._service, loaded, kind, texts, name, **options)
 
     async def MultiInference(self, request: Any, context: grpc.aio.ServicerContext) -> None:
         """Refuses."""

@@ -95,6 +95,16 @@ def test_signatures_of_ids_need_no_operators(run_cli, exporter, tmp_path) -> Non
     assert "warm-up" not in result.out
 
 
+def test_of_an_encoder_only_chosen_options_are_passed_on(run_cli, exporter, tmp_path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text('{"family": "encoder"}')
+    flags = ["--format", "saved_model", "--num-hypotheses", 7, "--output", tmp_path / "exported"]
+    assert run_cli("export", tmp_path / "run", *flags).code == 0
+    [(_, _, settings)] = exporter
+    assert settings["num_hypotheses"] == 7
+    assert not {"beam_size", "banned_sequences", "forced_tokens", "sample"} & set(settings)
+
+
 def test_an_existing_output_is_kept_unless_asked(run_cli, exporter, tmp_path) -> None:
     result = run_cli("export", "runs/demo", "--output", tmp_path)
     assert (result.code, exporter) == (1, [])

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_transformer.export import export_saved_model
 from keras_transformer.export.saved_model import export as export_module
+from keras_transformer.export.saved_model import signatures, translation_content
 from keras_transformer.export.saved_model.checks import (
     check_answers,
     check_operators,
@@ -33,7 +34,7 @@ def small_model(make_model: Callable[..., Any]) -> Any:
 @pytest.fixture
 def save_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves graphs and checks out: for tests of what stands beside the graph."""
-    for kind in (export_module.IdSignatures, export_module.TextSignatures):
+    for kind in (signatures.IdSignatures, signatures.TextSignatures):
         monkeypatch.setattr(kind, "make", lambda self, declared: {})
     monkeypatch.setattr(tf.saved_model, "save", lambda *arguments, **options: None)
     monkeypatch.setattr(export_module, "live_answers", lambda *arguments: {})
@@ -119,7 +120,7 @@ def test_a_bfloat16_model_is_exported_in_float32(
         written.append(model)
         return Translation(model, *others)
 
-    monkeypatch.setattr(export_module, "Translation", remember)
+    monkeypatch.setattr(translation_content, "Translation", remember)
     keras.config.set_dtype_policy("mixed_bfloat16")
     model = make_model(model_dim=8, feed_forward_dim=8, num_heads=1, num_decoder_layers=1)
     export_saved_model(model, tmp_path / "demo", tokenizer=tokenizer)

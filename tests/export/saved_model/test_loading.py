@@ -1,6 +1,5 @@
 """A SavedModel loads as servers load it: without Python, without our package, and in XLA."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,51 +19,6 @@ def read_graph(path: Path) -> Any:
     saved.ParseFromString((path / "saved_model.pb").read_bytes())
     [meta] = saved.meta_graphs
     return meta
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The C program serve.c, built against TensorFlow's wheel."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        pytest.skip("the C program needs a C compiler: none of cc, gcc and clang is installed")
-    source, library = Path(__file__).with_name("serve.c"), tf.sysconfig.get_lib()
-    built = tmp_path_factory.mktemp("c") / "serve"
-    warnings = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
-    headers = ["-isystem", tf.sysconfig.get_include()]
-    libraries = [f"-L{library}", "-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"]
-    command = [compiler, *warnings, *headers, str(source), "-o", str(built), *libraries]
-    subprocess.run([*command, f"-Wl,-rpath,{library}"], check=True)
-    return built
-
-
-@pytest.fixture
-def serve(program: Path) -> Callable[..., list[str]]:
-    """`serve(path, signature, input, output, rows)` runs the C program; returns its lines."""
-
-    def run(path: Path, signature: str, given: str, wanted: str, rows: list[str]) -> list[str]:
-        spec = read_graph(path).signature_def[signature]
-        operators = "-" if SENTENCEPIECE.isdisjoint(operators_of(path)) else text_operators()
-        tensors = [spec.inputs[given].name, spec.outputs[wanted].name]
-        found = subprocess.run(
-            [program, path, operators, *tensors],
-            input="".join(f"{row}\n" for row in rows),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert found.returncode == 0, found.stderr
-        return found.stdout.splitlines()
-
-    return run
-
-
-def text_operators() -> str:
-    """The library in which tensorflow-text's wheel holds its SentencePiece operators."""
-    import tensorflow_text
-
-    folder = Path(tensorflow_text.__file__).parent / "python" / "ops"
-    return str(folder / "_sentencepiece_tokenizer.so")
 
 
 def operators_of(path: Path) -> list[str]:

@@ -37,10 +37,9 @@ def test_ahead_and_behind_are_told_apart_and_have_all_rows() -> None:
 
 def test_biases_are_rows_of_the_matrix(paper, randomize) -> None:
     layer = RelativeBias(3, 8, 6, attends_ahead=False)
-    places = np.arange(9, dtype=np.int32)
-    layer(places, places)
+    layer.build()
     randomize(layer)
-    found = np.asarray(layer(places, places))
+    found = np.asarray(layer(np.zeros((2, 9, 1), np.float32)))
     assert found.shape == (1, 3, 9, 9)
     matrix = np.asarray(layer.matrix)
     for query in range(9):
@@ -52,8 +51,8 @@ def test_biases_are_rows_of_the_matrix(paper, randomize) -> None:
 def test_one_query_of_a_cache_has_its_row_of_the_whole(randomize) -> None:
     layer = RelativeBias(3, 8, 6, attends_ahead=False)
     places = np.arange(9, dtype=np.int32)
-    whole = layer(places, places)
-    np.testing.assert_array_equal(layer(places[4:5], places), whole[:, :, 4:5])
+    whole = layer(np.zeros((2, 9, 1), np.float32))
+    np.testing.assert_array_equal(layer.between(places[4:5], places), whole[:, :, 4:5])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from keras_transformer.serving.http.page import page_routes
 
-FILES = ["icon.svg", "matrix.css", "matrix.js", "page.css", "page.js", "server.js"]
+FILES = ["icon.svg", "kinds.js", "matrix.css", "matrix.js", "page.css", "page.js", "server.js"]
 
 
 def answers(*models: str) -> dict[str, Response]:
@@ -42,9 +42,10 @@ def test_nothing_stands_inline_and_nothing_comes_from_elsewhere() -> None:
     assert not any("//" in text.replace(namespace, "") for text in (page, found["/page/icon.svg"]))
     for path in ("/page/page.css", "/page/matrix.css"):
         assert not re.search(r"@import|url\(", found[path])
-    for path in ("/page/page.js", "/page/matrix.js", "/page/server.js"):
+    modules = {"./kinds.js", "./matrix.js", "./server.js"}
+    for path in ("/page/page.js", "/page/kinds.js", "/page/matrix.js", "/page/server.js"):
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|\beval\b", found[path])
-        assert set(re.findall(r'from "([^"]+)"', found[path])) <= {"./matrix.js", "./server.js"}
+        assert set(re.findall(r'from "([^"]+)"', found[path])) <= modules
 
 
 def test_the_models_name_is_shown_as_text() -> None:

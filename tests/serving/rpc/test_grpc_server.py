@@ -82,6 +82,9 @@ class ScriptedService:
             name=model, number=number, model=SimpleNamespace(signatures=signatures)
         )
 
+    def kinds(self) -> list[dict[str, Any]]:
+        return [{"serving_default": SHOUT, "other": OTHER}]
+
     @contextlib.contextmanager
     def refusals(self, protocol: str, model: str) -> Iterator[None]:
         try:

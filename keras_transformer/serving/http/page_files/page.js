@@ -1,7 +1,8 @@
 // The page itself: what happens when a text is sent, and what the answers fill.
 
+import { kindOf, minus, percent } from "./kinds.js";
 import { Matrix } from "./matrix.js";
-import { availableVersion, explain, ServerError, streamTranslation } from "./server.js";
+import { availableVersion, explain, ServerError, signatureNames, streamAnswer } from "./server.js";
 
 const part = (id) => document.getElementById(id);
 // There only where the server has several models.
@@ -11,14 +12,17 @@ const [form, source, translation, notice] = ["form", "source", "translation", "n
 const [details, hypotheses, version] = ["details", "hypotheses", "version"].map(part);
 const [heading, choice] = ["best-heading", "choice"].map(part);
 const [several, sentences] = ["several", "sentences"].map(part);
+const [attention, note] = ["attention", "note"].map(part);
 const matrix = new Matrix(part("matrix"), part("readout"), part("most"));
 
 // The request under way; a newer one ends it.
 let running = null;
+// What the chosen model does: it translates until its signatures say otherwise.
+let kind = kindOf([]);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  translate(source.value);
+  answer(source.value);
 });
 
 source.addEventListener("keydown", (event) => {
@@ -29,14 +33,16 @@ source.addEventListener("keydown", (event) => {
   }
 });
 
-chooser?.addEventListener("change", () => {
-  translate(source.value);
+chooser?.addEventListener("change", async () => {
+  await showKind();
+  answer(source.value);
   showVersion();
 });
 
+showKind();
 showVersion();
 
-async function translate(text) {
+async function answer(text) {
   const model = chosenModel();
   running?.abort();
   running = null;
@@ -50,11 +56,14 @@ async function translate(text) {
   const own = (running = new AbortController());
   setBusy(true);
   try {
-    for await (const event of streamTranslation(model, text, own.signal)) {
-      if (event.piece !== undefined) translation.textContent += event.piece;
-      else translation.textContent = event.translation;
+    if (kind.answer === undefined || kind.streams) {
+      for await (const event of streamAnswer(model, text, own.signal)) {
+        if (event.piece !== undefined) translation.textContent += event.piece;
+        else translation.textContent = event.translation ?? event.text;
+      }
     }
-    showExplanation(await explain(model, text, own.signal));
+    if (kind.answer === undefined) showExplanation(await explain(model, text, own.signal));
+    else showItems(await kind.answer(model, text, own.signal));
     await showVersion(own.signal);
   } catch (error) {
     if (own.signal.aborted) return;
@@ -136,6 +145,45 @@ function choiceButton(text, ...figures) {
   return button;
 }
 
+// Lists what a model that does not translate has found.
+function showItems({ text, items }) {
+  translation.textContent = text;
+  hypotheses.replaceChildren(
+    ...items.map(({ words, figures }) => {
+      const shown = element("span", "words", words);
+      shown.dir = "auto";
+      const spans = figures.map((figure) => element("span", "", figure));
+      return element("li", "item", shown, element("span", "figures", ...spans));
+    }),
+  );
+  details.hidden = items.length === 0;
+}
+
+// Gives the page the words of the chosen model's kind.
+async function showKind() {
+  const model = chosenModel();
+  try {
+    const found = kindOf(await signatureNames(model));
+    if (found === kind || model !== chosenModel()) return;
+    kind = found;
+  } catch (error) {
+    showError(error);
+    return;
+  }
+  const isOther = kind.answer !== undefined;
+  part("source-label").textContent = kind.source;
+  part("result-label").textContent = kind.result;
+  part("send").textContent = kind.button;
+  part("verb").textContent = kind.verb;
+  source.placeholder = kind.placeholder;
+  attention.hidden = isOther;
+  choice.hidden = isOther;
+  if (isOther) several.hidden = true;
+  heading.textContent = kind.heading ?? "Best hypotheses";
+  note.textContent = kind.note ?? "A score is the log-probability over the length penalty.";
+  details.hidden = true;
+}
+
 function showError(error) {
   if (!(error instanceof ServerError)) throw error;
   notice.replaceChildren(error.message);
@@ -159,13 +207,4 @@ function element(name, className, ...children) {
   if (className) made.className = className;
   made.append(...children);
   return made;
-}
-
-function minus(figure) {
-  return figure.replace("-", "−");
-}
-
-function percent(share) {
-  if (share < 0.001) return "below 0.1 %";
-  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }

@@ -13,19 +13,19 @@ const IN_WORDS = {
   413: "This text is too large for the server.",
   429: "The server has more to do than it can take on. Try again in a moment.",
   503: "The server is not ready: it loads a model, or shuts down.",
-  504: "The translation took longer than the server allows. Try a shorter text.",
+  504: "The answer took longer than the server allows. Try a shorter text.",
 };
 
-// Yields {piece} for each piece of text as it comes, at last {translation}.
-export async function* streamTranslation(model, text, signal) {
+// Yields {piece} for each piece of text as it comes, at last {translation} or {text}.
+export async function* streamAnswer(model, text, signal) {
   const response = await ask(`v1/models/${encodeURIComponent(model)}:stream`, { text }, signal);
   for await (const { event, data } of serverSentEvents(response)) {
     const answer = JSON.parse(data);
-    if (event === "error") throw new ServerError("The translation broke off.", answer.error);
+    if (event === "error") throw new ServerError("The answer broke off.", answer.error);
     yield answer;
     if (event === "done") return;
   }
-  throw new ServerError("The translation broke off: the connection was closed.");
+  throw new ServerError("The answer broke off: the connection was closed.");
 }
 
 // Returns {sentences, gaps}: each sentence with {source, source_pieces, hypotheses}, the best
@@ -33,6 +33,19 @@ export async function* streamTranslation(model, text, signal) {
 export async function explain(model, text, signal) {
   const response = await ask(`v1/models/${encodeURIComponent(model)}:explain`, { text }, signal);
   return response.json();
+}
+
+// Returns what a signature answers to one row of inputs: an object of outputs, or the only one.
+export async function predict(model, signature, row, signal) {
+  const body = { signature_name: signature, instances: [row] };
+  const response = await ask(`v1/models/${encodeURIComponent(model)}:predict`, body, signal);
+  return (await response.json()).predictions[0];
+}
+
+// Returns the names of a model's signatures.
+export async function signatureNames(model, signal) {
+  const response = await ask(`v1/models/${encodeURIComponent(model)}/metadata`, undefined, signal);
+  return Object.keys((await response.json()).metadata.signature_def.signature_def);
 }
 
 // Returns the newest version that answers.

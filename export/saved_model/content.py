@@ -1,0 +1,78 @@
+"""What a SavedModel is written from, whatever the family of its model."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from keras_transformer.artefact.signatures import Signature
+from keras_transformer.text.tokenizer import Tokenizer
+
+from .requests import Request
+from .settings import SignatureKind
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a user chooses of a version's content.
+
+    Args:
+        kind: Kind of signatures.
+        max_source_length: Most tokens of a text.
+        min_score: Log-probability a token below which confidence is low, if known.
+        options: Fields of `SearchOptions`.
+    """
+
+    kind: SignatureKind
+    max_source_length: int
+    min_score: float | None
+    options: Mapping[str, Any]
+
+
+class Content(Protocol):
+    """The content of a version: a model in float32 and the functions that clients call.
+
+    Attributes:
+        model: The Keras model.
+        declared: The signatures by name.
+        requests: A request for each of them, which the version is checked with.
+    """
+
+    @property
+    def model(self) -> Any:
+        """The Keras model."""
+
+    @property
+    def declared(self) -> dict[str, Signature]:
+        """The signatures by name."""
+
+    @property
+    def requests(self) -> dict[str, Request]:
+        """A request for each signature."""
+
+    def trace(self, module: tf.Module) -> dict[str, Any]:
+        """Returns the signatures as graphs; the module gets the tokenizers that they use."""
+
+    def describe(self) -> dict[str, Any]:
+        """Returns what `export.json` says of the choices, as plain JSON values."""
+
+
+class ContentMaker(Protocol):
+    """Makes the content of one family."""
+
+    def __call__(
+        self, model: Any, source: Tokenizer, target: Tokenizer, settings: Settings
+    ) -> Content:
+        """Returns the content.
+
+        Args:
+            model: A model of the family.
+            source: Its tokenizer; of two, that of the source side.
+            target: The same, or that of the target side.
+            settings: What the user chose.
+
+        Raises:
+            TypeError: An option is unknown or of the wrong type.
+            ValueError: An option is out of range, or something does not fit the model.
+        """

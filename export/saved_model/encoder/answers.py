@@ -1,0 +1,144 @@
+"""The model's part of an encoder's graph: takes rows of ids and returns states, vectors and what
+the head says. Each function is in the SavedModel once, whichever signatures use it.
+"""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_transformer.layers.heads.pooler import first_state, mean_state
+from keras_transformer.layers.masks import padding_mask
+from keras_transformer.models.encoder_only import EncoderOnly
+
+from ..id_rows import row_lengths, with_end
+from ..parts import ROWS, shared
+from .fillings import LOWEST, Fillings, fill_masks
+
+Tensor = Any
+
+
+class Read(NamedTuple):
+    """Rows as the model has read them."""
+
+    token_ids: Tensor  # int32 [B, T], begin and end tokens included
+    keep: Tensor  # bool [B, T]
+    states: Tensor  # float32 [B, T, D]
+
+
+class Span(NamedTuple):
+    """The best span of each row; 0 to -1, with score 0, in a text without a token."""
+
+    first: Tensor  # int32 [B], its first token, counted in the second text
+    last: Tensor  # int32 [B], its last token
+    score: Tensor  # float32 [B], the sum of both logits
+
+
+class EncoderAnswers:
+    """An encoder with its head, as graph functions.
+
+    All ids are int32 `(batch, length)`, without begin and end tokens and padded, as made by
+    `id_rows.read_rows` or a tokenizer; the batch may be empty.
+
+    Args:
+        model: A model that computes in float32.
+        num_hypotheses: Fillings of each text, if the head fills in masks.
+    """
+
+    def __init__(self, model: EncoderOnly, num_hypotheses: int) -> None:
+        self.model = model
+        self.special_ids = model.config.special_ids
+        self.num_hypotheses = num_hypotheses
+        has_types = model.config.num_token_types > 1
+
+        def states(token_ids: Tensor, token_type_ids: Tensor) -> Tensor:
+            types = {"token_type_ids": token_type_ids} if has_types else {}
+            return model.encoder({"token_ids": token_ids, **types}, training=False)
+
+        self._states = shared(states, ROWS, ROWS)
+
+    def read(self, ids: Tensor) -> Read:
+        """Runs the encoder on one text a row."""
+        row = self._begun(with_end(ids, self.special_ids))
+        return self._read(row, tf.zeros_like(row))
+
+    def read_pairs(self, first: Tensor, second: Tensor) -> tuple[Read, Tensor]:
+        """Runs the encoder on two texts a row.
+
+        Returns:
+            The rows, and the place of each one's second text, int32 `(batch,)`.
+        """
+        pad = self.special_ids.pad
+        texts = [with_end(ids, self.special_ids) for ids in (self._begun(first), second)]
+        parts = [tf.ragged.boolean_mask(text, text != pad) for text in texts]
+        row = tf.concat(parts, axis=1).to_tensor(pad)
+        starts = row_lengths(texts[0], self.special_ids)
+        behind = tf.range(tf.shape(row)[1]) >= starts[:, None]
+        return self._read(row, tf.cast(behind & (row != pad), tf.int32)), starts
+
+    def vectors(self, read: Read) -> Tensor:
+        """Returns one vector for each row, float32 `(batch, model_dim)`."""
+        mean = self.model.config.pooling == "mean"
+        return (mean_state if mean else first_state)(read.states, read.keep)
+
+    def pooled(self, read: Read) -> Tensor:
+        """Returns what heads of whole texts read, float32 `(batch, model_dim)`."""
+        if self.model.pooler is None:
+            return first_state(read.states, read.keep)
+        return self.model.pooler(read.states, read.keep)
+
+    def class_probabilities(self, read: Read) -> Tensor:
+        """Returns the probability of each label, float32 `(batch, labels)`."""
+        return tf.nn.softmax(self.model.head(self.pooled(read), training=False))
+
+    def values(self, read: Read) -> Tensor:
+        """Returns the number of a regression, float32 `(batch,)`."""
+        return self.model.head(self.pooled(read), training=False)[:, 0]
+
+    def tag_probabilities(self, read: Read) -> Tensor:
+        """Returns the probability of each label at each token, float32 `(batch, length, labels)`.
+
+        The tokens are those of `read.token_ids`.
+        """
+        return tf.nn.softmax(self.model.head(read.states, training=False))
+
+    def best_span(self, read: Read, starts: Tensor) -> Span:
+        """Finds the best span of each row's second text, which begins at `starts`."""
+        logits = self.model.head(read.states, training=False)
+        lengths = row_lengths(read.token_ids, self.special_ids)
+        places = tf.range(tf.shape(logits)[1])
+        # The last token is the end token.
+        inside = (places >= starts[:, None]) & (places < lengths[:, None] - 1)
+        allowed = (places[:, None] <= places) & inside[:, :, None] & inside[:, None, :]
+        totals = tf.where(allowed, logits[:, :, None, 0] + logits[:, None, :, 1], LOWEST)
+        batch, width = tf.shape(totals)[0], tf.shape(totals)[1]
+        # A column at the end, so that there is one even in an empty batch.
+        flat = tf.reshape(totals, (batch, width * width))
+        flat = tf.pad(flat, [[0, 0], [0, 1]], constant_values=LOWEST)
+        best = tf.argmax(flat, axis=1, output_type=tf.int32)
+        there = tf.reduce_any(inside, axis=1)
+        return Span(
+            first=tf.where(there, best // width - starts, 0),
+            last=tf.where(there, best % width - starts, -1),
+            score=tf.where(there, tf.reduce_max(flat, axis=1), 0.0),
+        )
+
+    def fillings(self, ids: Tensor) -> Fillings:
+        """Fills in each row's masks; `fillings.fill_masks` says how."""
+        read = self.read(ids)
+        return fill_masks(
+            self.model.head,
+            read.token_ids,
+            read.states,
+            self.special_ids,
+            num_hypotheses=self.num_hypotheses,
+            vocab_size=self.model.config.vocab_size,
+        )
+
+    def _begun(self, ids: Tensor) -> Tensor:
+        """Puts the begin token, if there is one, before each row."""
+        if self.special_ids.bos is None:
+            return ids
+        return tf.pad(ids, [[0, 0], [1, 0]], constant_values=self.special_ids.bos)
+
+    def _read(self, row: Tensor, types: Tensor) -> Read:
+        return Read(row, padding_mask(row, self.special_ids.pad), self._states(row, types))

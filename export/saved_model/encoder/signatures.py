@@ -1,0 +1,231 @@
+"""Takes `EncoderAnswers` and returns the signatures of a SavedModel of an encoder: from texts or
+from ids. Axis 0 of every input and output is the batch, which may be empty.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.text.graph_tokenizer import GraphTokenizer
+from keras_transformer.text.tokenizer import Tokenizer
+
+from ..id_rows import read_rows
+from ..signatures import Outputs, trace
+from .answers import EncoderAnswers
+
+Tensor = Any
+# How SentencePiece writes a space.
+_SPACE = "\u2581"
+
+
+class IdSignatures:
+    """Signatures from ids, without operators from outside TensorFlow.
+
+    Ids have no begin and end tokens, and padding after a row's end. Ids that are out of range or
+    special, but for masks, count as unknown; longer rows are cut.
+
+    Args:
+        answers: The functions that they call.
+        limit: Most tokens of a row, without begin and end tokens.
+    """
+
+    def __init__(self, answers: EncoderAnswers, limit: int) -> None:
+        self._answers = answers
+        self._limit = limit
+        self._special_ids = answers.special_ids
+
+    def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
+        """Returns the declared signatures as concrete functions, by name."""
+        functions: dict[str, Callable[..., Outputs]] = {
+            "embed": self.embed,
+            "encode": self.encoder_states,
+            "pool": self.pool,
+            "fill_mask": self.fill_mask,
+            "classify": self.classify,
+            "regress": self.regress,
+            "tag": self.tag,
+            "find_span": self.find_span,
+        }
+        return _traced(functions, declared, "_ids")
+
+    def embed(self, token_ids: Tensor) -> Outputs:
+        """One vector for each text."""
+        return {"vector": self._answers.vectors(self._answers.read(self.rows(token_ids)))}
+
+    def encoder_states(self, token_ids: Tensor) -> Outputs:
+        """The encoder's states of each text."""
+        read = self._answers.read(self.rows(token_ids))
+        states = tf.where(read.keep[:, :, None], read.states, 0.0)
+        return {"encoder_states": states, "mask": read.keep}
+
+    def pool(self, token_ids: Tensor) -> Outputs:
+        """The pooled first state of each text."""
+        return {"pooled": self._answers.pooled(self._answers.read(self.rows(token_ids)))}
+
+    def classify(self, token_ids: Tensor) -> Outputs:
+        """The probability of each label."""
+        read = self._answers.read(self.rows(token_ids))
+        probabilities = self._answers.class_probabilities(read)
+        labels = tf.constant(self._answers.model.config.labels)
+        return {
+            "label": tf.gather(labels, tf.argmax(probabilities, axis=1)),
+            "probability": tf.reduce_max(probabilities, axis=1),
+            "labels": tf.broadcast_to(labels, tf.shape(probabilities)),
+            "probabilities": probabilities,
+        }
+
+    def regress(self, token_ids: Tensor) -> Outputs:
+        """A number for each text."""
+        return {"value": self._answers.values(self._answers.read(self.rows(token_ids)))}
+
+    def tag(self, token_ids: Tensor) -> Outputs:
+        """The most probable label of each token."""
+        ids = self.rows(token_ids)
+        begin = 0 if self._special_ids.bos is None else 1
+        length = tf.shape(ids)[1]
+        every = self._answers.tag_probabilities(self._answers.read(ids))
+        probabilities = every[:, begin : begin + length]
+        there = ids != self._special_ids.pad
+        labels = tf.constant(self._answers.model.config.labels)
+        return {
+            "tags": tf.where(there, tf.gather(labels, tf.argmax(probabilities, axis=2)), ""),
+            "probabilities": tf.where(there, tf.reduce_max(probabilities, axis=2), 0.0),
+        }
+
+    def find_span(self, question_ids: Tensor, token_ids: Tensor) -> Outputs:
+        """The best span of each text."""
+        question, text = self.pair(question_ids, token_ids)
+        read, starts = self._answers.read_pairs(question, text)
+        return self._answers.best_span(read, starts)._asdict()
+
+    def fill_mask(self, token_ids: Tensor) -> Outputs:
+        """The best fillings of each text's masks."""
+        ids = self.rows(token_ids)
+        found = self._answers.fillings(ids)
+        begin = 0 if self._special_ids.bos is None else 1
+        return {
+            "ids": self._without_end(found.ids[:, :, begin:]),
+            "fillings": found.tokens,
+            "scores": found.scores,
+        }
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """Returns rows that the model can read, of ids of any values."""
+        config, mask = self._answers.model.config, self._special_ids.mask
+        kept = () if mask is None else (mask,)
+        return read_rows(ids, config.vocab_size, self._limit, self._special_ids, kept=kept)
+
+    def pair(self, question_ids: Tensor, token_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns rows of questions and texts that fit the model together.
+
+        A question has at most half of the room; the text has what the longest question leaves.
+        """
+        # Between the two there is another end token.
+        room = max(self._limit - 1, 2)
+        question = self.rows(question_ids)[:, : room // 2]
+        return question, self.rows(token_ids)[:, : room - tf.shape(question)[1]]
+
+    def _without_end(self, rows: Tensor) -> Tensor:
+        """Returns rows whose end token, in the last column of the longest, is padding."""
+        special = self._special_ids
+        return tf.where(rows == special.eos, special.pad, rows)[:, :, :-1]
+
+
+class TextSignatures:
+    """Signatures from texts, with the tokenizer in the graph; and that of the head from ids.
+
+    Longer texts are cut.
+
+    Args:
+        answers: The functions that they call.
+        limit: Most tokens of a text, without begin and end tokens.
+        reader: Tokenizes in the graph.
+        tokenizer: The same tokenizer in Python.
+    """
+
+    def __init__(
+        self, answers: EncoderAnswers, limit: int, reader: GraphTokenizer, tokenizer: Tokenizer
+    ) -> None:
+        self._by_ids = IdSignatures(answers, limit)
+        self._special_ids = answers.special_ids
+        self._reader = reader
+        self._tokenizer = tokenizer
+
+    def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
+        """Returns the declared signatures as concrete functions, by name."""
+        functions: dict[str, Callable[..., Outputs]] = {
+            "embed": lambda text: self._by_ids.embed(self.ids(text)),
+            "encode": lambda text: self._by_ids.encoder_states(self.ids(text)),
+            "pool": lambda text: self._by_ids.pool(self.ids(text)),
+            "fill_mask": self.fill_mask,
+            "classify": lambda text: self._by_ids.classify(self.ids(text)),
+            "regress": lambda text: self._by_ids.regress(self.ids(text)),
+            "tag": self.tag,
+            "find_span": self.find_span,
+        }
+        by_ids = {name: one for name, one in declared.items() if name.endswith("_ids")}
+        texts = {name: one for name, one in declared.items() if name not in by_ids}
+        return {**_traced(functions, texts, ""), **self._by_ids.make(by_ids)}
+
+    def tag(self, text: Tensor) -> Outputs:
+        """The tokens of each text, and the most probable label of each."""
+        ids = self._by_ids.rows(self.ids(text))
+        return {"tokens": self._pieces(ids), **self._by_ids.tag(ids)}
+
+    def find_span(self, question: Tensor, text: Tensor) -> Outputs:
+        """The best span of each text."""
+        pair = self._by_ids.pair(self.ids(question), self.ids(text))
+        found = self._by_ids.find_span(*pair)
+        places = tf.range(tf.shape(pair[1])[1])
+        inside = (places >= found["first"][:, None]) & (places <= found["last"][:, None])
+        answer = self._reader.detokenize(tf.ragged.boolean_mask(pair[1], inside))
+        return {"answer": answer, **found}
+
+    def fill_mask(self, text: Tensor) -> Outputs:
+        """The best fillings of each text's masks."""
+        found = self._by_ids.fill_mask(self.ids(text))
+        ids = found["ids"]
+        count = ids.shape[1]
+        rows = tf.reshape(ids, (tf.shape(ids)[0] * count, tf.shape(ids)[2]))
+        texts = self._reader.detokenize(tf.RaggedTensor.from_tensor(rows))
+        return {
+            "texts": tf.reshape(texts, (-1, count)),
+            "tokens": self._pieces(found["fillings"]),
+            "scores": found["scores"],
+        }
+
+    def ids(self, text: Tensor) -> Tensor:
+        """Returns ids int32 `(batch, length)` of texts `(batch,)`, padded.
+
+        A space before a mask belongs to what the mask stands for, and is dropped.
+        """
+        pad, mask = self._special_ids.pad, self._special_ids.mask
+        ids = self._reader.tokenize(text).to_tensor(pad)
+        space = self._tokenizer.processor.piece_to_id(_SPACE)
+        if mask is None or space == self._special_ids.unk:
+            return ids
+        following = tf.pad(ids[:, 1:], [[0, 0], [0, 1]], constant_values=pad)
+        dropped = (ids == space) & (following == mask)
+        return tf.ragged.boolean_mask(ids, (ids != pad) & ~dropped).to_tensor(pad)
+
+    def _pieces(self, ids: Tensor) -> Tensor:
+        """Returns the text of each single id: strings of the same shape; empty at padding."""
+        texts = self._tokenizer.decode([[token] for token in range(self._tokenizer.vocab_size)])
+        return tf.gather(tf.constant(np.array([text.encode() for text in texts], object)), ids)
+
+
+def _traced(
+    functions: Mapping[str, Callable[..., Outputs]], declared: Mapping[str, Signature], ending: str
+) -> dict[str, Any]:
+    """Returns the graphs of the declared functions; the default has that of the head."""
+    made = {
+        name: trace(functions[name.removesuffix(ending)], signature)
+        for name, signature in declared.items()
+        if name != DEFAULT_SIGNATURE
+    }
+    if DEFAULT_SIGNATURE in declared:
+        return {DEFAULT_SIGNATURE: next(iter(made.values())), **made}
+    return made

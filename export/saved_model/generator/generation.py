@@ -1,0 +1,136 @@
+"""The model's part of a generator's graph: takes rows of ids and returns continuations or scores.
+Each function is in the SavedModel once, whichever signatures use it.
+"""
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from keras_transformer.decoding.hypotheses import Sentences, is_possible
+from keras_transformer.decoding.search import search
+from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
+from keras_transformer.layers.attention import KeysValues
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.search.options import SearchOptions, length_penalty
+
+from ..id_rows import row_lengths, with_end
+from ..parts import ROWS, cache_specs, shared
+from ..translation import LOWEST, Found
+
+Tensor = Any
+
+
+class Generation:
+    """A decoder with the options of its search, as graph functions.
+
+    All ids are int32 `(batch, length)`, without begin and end tokens and padded, as made by
+    `id_rows.read_rows` or a tokenizer; the batch may be empty. What is found are the new tokens
+    alone, and scores are theirs.
+
+    Args:
+        model: A model that computes in float32.
+        options: The search's options; no sampling. Lengths count new tokens.
+        max_prompt_length: Most tokens of a prompt.
+    """
+
+    def __init__(self, model: DecoderOnly, options: SearchOptions, max_prompt_length: int) -> None:
+        self.model = model
+        self.options = options
+        self.max_prompt_length = max_prompt_length
+        self.special_ids = model.config.special_ids
+        self._steps = PromptSteps(_SharedDecoder(model), self.special_ids)
+        numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
+        self.search = _graph(self._search, ROWS)
+        self.search_with_options = _graph(self._search_with_options, ROWS, *numbers)
+        self.score = _graph(self._score, ROWS)
+
+    def _search(self, prompts: Tensor) -> Found:
+        """Searches with the options as they are."""
+        longest = tf.fill(tf.shape(prompts)[:1], self.options.max_length)
+        return self._find(prompts, longest, None)
+
+    def _search_with_options(self, prompts: Tensor, max_length: Tensor, exponent: Tensor) -> Found:
+        """Searches with a limit and a length penalty for each prompt.
+
+        Args:
+            prompts: As for the class.
+            max_length: int32 `(batch,)`, most new tokens, eos included; brought into the range
+                from 1 to the options' `max_length`.
+            exponent: float32 `(batch,)`, length penalty; invalid values count as 0.
+        """
+        longest = tf.clip_by_value(max_length, 1, self.options.max_length)
+        exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
+        return self._find(prompts, longest, exponent)
+
+    def _score(self, token_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns score, log-probability and perplexity of each text, float32 `(batch,)`."""
+        labels = with_end(token_ids, self.special_ids)
+        start = tf.fill((tf.shape(labels)[0], 1), self.special_ids.decoder_start)
+        rows = tf.concat([start, labels[:, :-1]], axis=1)
+        logits = self.model({"token_ids": rows}, training=False)
+        log_probs = tf.gather(tf.nn.log_softmax(logits), labels, axis=2, batch_dims=2)
+        there = labels != self.special_ids.pad
+        totals = tf.reduce_sum(tf.where(there, log_probs, 0.0), axis=1)
+        lengths = tf.cast(row_lengths(labels, self.special_ids), tf.float32)
+        score = totals / length_penalty(lengths, self.options)
+        return score, totals, tf.exp(-totals / lengths)
+
+    def _find(self, prompts: Tensor, longest: Tensor, exponent: Tensor | None) -> Found:
+        lengths = row_lengths(prompts, self.special_ids)
+        positions = self.model.config.max_positions
+        most = self.max_prompt_length + self.options.max_length
+        limits = lengths + longest
+        if positions is not None:
+            most, limits = min(most, positions), tf.minimum(limits, positions)
+        prefixes = tf.where(prompts == self.special_ids.pad, -1, prompts)
+        sentences = Sentences(
+            limits=limits,
+            length_penalties=exponent,
+            # A column of -1 at the end, so that there is one even if every prompt is empty.
+            prefixes=tf.pad(prefixes, [[0, 0], [0, 1]], constant_values=-1),
+            prompt_lengths=lengths,
+        )
+        options = dataclasses.replace(self.options, max_length=most)
+        found = search(self._steps, tf.shape(prompts)[0], options, sentences)
+        possible = is_possible(found.scores)
+        ids = self._new_ids(found.ids, lengths)
+        tokens = possible[:, :, None] & (ids != self.special_ids.eos)
+        return Found(
+            ids=tf.where(tokens, ids, self.special_ids.pad),
+            scores=tf.where(possible, found.scores, LOWEST),
+            log_probabilities=tf.where(possible, found.log_probabilities, LOWEST),
+        )
+
+    def _new_ids(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Returns what follows each prompt: int32 `(batch, N, max_length)`."""
+        count = self.options.max_length
+        wider = tf.pad(ids, [[0, 0], [0, 0], [0, count]], constant_values=self.special_ids.pad)
+        return tf.gather(wider, lengths[:, None] + tf.range(count), axis=2, batch_dims=1)
+
+
+class _SharedDecoder:
+    """The parts of a model that generation uses; the decode step is in the graph once."""
+
+    def __init__(self, model: DecoderOnly) -> None:
+        self.empty_caches = model.empty_caches
+        config = model.config
+        caches = [cache_specs(config)] * config.num_layers
+        self._decode_step = shared(
+            model.decode_step, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32), caches
+        )
+
+    def decode_step(
+        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """As `DecoderOnly.decode_step`."""
+        logits, written = self._decode_step(token_ids, step, caches)
+        # The function takes caches of any length, so the static length, which the search reads, is
+        # lost.
+        for new, old in zip(tf.nest.flatten(written), tf.nest.flatten(caches), strict=True):
+            new.set_shape(old.shape)
+        return logits, written
+
+
+def _graph(function: Any, *specs: tf.TensorSpec) -> Any:
+    return tf.function(function, input_signature=specs, autograph=False)

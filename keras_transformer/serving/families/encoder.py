@@ -1,0 +1,214 @@
+"""A served encoder: vectors and states of texts, and what its head says of them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.artefact.encoder_signatures import EncoderSizes, encoder_text_signatures
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.runtime.encoder import OnnxEncoder
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.serving.families.text_rows import (
+    LOWEST,
+    check_lengths,
+    filled,
+    floats,
+    grid,
+    refusal,
+    strings,
+    texts_of,
+)
+from keras_transformer.serving.models.inputs import Arrays, Request
+from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.served import Run
+from keras_transformer.text.tokenizer import MASK_PIECE
+from keras_transformer.translation.results import pad_states
+
+# Fillings of each text, if the server's search does not ask for several hypotheses.
+NUM_FILLINGS = 5
+
+
+class ServedEncoder:
+    """The `Served` of an encoder.
+
+    Args:
+        directory: The artefact; its files are checked against the manifest's hashes.
+        max_text_length: Most tokens of a text; fewer if the model allows fewer.
+        num_hypotheses: Fillings of each text with masks; `NUM_FILLINGS` if 1.
+        threads: As for `OnnxEncoder`.
+        providers: As for `OnnxEncoder`.
+
+    Attributes:
+        signatures: What requests may call, by name.
+
+    Raises:
+        FileNotFoundError: The directory or one of its files is missing.
+        ValueError: A file is damaged.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        max_text_length: int,
+        num_hypotheses: int,
+        threads: int | None = None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        self._encoder = OnnxEncoder(
+            directory, threads, max_text_length=max_text_length, providers=providers
+        )
+        config = self._encoder.config
+        most = len(config.special_ids.text_ids(config.vocab_size))
+        self._fillings = min(num_hypotheses if num_hypotheses > 1 else NUM_FILLINGS, most)
+        declared = encoder_text_signatures(
+            EncoderSizes(
+                head=config.head,
+                num_labels=len(config.labels),
+                model_dim=config.model_dim,
+                num_hypotheses=self._fillings,
+            )
+        )
+        # The rows of all requests are texts.
+        self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}
+        main = next(name for name in self.signatures if name != DEFAULT_SIGNATURE)
+        self._functions = {name: name for name in self.signatures} | {DEFAULT_SIGNATURE: main}
+        self._runs: dict[str, Run] = {
+            "embed": self._embed,
+            "encode": self._states,
+            "classify": self._encoder.classify,
+            "regress": self._regress,
+            "tag": self._encoder.tag,
+            "fill_mask": self._fill_mask,
+            "find_span": self._find_spans,
+        }
+        self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
+            "embed": self._write_vectors,
+            "encode": self._write_states,
+            "classify": self._write_classes,
+            "regress": lambda results: {"value": np.array(results, np.float32)},
+            "tag": _write_tags,
+            "fill_mask": self._write_fillings,
+            "find_span": _write_spans,
+        }
+
+    def close(self) -> None:
+        """Releases the graphs; what is running finishes."""
+        self._encoder.close()
+
+    def warm_up(self) -> None:
+        """As `Served.warm_up`."""
+        for name in set(self._functions.values()):
+            text = MASK_PIECE if name == "fill_mask" else ""
+            row = (text, text) if name == "find_span" else text
+            for rows in ([row], [row] * 2):
+                self._runs[name](rows)
+
+    def read(self, signature: Signature, inputs: Arrays) -> Request:
+        """As `Served.read`: a row is a text, or a question and a text."""
+        texts = texts_of(inputs, "text")
+        name = self._functions[signature.name]
+        if name == "find_span":
+            return Request(self._pairs(texts_of(inputs, "question"), texts))
+        check_lengths(self._encoder, "text", texts)
+        if name == "fill_mask":
+            for number, text in enumerate(texts):
+                if MASK_PIECE not in text:
+                    raise refusal(
+                        f"row {number} of text has no {MASK_PIECE}: write {MASK_PIECE} where a "
+                        "word is missing."
+                    )
+        return Request(texts)
+
+    def run(self, signature: Signature) -> Run:
+        """As `Served.run`."""
+        return self._runs[self._functions[signature.name]]
+
+    def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
+        """As `Served.write`."""
+        return self._writers[self._functions[signature.name]](results)
+
+    def _pairs(self, questions: list[str], texts: list[str]) -> list[tuple[str, str]]:
+        limit = self._encoder.max_text_length
+        if limit is not None:
+            counted = (self._encoder.text_lengths(one) for one in (questions, texts))
+            for number, lengths in enumerate(zip(*counted, strict=True)):
+                # Between the two there is another end token.
+                if sum(lengths) > limit - 1:
+                    raise refusal(
+                        f"row {number} has {sum(lengths)} tokens in question and text, more than "
+                        f"the limit of {limit - 1}: split the text."
+                    )
+        return list(zip(questions, texts, strict=True))
+
+    def _embed(self, rows: Sequence[str]) -> list[Any]:
+        return list(self._encoder.embed(rows))
+
+    def _states(self, rows: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        states, mask = self._encoder.states(rows)
+        lengths = mask.sum(axis=1)
+        return [row[:length] for row, length in zip(states, lengths, strict=True)]
+
+    def _regress(self, rows: Sequence[str]) -> list[float]:
+        return self._encoder.regress(rows).tolist()
+
+    def _fill_mask(self, rows: Sequence[str]) -> list[Any]:
+        return self._encoder.fill_mask(rows, self._fillings)
+
+    def _find_spans(self, rows: Sequence[tuple[str, str]]) -> list[Any]:
+        questions, texts = zip(*rows, strict=True)
+        return self._encoder.find_spans(questions, texts)
+
+    def _write_vectors(self, results: Sequence[Any]) -> Outputs:
+        width = self._encoder.config.model_dim
+        return {"vector": np.array(results, np.float32).reshape(-1, width)}
+
+    def _write_states(self, results: Sequence[Any]) -> Outputs:
+        states, mask = pad_states(results, self._encoder.config.model_dim)
+        return {"encoder_states": states, "mask": mask}
+
+    def _write_classes(self, results: Sequence[Any]) -> Outputs:
+        labels = self._encoder.config.labels
+        probabilities = [one.probabilities for one in results]
+        return {
+            "label": strings([one.label for one in results]),
+            "probability": floats([one.probability for one in results]),
+            "labels": grid([labels] * len(results), len(labels)),
+            "probabilities": np.array(probabilities, np.float32).reshape(-1, len(labels)),
+        }
+
+    def _write_fillings(self, results: Sequence[Sequence[Any]]) -> Outputs:
+        count = self._fillings
+        masks = max((len(one.tokens) for row in results for one in row), default=0)
+        tokens = [filled([one.tokens for one in row], count, []) for row in results]
+        flat = [words for row in tokens for words in row]
+        scores = [filled([one.score for one in row], count, LOWEST) for row in results]
+        return {
+            "texts": grid([[one.text for one in row] for row in results], count),
+            "tokens": grid(flat, masks).reshape(len(results), count, masks),
+            "scores": np.array(scores, np.float32).reshape(-1, count),
+        }
+
+
+def _write_tags(results: Sequence[Sequence[Any]]) -> Outputs:
+    columns = max(map(len, results), default=0)
+    probabilities = [filled([one.probability for one in row], columns, 0.0) for row in results]
+    return {
+        "tokens": grid([[one.word for one in row] for row in results], columns),
+        "tags": grid([[one.tag for one in row] for row in results], columns),
+        "probabilities": np.array(probabilities, np.float32).reshape(-1, columns),
+    }
+
+
+def _write_spans(results: Sequence[Any]) -> Outputs:
+    # A text without a token has no span.
+    lasts = [one.last if one.score > -np.inf else -1 for one in results]
+    return {
+        "answer": strings([one.text for one in results]),
+        "first": np.array([one.first for one in results], np.int32),
+        "last": np.array(lasts, np.int32),
+        "score": np.array([max(one.score, LOWEST) for one in results], np.float32),
+    }

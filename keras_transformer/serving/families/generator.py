@@ -1,0 +1,226 @@
+"""A served generator: continuations of prompts, and how probable texts are."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_transformer.artefact.generator_signatures import (
+    GeneratorSizes,
+    generator_text_signatures,
+)
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.runtime.generator import OnnxGenerator
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.search.confidence import token_score
+from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.serving.families.text_rows import (
+    LOWEST,
+    check_lengths,
+    filled,
+    floats,
+    grid,
+    refusal,
+    strings,
+    texts_of,
+)
+from keras_transformer.serving.models.inputs import Arrays, Request
+from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.served import Run
+from keras_transformer.text.sentences import Passage
+
+
+class PromptRow(NamedTuple):
+    """A prompt, with options of its own.
+
+    Attributes:
+        prompt: The text to continue.
+        max_length: Most new tokens, the end token included.
+        length_penalty: Exponent of the length penalty.
+    """
+
+    prompt: str
+    max_length: int
+    length_penalty: float
+
+
+class ServedGenerator:
+    """The `Served` of a decoder alone; it streams, too.
+
+    Args:
+        directory: The artefact; its files are checked against the manifest's hashes.
+        search: The search of every continuation.
+        max_text_length: Most tokens of a prompt or a text; fewer if the model allows fewer.
+        threads: As for `OnnxGenerator`.
+        providers: As for `OnnxGenerator`.
+
+    Attributes:
+        signatures: What requests may call, by name.
+        full_answer: As for `Streaming`.
+
+    Raises:
+        FileNotFoundError: The directory or one of its files is missing.
+        ValueError: A file is damaged, or the search does not fit the model.
+    """
+
+    full_answer = ("generate_with_options", "text")
+
+    def __init__(
+        self,
+        directory: Path,
+        search: SearchOptions,
+        *,
+        max_text_length: int,
+        threads: int | None = None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        if search.max_length_ratio is not None:
+            raise ValueError(
+                "max_length_ratio is for translations, which have a source: give max_length alone."
+            )
+        self._generator = OnnxGenerator(
+            directory, threads, max_text_length=max_text_length, providers=providers
+        )
+        self._search = search
+        sizes = GeneratorSizes(num_hypotheses=search.num_hypotheses, max_length=search.max_length)
+        declared = generator_text_signatures(sizes)
+        # The rows of all requests are texts.
+        self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}
+        self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
+            DEFAULT_SIGNATURE: _write_best,
+            "generate": _write_best,
+            "generate_with_options": _write_best,
+            "generate_n_best": self._write_n_best,
+            "score": _write_scores,
+        }
+
+    def close(self) -> None:
+        """Releases the graphs; what is running finishes."""
+        self._generator.close()
+
+    def warm_up(self) -> None:
+        """As `Served.warm_up`."""
+        row = PromptRow("", min(self._search.max_length, 2), self._search.length_penalty)
+        # One text and several take different paths through the engine.
+        for rows in ([row], [row] * 2):
+            self._generate(rows)
+        self._score([""])
+        self.stream(row, lambda piece: True)
+
+    def read(self, signature: Signature, inputs: Arrays) -> Request:
+        """As `Served.read`: a row is a `PromptRow`, or a text to be scored."""
+        if signature.name == "score":
+            texts = texts_of(inputs, "text")
+            check_lengths(self._generator, "text", texts)
+            return Request(texts)
+        prompts = texts_of(inputs, "prompt")
+        check_lengths(self._generator, "prompt", prompts)
+        own: list[tuple[int, float]] = [(self._search.max_length, self._search.length_penalty)]
+        own *= len(prompts)
+        if signature.name == "generate_with_options":
+            names = ("max_length", "length_penalty")
+            own = list(zip(*(inputs[name].tolist() for name in names), strict=True))
+        return Request([self._row(*row) for row in zip(prompts, own, strict=True)])
+
+    def read_text(self, text: str, target_prefix: str = "") -> Request:
+        """As `Streaming.read_text`; the text is a prompt, so that it takes no prefix."""
+        if target_prefix:
+            raise refusal("target_prefix is for translations: write it at the end of the text.")
+        check_lengths(self._generator, "text", [text])
+        row = PromptRow(text, self._search.max_length, self._search.length_penalty)
+        return Request([row], [Passage.whole(text)])
+
+    def full_request(self, text: str, target_prefix: str) -> Arrays:
+        """As `Streaming.full_request`."""
+        return {
+            "prompt": strings([text]),
+            "max_length": np.array([self._search.max_length], np.int32),
+            "length_penalty": np.array([self._search.length_penalty], np.float32),
+        }
+
+    def run(self, signature: Signature) -> Run:
+        """As `Served.run`."""
+        return self._score if signature.name == "score" else self._generate
+
+    def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
+        """As `Served.write`."""
+        return self._writers[signature.name](results)
+
+    def stream(self, row: PromptRow, emit: Callable[[str], bool]) -> None:
+        """As `Streaming.stream`."""
+        options = {**self._options(row), "beam_size": 1, "num_hypotheses": 1}
+        for piece in self._generator.stream(row.prompt, **options):
+            if not emit(piece):
+                return
+
+    def _row(self, prompt: str, own: tuple[int, float]) -> PromptRow:
+        length, penalty = own
+        return PromptRow(
+            prompt,
+            min(max(length, 1), self._search.max_length),
+            # An invalid penalty counts as none: a graph could not refuse a single row either.
+            penalty if math.isfinite(penalty) and penalty > 0 else 0.0,
+        )
+
+    def _options(self, row: PromptRow) -> dict[str, Any]:
+        return {
+            **dataclasses.asdict(self._search),
+            "max_length": row.max_length,
+            "min_length": min(self._search.min_length, row.max_length),
+            "length_penalty": row.length_penalty,
+        }
+
+    def _generate(self, rows: Sequence[PromptRow]) -> list[list[Hypothesis]]:
+        groups: dict[tuple[int, float], list[int]] = {}
+        for place, row in enumerate(rows):
+            groups.setdefault((row.max_length, row.length_penalty), []).append(place)
+        found: dict[int, list[Hypothesis]] = {}
+        for places in groups.values():
+            prompts = [rows[place].prompt for place in places]
+            options = self._options(rows[places[0]])
+            results = self._generator.generate_n_best(prompts, **options)
+            found.update(zip(places, results, strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    def _score(self, rows: Sequence[str]) -> list[Hypothesis]:
+        search = self._search
+        return self._generator.score(
+            rows,
+            length_penalty=search.length_penalty,
+            length_penalty_type=search.length_penalty_type,
+        )
+
+    def _write_n_best(self, results: Sequence[list[Hypothesis]]) -> Outputs:
+        count = self._search.num_hypotheses
+        scores = [filled([one.score for one in row], count, LOWEST) for row in results]
+        totals = [filled([one.log_probability for one in row], count, LOWEST) for row in results]
+        return {
+            "texts": grid([[one.text for one in row] for row in results], count),
+            "scores": _square(scores, count),
+            "log_probabilities": _square(totals, count),
+        }
+
+
+def _write_best(results: Sequence[list[Hypothesis]]) -> Outputs:
+    best = [found[0] for found in results]
+    return {"text": strings([one.text for one in best]), "score": floats([o.score for o in best])}
+
+
+def _write_scores(results: Sequence[Hypothesis]) -> Outputs:
+    # Above this an exponential is no float32 any more.
+    most = math.log(np.finfo(np.float32).max)
+    perplexities = [
+        math.exp(min(-token_score(one.ids, one.log_probability), most)) for one in results
+    ]
+    return {
+        "score": floats([one.score for one in results]),
+        "log_probability": floats([one.log_probability for one in results]),
+        "perplexity": floats(perplexities),
+    }
+
+
+def _square(rows: Sequence[Sequence[float]], columns: int) -> Any:
+    return floats([value for row in rows for value in row]).reshape(len(rows), columns)

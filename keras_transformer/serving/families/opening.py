@@ -1,0 +1,60 @@
+"""Takes an artefact's directory and returns the served model of its family."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.models.served import Served
+from keras_transformer.serving.settings import ServeOptions
+
+
+def open_model(directory: Path, options: ServeOptions, search: SearchOptions) -> Served:
+    """Opens an artefact of any family.
+
+    Args:
+        directory: The artefact; its files are checked against the manifest's hashes.
+        options: The server's limits.
+        search: The server's search.
+
+    Raises:
+        FileNotFoundError: The directory or one of its files is missing.
+        ValueError: A file is damaged, or the search does not fit the model.
+    """
+    providers: Sequence[Provider] | None = parse_providers(options.provider)
+    family = Manifest.read(directory).family
+    # A server loads the code of the families that it serves.
+    if family == "encoder":
+        from keras_transformer.serving.families.encoder import ServedEncoder
+
+        return ServedEncoder(
+            directory,
+            max_text_length=options.max_source_length,
+            num_hypotheses=search.num_hypotheses,
+            threads=options.threads,
+            providers=providers,
+        )
+    if family == "decoder":
+        from keras_transformer.serving.families.generator import ServedGenerator
+
+        return ServedGenerator(
+            directory,
+            search,
+            max_text_length=options.max_source_length,
+            threads=options.threads,
+            providers=providers,
+        )
+    from keras_transformer.serving.models.model import ServedModel
+
+    return ServedModel(
+        directory,
+        search,
+        max_source_length=options.max_source_length,
+        long_texts=options.long_texts,
+        language=options.language,
+        max_sentences=options.max_sentences,
+        min_score=options.min_score,
+        threads=options.threads,
+        providers=providers,
+    )

@@ -1,0 +1,79 @@
+"""What the families with one stack share: texts of a request as rows, and its answers as arrays."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.inputs import Arrays
+
+# The score of what is missing: JSON has no infinity.
+LOWEST = float(np.finfo(np.float32).min)
+
+
+class Measured(Protocol):
+    """What reads texts: an encoder or a generator."""
+
+    @property
+    def max_text_length(self) -> int | None:
+        """Most tokens of a text; None if there is no limit."""
+        ...
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each text has."""
+        ...
+
+
+def texts_of(inputs: Arrays, name: str) -> list[str]:
+    """Returns the texts of an input; bytes that are not UTF-8 become U+FFFD."""
+    return [text.decode(errors="replace") for text in inputs[name].tolist()]
+
+
+def check_lengths(reader: Measured, name: str, texts: Sequence[str]) -> None:
+    """Refuses texts that are too long.
+
+    Args:
+        reader: What will read them.
+        name: The input's name.
+        texts: The texts.
+
+    Raises:
+        ServingError: A text is too long; the message names its row.
+    """
+    limit = reader.max_text_length
+    if limit is None:
+        return
+    for number, length in enumerate(reader.text_lengths(texts)):
+        if length > limit:
+            raise refusal(
+                f"row {number} of {name} has {length} tokens, more than the limit of {limit}: "
+                "split the text."
+            )
+
+
+def refusal(message: str) -> ServingError:
+    """Returns the error for a request that cannot be answered."""
+    return ServingError(Code.INVALID_ARGUMENT, message)
+
+
+def strings(texts: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Returns texts as an array of bytes."""
+    return np.array([text.encode() for text in texts], object)
+
+
+def floats(values: Sequence[float]) -> npt.NDArray[np.float32]:
+    """Returns numbers, minus infinity as the lowest that JSON can write."""
+    return np.array([max(value, LOWEST) for value in values], np.float32)
+
+
+def grid(rows: Sequence[Sequence[str]], columns: int) -> npt.NDArray[np.object_]:
+    """Returns rows of texts as an array of bytes `(rows, columns)`, filled up with empty ones."""
+    flat = [text for row in rows for text in filled(row, columns, "")]
+    return strings(flat).reshape(len(rows), columns)
+
+
+def filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:
+    """Returns a row with so many columns."""
+    return [*row, *[filler] * (columns - len(row))]

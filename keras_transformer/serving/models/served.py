@@ -1,0 +1,98 @@
+"""What the server needs of a loaded version of a model, whatever its family."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from keras_transformer.artefact.signatures import Signature
+from keras_transformer.serving.models.inputs import Arrays, Request
+from keras_transformer.serving.models.outputs import Outputs
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+
+class Served(Protocol):
+    """A model behind signatures: a request's arrays become rows, rows results, results arrays.
+
+    `read` and `write` are quick and serve one request; the function that `run` returns takes the
+    rows of many requests at once and is meant for a thread of its own.
+    """
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """What requests may call, by name."""
+        ...
+
+    def close(self) -> None:
+        """Releases the graphs; what is running finishes."""
+        ...
+
+    def warm_up(self) -> None:
+        """Opens every graph by using it once, so that no request has to wait for it.
+
+        Raises:
+            ValueError: A graph cannot be used.
+        """
+        ...
+
+    def read(self, signature: Signature, inputs: Arrays) -> Request:
+        """Returns a row for each row of arrays that have passed `check_inputs`, or for its parts.
+
+        Raises:
+            ServingError: A row cannot be answered; the message names it.
+        """
+        ...
+
+    def run(self, signature: Signature) -> Run:
+        """Returns a function from a signature's rows to results; equal functions share batches."""
+        ...
+
+    def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
+        """Returns the arrays of a request's results."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A `Served` that says its answer piece by piece, as it is decoded."""
+
+    @property
+    def full_answer(self) -> tuple[str, str]:
+        """The signature whose answer the pieces make up, and the output that holds it."""
+        ...
+
+    def read_text(self, text: str, target_prefix: str = "") -> Request:
+        """Returns the rows of one text.
+
+        Args:
+            text: The text.
+            target_prefix: What its answer begins with.
+
+        Raises:
+            ServingError: It is too long, or the model takes no prefix.
+        """
+        ...
+
+    def full_request(self, text: str, target_prefix: str) -> Arrays:
+        """Returns the inputs of `full_answer`'s signature for a text."""
+        ...
+
+    def stream(self, row: Any, emit: Callable[[str], bool]) -> None:
+        """Answers a row greedily and emits each piece of text, until `emit` returns False."""
+        ...
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A `Served` that shows people what its answer looks at."""
+
+    def read_text(self, text: str, target_prefix: str = "") -> Request:
+        """As `Streaming.read_text`."""
+        ...
+
+    def explain(self, rows: Sequence[Any]) -> list[list[dict[str, Any]]]:
+        """Returns each row's hypotheses with their attention."""
+        ...
+
+    def describe(self, passage: Any, found: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
+        """Returns a text's explanation: its parts with what `explain` found for each."""
+        ...

@@ -1,0 +1,51 @@
+"""Options that only graphs traced from Keras hold: emitted graphs refuse them by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.export import OnnxTranslator, export_onnx
+from keras_transformer.export.onnx.expressible import unsupported
+from keras_transformer.text.tokenizer import Tokenizer
+
+OPTIONS: list[dict[str, Any]] = [
+    {"relative_buckets": 8, "relative_max_distance": 20},
+    {"position_offset": 2},
+    {"sinusoid_layout": "halves"},
+    {"logit_bias": True},
+]
+
+
+@pytest.mark.parametrize("fields", OPTIONS, ids=str)
+def test_an_option_that_emitted_graphs_lack_is_named(fields: dict, tiny_config) -> None:
+    decoder = DecoderConfig(vocab_size=30, positions="sinusoidal", max_positions=None, **fields)
+    for config in (tiny_config(**fields), decoder):
+        for target, precision in (("onnxruntime", "int8"), ("native", "float32")):
+            assert sorted(unsupported(config, target, precision)) == sorted(fields)
+        assert unsupported(config, "portable", "float32") == []
+
+
+def test_portable_graphs_of_these_options_find_the_same_as_keras(
+    make_model: Callable[..., Any],
+    tokenizer: Tokenizer,
+    texts: list[str],
+    tmp_path: Path,
+    randomize: Callable[..., Any],
+) -> None:
+    fields = {name: value for options in OPTIONS for name, value in options.items()}
+    model = randomize(make_model(**fields, embedding_norm=True, scale_embeddings=False))
+    path = export_onnx(model, tokenizer, tmp_path / "artefact", target="portable")
+    runtime, keras_side = OnnxTranslator(path, threads=1), Translator(model, tokenizer)
+    options: dict[str, Any] = {"beam_size": 2, "max_length": 8}
+    wanted = keras_side.translate_n_best(texts, **options)
+    found = runtime.translate_n_best(texts, **options)
+    assert [[one.ids for one in few] for few in found] == [
+        [one.ids for one in few] for few in wanted
+    ]
+    assert [few[0].score for few in found] == pytest.approx(
+        [few[0].score for few in wanted], abs=1e-3
+    )

@@ -1,0 +1,158 @@
+"""A served encoder answers over HTTP what `OnnxEncoder` says, and refuses what it cannot answer."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import requests
+
+from keras_transformer.runtime.encoder import OnnxEncoder
+
+TEXTS = ["a small house", "", "the red dog runs to the river", "hello"]
+LONG = "the small river " * 30
+
+
+def ask(server: Any, signature: str, inputs: Any) -> Any:
+    response = server.predict({"signature_name": signature, "inputs": inputs})
+    assert response.status_code == 200, response.text
+    return response.json()["outputs"]
+
+
+def test_embeds_and_gives_states(
+    serve: Callable[..., Any], family_artefact: Callable[[Any], Path]
+) -> None:
+    server = serve(None)
+    with OnnxEncoder(family_artefact(None)) as encoder:
+        vectors, (states, mask) = encoder.embed(TEXTS), encoder.states(TEXTS)
+    for signature in ("serving_default", "embed"):
+        np.testing.assert_allclose(ask(server, signature, TEXTS), vectors, atol=1e-5)
+    found = ask(server, "encode", TEXTS)
+    np.testing.assert_allclose(found["encoder_states"], states, atol=1e-5)
+    np.testing.assert_array_equal(found["mask"], mask)
+    rows = server.predict({"instances": TEXTS}).json()["predictions"]
+    np.testing.assert_allclose(rows, vectors, atol=1e-5)
+
+
+def test_classifies_as_predict_and_as_classify(
+    serve: Callable[..., Any], family_artefact: Callable[[Any], Path]
+) -> None:
+    server = serve("classification")
+    with OnnxEncoder(family_artefact("classification")) as encoder:
+        wanted = encoder.classify(TEXTS)
+    found = ask(server, "serving_default", TEXTS)
+    assert found["label"] == [one.label for one in wanted]
+    assert found["labels"] == [["good", "bad", "neither"]] * len(TEXTS)
+    np.testing.assert_allclose(
+        found["probabilities"], [one.probabilities for one in wanted], atol=1e-5
+    )
+    body = b'{"examples": [{"text": "a small house"}, {"text": ""}]}'
+    response = server.predict(body, ":classify")
+    assert response.status_code == 200, response.text
+    results = response.json()["results"]
+    assert [[label for label, _ in row] for row in results] == found["labels"][:2]
+    scores = [[score for _, score in row] for row in results]
+    np.testing.assert_allclose(scores, found["probabilities"][:2], atol=1e-6)
+    assert server.predict(body, ":regress").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"examples": {}}', "examples must be a list"),
+        (b"{}", "examples must be a list"),
+        (b'{"examples": [{"text": 3}]}', "text of example 0 must be a string"),
+        (b'{"examples": [{"text": "a"}, {"words": "b"}]}', "example 1 must be an object"),
+        (b'{"examples": ["a"]}', "example 0 must be an object"),
+        (b'{"examples": [], "instances": []}', "unknown key 'instances'"),
+        (b'{"examples": [], "signature_name": "embed"}', "classify has the signature 'classify'"),
+    ],
+)
+def test_wrong_examples_are_named(serve: Callable[..., Any], body: bytes, message: str) -> None:
+    response = serve("classification").predict(body, ":classify")
+    assert response.status_code == 400
+    assert message in response.json()["error"]
+
+
+def test_fills_masks(serve: Callable[..., Any], family_artefact: Callable[[Any], Path]) -> None:
+    server = serve("masked_lm")
+    texts = ["a <mask> house", "the <mask> runs to <mask>"]
+    with OnnxEncoder(family_artefact("masked_lm")) as encoder:
+        wanted = encoder.fill_mask(texts, 2)
+    found = ask(server, "fill_mask", texts)
+    assert found["texts"] == [[one.text for one in few] for few in wanted]
+    assert found["tokens"] == [
+        [[*one.tokens, *[""] * (2 - len(one.tokens))] for one in few] for few in wanted
+    ]
+    np.testing.assert_allclose(
+        found["scores"], [[one.score for one in few] for few in wanted], atol=1e-4
+    )
+    response = server.predict({"instances": ["a <mask>", "hello"]})
+    assert response.status_code == 400
+    assert "row 1 of text has no <mask>" in response.json()["error"]
+
+
+def test_tags_words(serve: Callable[..., Any], family_artefact: Callable[[Any], Path]) -> None:
+    server = serve("tagging")
+    with OnnxEncoder(family_artefact("tagging")) as encoder:
+        wanted = encoder.tag(TEXTS)
+    found = ask(server, "tag", TEXTS)
+    for tokens, tags, words in zip(found["tokens"], found["tags"], wanted, strict=True):
+        assert [one for one in tokens if one] == [one.word for one in words]
+        assert tags[: len(words)] == [one.tag for one in words]
+
+
+def test_gives_numbers_and_spans(
+    serve: Callable[..., Any], family_artefact: Callable[[Any], Path]
+) -> None:
+    with OnnxEncoder(family_artefact("regression")) as encoder:
+        values = encoder.regress(TEXTS)
+    server = serve("regression")
+    np.testing.assert_allclose(ask(server, "regress", TEXTS), values, atol=1e-5)
+    response = server.predict({"examples": [{"text": text} for text in TEXTS]}, ":regress")
+    np.testing.assert_allclose(response.json()["results"], values, atol=1e-5)
+    with OnnxEncoder(family_artefact("spans")) as encoder:
+        spans = encoder.find_spans(["hello"] * 3, ["a small house", "", "the red dog"])
+    given = {"question": ["hello"] * 3, "text": ["a small house", "", "the red dog"]}
+    found = ask(serve("spans"), "find_span", given)
+    assert found["answer"] == [one.text for one in spans]
+    assert found["first"] == [one.first for one in spans]
+    assert found["last"] == [spans[0].last, -1, spans[2].last]
+
+
+@pytest.mark.parametrize("head", [None, "classification", "spans"])
+def test_long_texts_are_refused(serve: Callable[..., Any], head: Any) -> None:
+    row = {"text": LONG, **({"question": "hello"} if head == "spans" else {})}
+    response = serve(head).predict({"instances": [row]})
+    assert response.status_code == 400
+    assert "more than the limit of 1" in response.json()["error"]
+    assert "split the text" in response.json()["error"]
+
+
+def test_metadata_and_description_fit_the_kind(serve: Callable[..., Any]) -> None:
+    server = serve("classification")
+    metadata = server.get("/metadata").json()["metadata"]["signature_def"]["signature_def"]
+    assert set(metadata) == {"serving_default", "classify", "embed", "encode"}
+    assert metadata["classify"]["outputs"]["labels"]["tensor_shape"]["dim"][1]["size"] == "3"
+    described = requests.get(f"{server.rest_url}/openapi.json", timeout=60).json()
+    assert described["info"]["summary"].startswith("Models of text")
+    assert "/v1/models/{model}:classify" in described["paths"]
+    assert not [path for path in described["paths"] if path.endswith((":stream", ":explain"))]
+    titles = {one["title"] for one in described["components"]["schemas"]["PredictRequest"]["oneOf"]}
+    assert "classify, rows" in titles
+
+
+def test_it_neither_streams_nor_explains(serve: Callable[..., Any]) -> None:
+    server = serve("classification")
+    for verb in (":stream", ":explain"):
+        response = server.predict({"text": "hello"}, verb)
+        assert response.status_code == 400
+        assert f"has no answers to {verb[1:]}" in response.json()["error"]
+
+
+def test_malformed_bytes_are_read_as_replacement_characters(serve: Callable[..., Any]) -> None:
+    server = serve("classification")
+    bad, good = {"b64": "YSD/"}, "a \ufffd"
+    found = ask(server, "classify", [bad, good])["probabilities"]
+    np.testing.assert_allclose(found[0], found[1])
