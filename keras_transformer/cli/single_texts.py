@@ -11,7 +11,7 @@ from jsonargparse import Namespace
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import read_fields
-from keras_transformer.config import SpecialIds
+from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
@@ -37,7 +37,14 @@ FAMILIES: dict[str, Any] = {
     "causal-lm": DecoderConfig,
     "classify": EncoderConfig,
     "tag": EncoderConfig,
+    "denoising": TransformerConfig,
 }
+
+
+def presets_of(task: str) -> list[str]:
+    """Returns the sizes that a task takes."""
+    family = FAMILIES[task]
+    return list(PRESETS if family is TransformerConfig else family.presets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +104,13 @@ def recipe_preset(run: "RunOptions") -> str:
         return run.preset
     begun = RunDirectory(run.init).load_config() if run.init is not None else None
     if not isinstance(begun, family):
-        return next(iter(family.presets))
-    width = begun.model_dim
+        return presets_of(run.task)[0]
+    width, size = begun.model_dim, max(begun.special_ids.highest + 1, 100)
 
     def distance(name: str) -> int:
-        return abs(family.preset(name, vocab_size=begun.vocab_size).model_dim - width)
+        return abs(family.preset(name, vocab_size=size).model_dim - width)
 
-    return min(family.presets, key=distance)
+    return min(presets_of(run.task), key=distance)
 
 
 def text_recipe(run: "RunOptions") -> TrainOptions:
@@ -113,7 +120,7 @@ def text_recipe(run: "RunOptions") -> TrainOptions:
         FileNotFoundError: The run to start from is missing.
         ValueError: The preset is of another family, or the run to start from is none.
     """
-    presets = FAMILIES[run.task].presets
+    presets = presets_of(run.task)
     if run.preset is not None and run.preset not in presets:
         raise ValueError(
             f"--preset {run.preset} is not for --task {run.task}, which takes {', '.join(presets)}."
@@ -121,6 +128,8 @@ def text_recipe(run: "RunOptions") -> TrainOptions:
     if run.init is not None:
         check_finished_run(run.init)
     preset = recipe_preset(run)
+    if run.task == "denoising":
+        return TrainOptions.for_denoising(preset)
     make = TrainOptions.for_classifier if run.task in ("classify", "tag") else TrainOptions.preset
     return make(preset)
 
@@ -199,7 +208,7 @@ def _check_model(run: "RunOptions", overrides: dict[str, Any], max_length: int) 
         begun = RunDirectory(run.init).load_config()
     text_model_config(
         family,
-        run.preset or next(iter(family.presets)),
+        run.preset or presets_of(run.task)[0],
         overrides,
         start=begun if isinstance(begun, family) else None,
         head={},

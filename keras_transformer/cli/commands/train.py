@@ -58,6 +58,7 @@ _DEFAULT_PRESET = "tiny"
 _LABELLED = dict.fromkeys(
     ("train_tsv", "valid_tsv"), "with --task classify: label, tab, text, or two texts"
 )
+Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "denoising"]
 Preset = Literal[
     "tiny",
     "small",
@@ -82,7 +83,8 @@ class RunOptions:
         task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
             that fills in hidden tokens ("masked-lm") or a decoder that continues texts
             ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
-            ("classify"); on words with tags (--train-text) one that tags words ("tag").
+            ("classify"); on words with tags (--train-text) one that tags words ("tag"); on
+            plain text a translation's model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
             paper's); for masked-lm, classify and tag bert-*; for causal-lm gpt2* and llama-tiny.
             If not given, that of --init, or the first of these. Single fields: --model.*.
@@ -103,7 +105,7 @@ class RunOptions:
     """
 
     output: Path
-    task: Literal["translation", "masked-lm", "causal-lm", "classify", "tag"] = "translation"
+    task: Task = "translation"
     preset: Preset | None = None
     vocab_size: int | None = None
     tokenizer_type: Literal["unigram", "bpe"] = "unigram"

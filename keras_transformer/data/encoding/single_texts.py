@@ -55,6 +55,12 @@ class EncodedTexts:
         """Length of each row."""
         return self.rows.lengths
 
+    @property
+    def longest_text(self) -> int:
+        """Most tokens of text in a row, without the special ids around it."""
+        is_text = ~np.isin(self.rows.values, sorted(self.special_ids.added_to_text))
+        return int(np.add.reduceat(is_text, self.rows.offsets[:-1], dtype=np.int64).max())
+
     def __len__(self) -> int:
         return len(self.rows)
 

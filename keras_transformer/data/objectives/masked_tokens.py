@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.data.objectives.choosing import Unit, choose_units
 from keras_transformer.data.objectives.objective import Batch, Rows
 
 # Of the chosen places, those that become `<mask>`, and those that become any token; the rest stay.
 _MASKED, _RANDOM = 0.8, 0.1
-# Mean length of a span in tokens.
-_SPAN = 3.0
-
-Unit = Literal["tokens", "whole-words", "spans"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,9 @@ class MaskedTokens:
         """Returns inputs `token_ids`, `places` (and `token_type_ids`), the hidden ids, weights."""
         ids = rows.token_ids
         choosing, fate, drawn = tf.unstack(tf.random.split(seed, 3, alg="philox"))
-        chosen = self._chosen(ids, choosing)
+        chosen = choose_units(
+            ids, choosing, self.special_ids, self.share, self.unit, self.begins_word
+        )
         places, weights = chosen_places(chosen)
         labels = tf.gather(ids, places, batch_dims=1)
         hidden = tf.where(chosen, self._replacements(ids, fate, drawn), ids)
@@ -74,34 +73,6 @@ class MaskedTokens:
         if self.has_token_types:
             inputs["token_type_ids"] = rows.token_type_ids
         return inputs, labels, weights
-
-    def _chosen(self, ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-        """Returns where a token is chosen: boolean (B, L)."""
-        borders, choosing = tf.unstack(tf.random.split(seed, 2, alg="philox"))
-        is_text = tf.reduce_all(ids[:, :, None] != sorted(self.special_ids.without_text), axis=-1)
-        begins = ~is_text | self._begins(ids, borders)
-        unit = tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1  # number of each token's unit
-        unit = tf.maximum(unit, 0)
-        sizes = _sizes(unit, is_text)
-        noise = tf.random.stateless_uniform(tf.shape(ids), choosing, alg="philox")
-        # Units of text in the order of their noise, then all others.
-        order = tf.argsort(tf.where(sizes > 0, noise, 2.0), stable=True)
-        ends = tf.cumsum(tf.gather(sizes, order, batch_dims=1), axis=1)
-        starts = tf.pad(ends[:, :-1], [[0, 0], [1, 0]])
-        # A unit that crosses the number wanted counts if more than half of it lies before.
-        taken = starts + ends <= 2 * num_chosen(is_text, self.share)[:, None]
-        taken |= tf.range(tf.shape(ids)[1]) == 0
-        rank = tf.argsort(order, stable=True)
-        return is_text & tf.gather(tf.gather(taken, rank, batch_dims=1), unit, batch_dims=1)
-
-    def _begins(self, ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-        """Returns where a unit begins: boolean (B, L)."""
-        if self.unit == "whole-words":
-            return tf.gather(tf.constant(self.begins_word), ids)
-        if self.unit == "spans":
-            # Lengths are then geometric with this mean (Joshi et al. 2020).
-            return tf.random.stateless_uniform(tf.shape(ids), seed, alg="philox") < 1 / _SPAN
-        return tf.ones_like(ids, tf.bool)
 
     def _replacements(self, ids: tf.Tensor, fate: tf.Tensor, drawn: tf.Tensor) -> tf.Tensor:
         """Returns what stands at each place if it is chosen: int32 (B, L)."""
@@ -114,23 +85,6 @@ class MaskedTokens:
         share = tf.random.stateless_uniform(shape, fate, alg="philox")
         kept = tf.where(share < _MASKED + _RANDOM, random_ids, ids)
         return tf.where(share < _MASKED, tf.constant(self.special_ids.mask, tf.int32), kept)
-
-
-def _sizes(unit: tf.Tensor, is_text: tf.Tensor) -> tf.Tensor:
-    """Returns how many tokens of text each unit has: int32 (B, L), by its number."""
-    shape = tf.shape(unit)
-    cells = tf.range(shape[0])[:, None] * shape[1] + unit
-    counts = tf.math.unsorted_segment_sum(
-        tf.reshape(tf.cast(is_text, tf.int32), (-1,)), tf.reshape(cells, (-1,)), shape[0] * shape[1]
-    )
-    return tf.reshape(counts, shape)
-
-
-def num_chosen(is_text: tf.Tensor, share: float) -> tf.Tensor:
-    """Returns how many places of each row are chosen: int32 (B,), at least 1 if it has text."""
-    tokens = tf.reduce_sum(tf.cast(is_text, tf.int32), axis=1)
-    wanted = tf.cast(tf.round(tf.cast(tokens, tf.float32) * share), tf.int32)
-    return tf.minimum(tf.maximum(wanted, 1), tokens)
 
 
 def chosen_places(chosen: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

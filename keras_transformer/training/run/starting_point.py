@@ -16,7 +16,11 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.transfer.parts import differing_choices, into_translation
+from keras_transformer.training.transfer.parts import (
+    choices_to_take,
+    differing_choices,
+    into_translation,
+)
 from keras_transformer.training.transfer.weights import Transfer, take_weights
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
@@ -115,6 +119,11 @@ class StartingPoint:
         run = RunDirectory(Path(init))
         run.check_finished()
         return cls(run.load_tokenizers(), run)
+
+    def model_fields(self) -> dict[str, Any]:
+        """Returns the config's fields that come from runs of other families; empty without any."""
+        configs = [run and run.load_config() for run in (self.encoder_run, self.decoder_run)]
+        return choices_to_take(*configs)  # type: ignore[arg-type]
 
     def check_config(self, config: TransformerConfig) -> None:
         """Raises `ValueError` if a model of this config cannot take the run's weights."""

@@ -55,9 +55,9 @@ def train(
             vocabulary; None to train them on the corpus.
         init: Directory of a finished run to fine-tune, whose weights and tokenizers are used.
             `preset` and `overrides` must be those it was trained with, except for dropout rates.
-            Or of a run of an encoder alone: it becomes the encoder, with its vocabulary, where
-            layer path and shape are the same; what does not fit is listed in print and in
-            `training.json`.
+            Or of a run of an encoder alone: it becomes the encoder, with its vocabulary, sizes and
+            choices. Weights are taken where layer path and shape are the same; what does not fit
+            is listed in print and in `training.json`.
         init_decoder: Directory of a finished run of a decoder alone, which becomes the decoder in
             the same way.
         options: How to train; `TrainOptions.preset(preset)` if None.
@@ -83,9 +83,11 @@ def train(
     if not resume:
         refuse_to_overwrite(place)
     size = DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
+    start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
+    overrides = {**start.model_fields(), **(overrides or {})}
     task = Translation(
         corpus,
-        StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size),
+        start,
         Vocabulary(size, tokenizer_type, joint_vocabulary),
         partial(model_config, preset, overrides, max_length=options.max_length),
         options,

@@ -5,11 +5,18 @@ of the model to train. Needs neither Keras nor a corpus.
 import dataclasses
 from typing import Any
 
-from keras_transformer.config import SpecialIds
+from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.families import ModelConfig
 
 # Decided by the task or by the vocabulary.
-_NOT_TAKEN = {"head", "labels", "vocab_size", "special_ids"}
+_NOT_TAKEN = {
+    "head",
+    "labels",
+    "vocab_size",
+    "source_vocab_size",
+    "target_vocab_size",
+    "special_ids",
+}
 
 
 def text_model_config(
@@ -26,7 +33,7 @@ def text_model_config(
     """Returns the config of a run's model.
 
     Args:
-        family: `EncoderConfig` or `DecoderConfig`.
+        family: The class of the model's config.
         preset: A size that the family knows.
         overrides: Fields that replace the preset's.
         start: The config of the run whose weights are taken, if it is of the same family: its
@@ -46,8 +53,9 @@ def text_model_config(
     known = {field.name for field in dataclasses.fields(family)}
     unknown = sorted(set(fields) - known)
     if unknown:
+        name = getattr(family, "family", "encoder-decoder")
         raise ValueError(
-            f"{', '.join(unknown)}: an {family.family} has no such field, only "
+            f"{', '.join(unknown)}: an {name} has no such field, only "
             f"{', '.join(sorted(known - _NOT_TAKEN))}."
         )
     if start is None:
@@ -58,7 +66,8 @@ def text_model_config(
             for field in dataclasses.fields(start)
             if field.name not in _NOT_TAKEN
         }
-        config = family(**{**taken, "vocab_size": vocab_size, **fields})
+        size = "source_vocab_size" if family is TransformerConfig else "vocab_size"
+        config = family(**{**taken, size: vocab_size, **fields})
     if config.max_positions is not None and max_length > config.max_positions:
         raise ValueError(
             f"max_length ({max_length}) is more than the model's max_positions "

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.encoding.single_texts import (
@@ -14,6 +15,7 @@ from keras_transformer.data.encoding.single_texts import (
 )
 from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.objectives.classes import Classes
+from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_token import NextToken
 from keras_transformer.data.objectives.tags import Tags
@@ -26,8 +28,7 @@ from keras_transformer.training.texts.options import TextOptions
 # SentencePiece's piece of a space, which begins a word.
 _WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
 
-TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag"]
-SingleStack = EncoderConfig | DecoderConfig
+TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "denoising"]
 AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus
 
 
@@ -44,7 +45,7 @@ class TextKind:
         recipe: Takes a preset and returns how to train.
     """
 
-    family: type[SingleStack]
+    family: Any
     default_preset: str
     head: Callable[[Any], dict[str, Any]]
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
@@ -104,6 +105,13 @@ def _tag(
     return encode_tagged(texts, tokenizer, Tags(config.num_token_types > 1), length, config.labels)
 
 
+def _denoise(
+    texts: Texts, tokenizer: Tokenizer, config: TransformerConfig, length: int, options: TextOptions
+) -> EncodedTexts:
+    del options
+    return encode_for_decoder(texts, tokenizer, Denoising(config.special_ids), length)
+
+
 KINDS: dict[str, TextKind] = {
     "masked-lm": TextKind(
         EncoderConfig,
@@ -126,5 +134,13 @@ KINDS: dict[str, TextKind] = {
         lambda corpus: {"head": "tagging", "labels": corpus.train.classes},
         _tag,
         TrainOptions.for_classifier,
+    ),
+    "denoising": TextKind(
+        TransformerConfig,
+        "tiny",
+        lambda corpus: {},
+        _denoise,
+        TrainOptions.for_denoising,
+        has_mask=True,
     ),
 }

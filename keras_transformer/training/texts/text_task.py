@@ -6,8 +6,7 @@ from typing import Any
 
 import keras
 
-from keras_transformer.config import SpecialIds, TransformerConfig
-from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config import SpecialIds
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
@@ -22,12 +21,10 @@ from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.options import TextOptions
-from keras_transformer.training.texts.tasks import AnyCorpus, SingleStack, TextKind
+from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
 from keras_transformer.training.transfer.parts import (
-    Part,
-    Rename,
     differing_choices,
-    from_translation,
+    paths_between,
 )
 from keras_transformer.training.transfer.weights import take_weights
 
@@ -55,7 +52,7 @@ class TextTask:
     starting_point: StartingPoint
     vocab_size: int
     tokenizer_type: ModelType
-    model_config: Callable[[int, SpecialIds], SingleStack]
+    model_config: Callable[[int, SpecialIds], ModelConfig]
     options: TrainOptions
     text_options: TextOptions
     transfer: dict[str, Any] = field(default_factory=dict)
@@ -98,11 +95,11 @@ class TextTask:
             },
             TrainingText.from_lines(
                 [lines[number] for number in train.line_numbers],
-                longest_source=int(train.lengths.max()),
+                longest_source=train.longest_text,
             ),
         )
 
-    def config(self, data: TrainingData) -> SingleStack:
+    def config(self, data: TrainingData) -> ModelConfig:
         """Returns the config for the data's vocabulary."""
         tokenizer = data.source_tokenizer
         return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
@@ -111,13 +108,13 @@ class TextTask:
         """Returns hashes of the tokenizer and of the model to start from."""
         return self.starting_point.record()
 
-    def build(self, config: SingleStack) -> AnyModel:
+    def build(self, config: ModelConfig) -> AnyModel:
         """Builds the model; takes what fits from the model to start from, and prints what not."""
         model = build_model(config, self.options.dtype_policy)
         run = self.starting_point.run
         if run is not None:
             trained = keras.saving.load_model(run.model)
-            found = take_weights(model, trained, _paths(trained.config, config))
+            found = take_weights(model, trained, paths_between(trained.config, config))
             for choice in differing_choices(trained.config, config):
                 print(f"{run.path} differs: {choice}")
             print(f"from {run.path}: {found}")
@@ -168,7 +165,7 @@ class TextTask:
         directory.save_tokenizers(tokenizer, tokenizer)
         return tokenizer
 
-    def _encode(self, texts: Any, tokenizer: Tokenizer, config: SingleStack, use: str) -> Any:
+    def _encode(self, texts: Any, tokenizer: Tokenizer, config: ModelConfig, use: str) -> Any:
         encoded = self.kind.encode(
             texts, tokenizer, config, self.options.max_length, self.text_options
         )
@@ -183,14 +180,6 @@ def _lines(texts: Texts | LabelledTexts | TaggedTexts) -> list[str]:
     if isinstance(texts, TaggedTexts):
         return [" ".join(words) for words in texts.words]
     return [*texts.first, *(texts.second or ())]
-
-
-def _paths(trained: ModelConfig, config: SingleStack) -> Rename:
-    """Returns where a trained model's paths are in the one to train."""
-    if not isinstance(trained, TransformerConfig):
-        return str
-    part: Part = "encoder" if isinstance(config, EncoderConfig) else "decoder"
-    return from_translation(part, is_shared=trained.share_embeddings == "all")
 
 
 def _next_id(special_ids: SpecialIds) -> int:

@@ -4,10 +4,12 @@ names the choices that differ.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.embedding import EmbeddedConfig
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.config.stack import BlockConfig
 from keras_transformer.config.transformer import TransformerConfig
 
 Part = Literal["encoder", "decoder"]
@@ -16,6 +18,10 @@ Rename = Callable[[str], str | None]
 _EMBEDDINGS = {"encoder": "source_embeddings", "decoder": "target_embeddings"}
 # These change what is learnt, not what the weights mean.
 _OF_TRAINING = {"dropout", "attention_dropout", "activation_dropout"}
+# What all families choose.
+_CHOICES = [
+    field.name for field in dataclasses.fields(EmbeddedConfig) if field.name not in _OF_TRAINING
+]
 
 
 def into_translation(part: Part, *, has_tokens: bool) -> Rename:
@@ -54,23 +60,40 @@ def from_translation(part: Part, *, is_shared: bool) -> Rename:
     return rename
 
 
+def paths_between(trained: ModelConfig, config: ModelConfig) -> Rename:
+    """Returns where the paths of a trained model are in a model of any family."""
+    if isinstance(trained, TransformerConfig) == isinstance(config, TransformerConfig):
+        return str
+    if isinstance(trained, TransformerConfig):
+        part: Part = "encoder" if isinstance(config, EncoderConfig) else "decoder"
+        return from_translation(part, is_shared=trained.share_embeddings == "all")
+    part = "encoder" if isinstance(trained, EncoderConfig) else "decoder"
+    return into_translation(part, has_tokens=True)
+
+
+def choices_to_take(encoder: EncoderConfig | None, decoder: DecoderConfig | None) -> dict[str, Any]:
+    """Returns the fields of a translation's config with which its halves compute what they did.
+
+    Args:
+        encoder: The config of the model that becomes the encoder, if there is one.
+        decoder: That of the decoder; where both differ, the encoder's choices are taken.
+    """
+    first = encoder or decoder
+    if first is None:
+        return {}
+    fields = {name: getattr(first, name) for name in _CHOICES}
+    fields["num_encoder_layers"] = first.num_layers
+    fields["num_decoder_layers"] = (decoder or first).num_layers
+    return fields
+
+
 def differing_choices(trained: ModelConfig, config: ModelConfig) -> list[str]:
-    """Returns the choices of blocks and positions that differ, as `name=ours, trained theirs`.
+    """Returns the choices of blocks and embeddings that differ, as `name=ours, trained theirs`.
 
     Weights of the same shape then compute something else than they did.
     """
-    names = [field.name for field in dataclasses.fields(BlockConfig)] + ["positions"]
-    found = []
-    for name in names:
-        ours, theirs = getattr(config, name), getattr(trained, name)
-        if name not in _OF_TRAINING and ours != theirs:
-            found.append(f"{name}={ours!r}, trained {theirs!r}")
-    scale = {True: "with", False: "without"}
-    ours, theirs = _scales(config), _scales(trained)
-    if ours != theirs:
-        found.append(f"embeddings {scale[ours]} the factor √model_dim, trained {scale[theirs]}")
-    return found
-
-
-def _scales(config: ModelConfig) -> bool:
-    return isinstance(config, TransformerConfig) or config.scale_embeddings
+    return [
+        f"{name}={getattr(config, name)!r}, trained {getattr(trained, name)!r}"
+        for name in _CHOICES
+        if getattr(config, name) != getattr(trained, name)
+    ]

@@ -3,12 +3,20 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from keras_transformer.data.batching.batches import evaluation_batches, training_batches
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.data.batching.batches import (
+    batch_pairs,
+    batches_per_epoch,
+    evaluation_batches,
+    training_batches,
+)
+from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
@@ -55,123 +63,154 @@ def weights(model: Any) -> dict[str, np.ndarray]:
     return {weight.path: np.asarray(weight) for weight in model.weights}
 
 
-@pytest.mark.parametrize("task", ["masked-lm", "causal-lm", "classify"])
-def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path, task: str) -> None:
-    corpus = LABELLED if task == "classify" else PLAIN
-    whole = start(task, "whole", corpus)
-    start(task, "broken", corpus, options={"max_steps": 3})
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> dict[str, Path]:
+    """Finished runs of one update: "masked-lm" and "causal-lm"."""
+    folder = tmp_path_factory.mktemp("runs")
+    made = {}
+    for task in ("masked-lm", "causal-lm"):
+        made[task] = folder / task
+        train_texts(
+            task,  # type: ignore[arg-type]
+            PLAIN,
+            made[task],
+            overrides={**SIZES, "max_positions": 32},
+            vocab_size=VOCABULARY,
+            options=TrainOptions(max_steps=1, max_length=32),
+        )
+    return made
+
+
+def encode(task: str, texts: Any, **options: Any) -> EncodedTexts:
+    """Returns the rows of a task, without a run."""
+    tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
+    kind = KINDS[task]
+    head = {} if kind.family is DecoderConfig else kind.head(SimpleNamespace(train=texts))
+    size, special_ids = tokenizer.vocab_size, tokenizer.special_ids
+    config = kind.family.preset(
+        kind.default_preset, vocab_size=size, special_ids=special_ids, **head
+    )
+    return kind.encode(texts, tokenizer, config, 32, TextOptions(**options))
+
+
+def flat(batch: Any) -> list[np.ndarray]:
+    inputs, labels, weights_ = batch
+    return [np.asarray(part) for part in (*inputs.values(), labels, weights_)]
+
+
+def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path) -> None:
+    whole = start("masked-lm", "whole")
+    start("masked-lm", "broken", options={"max_steps": 3})
     (tmp_path / "broken" / "model.keras").unlink()
-    resumed = start(task, "broken", corpus, resume=True)
+    resumed = start("masked-lm", "broken", resume=True)
     losses = [read_losses(tmp_path / name / "losses.tsv") for name in ("whole", "broken")]
     assert list(losses[0]) == list(range(1, 7))
     assert losses[0] == losses[1]
     for path, weight in weights(whole).items():
         np.testing.assert_array_equal(weight, weights(resumed)[path])
     record = json.loads((tmp_path / "broken" / "training.json").read_text())
-    assert record["finished"] and record["data"]["task"] == task
-    assert "val_loss" in record["history"]
+    assert record["finished"] and record["data"]["task"] == "masked-lm"
+    with pytest.raises(ValueError, match="started with masking='tokens', not 'spans'"):
+        start("masked-lm", "broken", resume=True, text_options=TextOptions(masking="spans"))
 
 
-def test_masks_go_on_after_a_break_as_if_there_had_been_none(start, tmp_path: Path) -> None:
-    start("masked-lm", "run", options={"max_steps": 1})
-    model, tokenizer, _ = load_run(tmp_path / "run")
-    encoded = KINDS["masked-lm"].encode(PLAIN.train, tokenizer, model.config, 32, TextOptions())
-    steps = 13  # more than an epoch
+@pytest.mark.parametrize(
+    ("task", "texts", "options"),
+    [
+        ("masked-lm", PLAIN.train, {}),
+        ("masked-lm", PLAIN.train, {"masking": "whole-words"}),
+        ("masked-lm", PLAIN.train, {"masking": "spans"}),
+        ("causal-lm", PLAIN.train, {"packing": "stream"}),
+        ("classify", LABELLED.train, {}),
+        ("denoising", PLAIN.train, {}),
+    ],
+)
+def test_batches_go_on_after_a_break_as_if_there_had_been_none(
+    task: str, texts: Any, options: dict
+) -> None:
+    encoded = encode(task, texts, **options)
+    steps = 13
+    assert 1 < batches_per_epoch(encoded, 96) < steps
     whole = list(training_batches(encoded, 96, seed=4).take(steps))
-    for done in (0, 5, 11):
+    for done in (5, 11):
         rest = list(training_batches(encoded, 96, seed=4, start_step=done).take(steps - done))
         for one, two in zip(whole[done:], rest, strict=True):
-            for name in one[0]:
-                np.testing.assert_array_equal(one[0][name], two[0][name])
-            np.testing.assert_array_equal(one[1], two[1])
-            np.testing.assert_array_equal(one[2], two[2])
+            for left, right in zip(flat(one), flat(two), strict=True):
+                np.testing.assert_array_equal(left, right)
 
 
-def test_workers_share_the_batches_of_one(start, tmp_path: Path) -> None:
-    start("masked-lm", "run", options={"max_steps": 1})
-    model, tokenizer, _ = load_run(tmp_path / "run")
-    encoded = KINDS["masked-lm"].encode(PLAIN.train, tokenizer, model.config, 32, TextOptions())
-    whole = next(iter(training_batches(encoded, 96, seed=4)))
+def test_each_epoch_masks_anew_and_holds_every_text_once() -> None:
+    encoded = encode("masked-lm", PLAIN.train)
+    count = batches_per_epoch(encoded, 96)
+    batches = list(training_batches(encoded, 96, seed=4).take(2 * count))
+    for epoch in (batches[:count], batches[count:]):
+        assert sum(len(labels) for _, labels, _ in epoch) == len(encoded)
+    assert len({flat(batch)[0].tobytes() for batch in batches}) == 2 * count
+
+
+def test_lines_of_a_batch_are_those_that_it_holds() -> None:
+    encoded = encode("classify", LABELLED.train)
+    inputs, _, _ = next(iter(training_batches(encoded, 96, seed=4, start_step=2)))
+    lines = batch_pairs(encoded, 96, 4, 2)
+    for row, line in zip(inputs["token_ids"].numpy(), lines, strict=True):
+        np.testing.assert_array_equal(row[row != 0], encoded.rows[int(line)])
+
+
+def test_workers_share_the_batch_of_one() -> None:
+    encoded = encode("masked-lm", PLAIN.train)
+    whole = flat(next(iter(training_batches(encoded, 96, seed=4))))
     for index in range(2):
-        share = next(iter(training_batches(encoded, 96, seed=4, worker=(index, 2))))
-        np.testing.assert_array_equal(share[0]["token_ids"], whole[0]["token_ids"][index::2])
-        np.testing.assert_array_equal(share[1], whole[1][index::2])
+        share = flat(next(iter(training_batches(encoded, 96, seed=4, worker=(index, 2)))))
+        for part, all_rows in zip(share, whole, strict=True):
+            np.testing.assert_array_equal(part, all_rows[index::2])
 
 
-def test_validation_masks_are_always_the_same(start, tmp_path: Path) -> None:
-    start("masked-lm", "run", options={"max_steps": 1})
-    model, tokenizer, _ = load_run(tmp_path / "run")
-    encoded = KINDS["masked-lm"].encode(PLAIN.valid, tokenizer, model.config, 32, TextOptions())
+def test_validation_masks_are_always_the_same() -> None:
+    encoded = encode("masked-lm", PLAIN.train)
     first, again = list(evaluation_batches(encoded, 64)), list(evaluation_batches(encoded, 64))
-    assert sum(len(batch[1]) for batch in first) == len(encoded)
+    assert sum(len(labels) for _, labels, _ in first) == len(encoded)
     for one, two in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one[0]["token_ids"], two[0]["token_ids"])
+        for left, right in zip(flat(one), flat(two), strict=True):
+            np.testing.assert_array_equal(left, right)
 
 
-def test_runs_of_each_family_are_loaded(start, tmp_path: Path) -> None:
-    start("masked-lm", "bert", options={"max_steps": 1})
-    start("causal-lm", "gpt", options={"max_steps": 1})
-    bert, tokenizer, same = load_run(tmp_path / "bert")
-    gpt, plain, _ = load_run(tmp_path / "gpt")
+def test_runs_of_each_family_are_loaded(runs: dict[str, Path]) -> None:
+    bert, tokenizer, same = load_run(runs["masked-lm"])
+    gpt, plain, _ = load_run(runs["causal-lm"])
     assert isinstance(bert, EncoderOnly) and bert.config.head == "masked_lm"
     assert isinstance(gpt, DecoderOnly)
     assert tokenizer is same and tokenizer.special_ids.mask == 4
     assert plain.special_ids.mask is None
 
 
-def test_a_classifier_starts_from_a_masked_language_model(start, tmp_path: Path, capsys) -> None:
-    bert = start("masked-lm", "bert")
-    model = start("classify", "labels", LABELLED, init=tmp_path / "bert", overrides={})
-    assert model.config.labels == ("early", "late")
-    assert model.config.head == "classification"
-    assert "new: head/linear/kernel (not in the trained model)" in capsys.readouterr().out
-    record = json.loads((tmp_path / "labels" / "training.json").read_text())
-    assert "encoder/block_0/attention/query/kernel" in record["transfer"]["taken"]
-    assert set(record["transfer"]["fresh"]) == {
-        "pooler/linear/kernel",
-        "pooler/linear/bias",
-        "head/linear/kernel",
-        "head/linear/bias",
-    }
-    assert record["transfer"]["unused"] and bert.config.vocab_size == model.config.vocab_size
-    assert record["start"]["init_sha256"]
-
-
-def test_the_size_to_start_from_needs_no_preset(start, tmp_path: Path) -> None:
-    start("masked-lm", "bert", options={"max_steps": 1})
+def test_a_classifier_starts_from_a_masked_language_model_and_learns(
+    runs: dict[str, Path], tmp_path: Path, capsys
+) -> None:
     model = train_texts(
         "classify",
         LABELLED,
         tmp_path / "labels",
-        init=tmp_path / "bert",
-        options=TrainOptions(max_steps=1, max_length=32),
+        init=runs["masked-lm"],
+        options=TrainOptions(
+            max_steps=40, learning_rate=0.01, warmup_steps=4, batch_tokens=128, max_length=32
+        ),
     )
+    # The size is that of the run, without its preset.
     assert (model.config.model_dim, model.config.max_positions) == (16, 32)
+    assert (model.config.labels, model.config.head) == (("early", "late"), "classification")
+    assert "new: head/linear/kernel (not in the trained model)" in capsys.readouterr().out
+    record = json.loads((tmp_path / "labels" / "training.json").read_text())
+    assert "encoder/block_0/attention/query/kernel" in record["transfer"]["taken"]
+    assert {path.split("/")[0] for path in record["transfer"]["fresh"]} == {"pooler", "head"}
+    assert record["transfer"]["unused"] and record["start"]["init_sha256"]
+    assert record["history"]["val_token_accuracy"][-1] > 0.9
 
 
-def test_a_classifier_learns(start) -> None:
-    model = start("classify", "labels", LABELLED, options={"max_steps": 60, "checkpoint_steps": 60})
-    tokenizer = load_run_tokenizer(model)
-    encoded = KINDS["classify"].encode(LABELLED.train, tokenizer, model.config, 32, TextOptions())
-    hits = [
-        np.argmax(model(inputs), axis=-1) == labels.numpy()[:, 0]
-        for inputs, labels, _ in evaluation_batches(encoded, 64)
-    ]
-    assert np.mean(np.concatenate(hits)) > 0.9
-
-
-def load_run_tokenizer(model: Any) -> Any:
-    return train_tokenizer([*LINES], model.config.vocab_size)
-
-
-def test_tags_stand_at_the_first_token_of_each_word(start, tmp_path: Path) -> None:
+def test_tags_stand_at_the_first_token_of_each_word() -> None:
     words = [line.split() for line in LINES]
     tags = [["LONG" if len(word) > 2 else "SHORT" for word in row] for row in words]
-    texts = TaggedTexts(words, tags, "tagged")
-    start("tag", "tags", TaggedCorpus(texts, texts), options={"max_steps": 2})
-    model, tokenizer, _ = load_run(tmp_path / "tags")
-    assert model.config.head == "tagging" and model.config.labels == ("LONG", "SHORT")
-    encoded = KINDS["tag"].encode(texts, tokenizer, model.config, 32, TextOptions())
+    encoded = encode("tag", TaggedTexts(words, tags, "tagged"))
+    tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
     for inputs, labels, weights_ in evaluation_batches(encoded, 64):
         ids, labels, places = inputs["token_ids"].numpy(), labels.numpy(), weights_.numpy() == 1
         for row in range(len(ids)):
@@ -179,34 +218,49 @@ def test_tags_stand_at_the_first_token_of_each_word(start, tmp_path: Path) -> No
             firsts = [place for place, piece in enumerate(pieces) if piece.startswith("\u2581")]
             assert np.flatnonzero(places[row]).tolist() == firsts
             [text] = tokenizer.decode([ids[row].tolist()])
-            expected = [len(word) <= 2 for word in text.split()]
-            assert labels[row][firsts].tolist() == expected
+            assert labels[row][firsts].tolist() == [len(word) <= 2 for word in text.split()]
 
 
-def test_pairs_have_token_types(start, tmp_path: Path) -> None:
-    pairs = LabelledTexts(LABELS, LINES, LINES[::-1], "pairs")
-    start("classify", "pairs", LabelledCorpus(pairs), options={"max_steps": 1})
-    model, tokenizer, _ = load_run(tmp_path / "pairs")
-    encoded = KINDS["classify"].encode(pairs, tokenizer, model.config, 32, TextOptions())
+def test_the_longest_text_counts_no_special_ids() -> None:
+    encoded = encode("masked-lm", PLAIN.train)
+    assert encoded.longest_text == encoded.lengths.max() - 2
+
+
+def test_pairs_have_token_types() -> None:
+    encoded = encode("classify", LabelledTexts(LABELS, LINES, LINES[::-1], "pairs"))
     inputs, _, _ = next(iter(evaluation_batches(encoded, 64)))
     ids, types = inputs["token_ids"].numpy(), inputs["token_type_ids"].numpy()
     for row, kinds in zip(ids, types, strict=True):
-        first, second = np.flatnonzero(row == tokenizer.special_ids.eos)
+        first, second = np.flatnonzero(row == encoded.special_ids.eos)
         assert kinds.tolist() == [0] * (first + 1) + [1] * (second - first) + [0] * (
             len(row) - second - 1
         )
 
 
-@pytest.mark.parametrize("packing", ["documents", "stream"])
-def test_texts_are_packed(start, tmp_path: Path, packing: Any) -> None:
-    start("causal-lm", "gpt", text_options=TextOptions(packing=packing), options={"max_steps": 2})
-    record = json.loads((tmp_path / "gpt" / "training.json").read_text())
-    assert record["data"]["packing"] == packing
-
-
-@pytest.mark.parametrize("masking", ["whole-words", "spans"])
-def test_other_units_are_masked(start, masking: Any) -> None:
-    start("masked-lm", "bert", text_options=TextOptions(masking=masking), options={"max_steps": 1})
+def test_a_tagger_and_a_denoiser_train(start, tmp_path: Path) -> None:
+    words = [line.split() for line in LINES]
+    tags = [["X" if word < "b" else "Y" for word in row] for row in words]
+    corpus = TaggedCorpus(TaggedTexts(words, tags, "tagged"))
+    assert start("tag", "tags", corpus, options={"max_steps": 1}).config.labels == ("X", "Y")
+    sizes = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
+    sizes |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    options = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
+    train_texts(
+        "denoising",
+        PLAIN,
+        tmp_path / "denoising",
+        overrides=sizes,
+        vocab_size=VOCABULARY,
+        options=options,
+    )
+    model = train(
+        Corpus(Pairs(LINES[:20], LINES[20:40], "pairs")),
+        tmp_path / "translation",
+        overrides=sizes,
+        init=tmp_path / "denoising",
+        options=options,
+    )
+    assert model.config.special_ids.mask == 4
 
 
 def test_a_vocabulary_without_mask_is_refused(start) -> None:

@@ -1,0 +1,77 @@
+"""Chooses what is hidden of texts: takes rows of ids and a seed and returns which tokens, singly or
+as whole words or spans.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import tensorflow as tf
+
+from keras_transformer.config.special_ids import SpecialIds
+
+Unit = Literal["tokens", "whole-words", "spans"]
+
+# Mean length of a span in tokens.
+_SPAN = 3.0
+
+
+def choose_units(
+    ids: tf.Tensor,
+    seed: tf.Tensor,
+    special_ids: SpecialIds,
+    share: float,
+    unit: Unit,
+    begins_word: Sequence[bool] = (),
+) -> tf.Tensor:
+    """Returns where a token is chosen: boolean (B, L), never at special ids.
+
+    Args:
+        ids: Padded rows int32 (B, L).
+        seed: int64 (2,).
+        special_ids: Those of the vocabulary.
+        share: Share of a row's tokens of text that are chosen; at least one is.
+        unit: What is chosen as a whole; spans have a geometric length of three tokens on average.
+        begins_word: For each id whether it begins a word; only for whole words.
+    """
+    borders, choosing = tf.unstack(tf.random.split(seed, 2, alg="philox"))
+    is_text = tf.reduce_all(ids[:, :, None] != sorted(special_ids.without_text), axis=-1)
+    begins = ~is_text | _begins(ids, borders, unit, begins_word)
+    number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)  # of the token's unit
+    sizes = _sizes(number, is_text)
+    noise = tf.random.stateless_uniform(tf.shape(ids), choosing, alg="philox")
+    # Units of text in the order of their noise, then all others.
+    order = tf.argsort(tf.where(sizes > 0, noise, 2.0), stable=True)
+    ends = tf.cumsum(tf.gather(sizes, order, batch_dims=1), axis=1)
+    starts = tf.pad(ends[:, :-1], [[0, 0], [1, 0]])
+    # A unit that crosses the number wanted counts if more than half of it lies before.
+    taken = starts + ends <= 2 * _num_chosen(is_text, share)[:, None]
+    taken |= tf.range(tf.shape(ids)[1]) == 0
+    rank = tf.argsort(order, stable=True)
+    return is_text & tf.gather(tf.gather(taken, rank, batch_dims=1), number, batch_dims=1)
+
+
+def _begins(ids: tf.Tensor, seed: tf.Tensor, unit: Unit, begins_word: Sequence[bool]) -> tf.Tensor:
+    """Returns where a unit begins: boolean (B, L)."""
+    if unit == "whole-words":
+        return tf.gather(tf.constant(begins_word), ids)
+    if unit == "spans":
+        # Lengths are then geometric with this mean (Joshi et al. 2020).
+        return tf.random.stateless_uniform(tf.shape(ids), seed, alg="philox") < 1 / _SPAN
+    return tf.ones_like(ids, tf.bool)
+
+
+def _sizes(unit: tf.Tensor, is_text: tf.Tensor) -> tf.Tensor:
+    """Returns how many tokens of text each unit has: int32 (B, L), by its number."""
+    shape = tf.shape(unit)
+    cells = tf.range(shape[0])[:, None] * shape[1] + unit
+    counts = tf.math.unsorted_segment_sum(
+        tf.reshape(tf.cast(is_text, tf.int32), (-1,)), tf.reshape(cells, (-1,)), shape[0] * shape[1]
+    )
+    return tf.reshape(counts, shape)
+
+
+def _num_chosen(is_text: tf.Tensor, share: float) -> tf.Tensor:
+    """Returns how many places of each row are chosen: int32 (B,), at least 1 if it has text."""
+    tokens = tf.reduce_sum(tf.cast(is_text, tf.int32), axis=1)
+    wanted = tf.cast(tf.round(tf.cast(tokens, tf.float32) * share), tf.int32)
+    return tf.minimum(tf.maximum(wanted, 1), tokens)
