@@ -35,7 +35,9 @@ def answers(
 
 
 def few(oracle: Oracle) -> dict[str, int]:
-    return {"max_length": 2} if oracle.model.config.family == "decoder" else {}
+    """Options that keep the graph of a search small; an encoder has none."""
+    is_decoder = oracle.model.config.family == "decoder"
+    return {"max_source_length": 8, "max_length": 2} if is_decoder else {}
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
