@@ -3,18 +3,24 @@ returns the model in float32, the type of its weights.
 """
 
 import dataclasses
+from typing import TypeVar
 
 import keras
 
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids
 
+AnyModel = Transformer | EncoderOnly | DecoderOnly
+Model = TypeVar("Model", Transformer, EncoderOnly, DecoderOnly)
 
-def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> None:
-    """Checks that a model can be exported with these tokenizers.
+
+def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
+    """Checks that a model can be exported with these tokenizers; of one stack they are the same.
 
     Raises:
-        TypeError: The model is no `Transformer`.
+        TypeError: The model is none of this package.
         ValueError: Keras runs on another backend than TensorFlow, or a tokenizer's size or special
             ids differ from the model's.
     """
@@ -23,18 +29,19 @@ def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> No
             f"the export needs Keras on TensorFlow, got the backend {keras.backend.backend()!r}: "
             "set KERAS_BACKEND=tensorflow."
         )
-    if not isinstance(model, Transformer):
+    if not isinstance(model, AnyModel):
         raise TypeError(
-            f"model must come from build_transformer, got {type(model).__name__}: load it with "
-            "keras.saving.load_model after importing keras_transformer.models.transformer."
+            "model must come from build_transformer, build_encoder or build_decoder, got "
+            f"{type(model).__name__}: load it with keras.saving.load_model after importing "
+            "keras_transformer.models."
         )
-    for side, tokenizer in (("source", source), ("target", target)):
-        size = getattr(model.config, f"{side}_vocab_size")
-        if tokenizer.vocab_size != size:
-            raise ValueError(
-                f"the {side} tokenizer has {tokenizer.vocab_size} ids, but the model's "
-                f"{side}_vocab_size is {size}: give the tokenizer it was trained with."
-            )
+    if isinstance(model, Transformer):
+        _check_vocabulary("source_vocab_size", model.config.source_vocab_size, source)
+        _check_vocabulary("target_vocab_size", model.config.target_vocab_size, target)
+    else:
+        if source is not target:
+            raise ValueError("a model with one stack has one tokenizer, got a target_tokenizer.")
+        _check_vocabulary("vocab_size", model.config.vocab_size, source)
     found, expected = shared_special_ids(source, target), model.config.special_ids
     if found != dataclasses.replace(expected, decoder_start=found.decoder_start):
         raise ValueError(
@@ -43,14 +50,23 @@ def check_inputs(model: Transformer, source: Tokenizer, target: Tokenizer) -> No
         )
 
 
-def in_float32(model: Transformer) -> Transformer:
+def _check_vocabulary(field: str, size: int, tokenizer: Tokenizer) -> None:
+    if tokenizer.vocab_size != size:
+        side = field.removesuffix("vocab_size").replace("_", " ")
+        raise ValueError(
+            f"the {side}tokenizer has {tokenizer.vocab_size} ids, but the model's {field} is "
+            f"{size}: give the tokenizer it was trained with."
+        )
+
+
+def in_float32(model: Model) -> Model:
     """Returns the model itself, or a float32 copy of it if layers compute in another type."""
     if all(layer.compute_dtype == "float32" for layer in model.layers):
         return model
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("float32")
     try:
-        twin = Transformer(model.config)
+        twin = type(model)(model.config)
     finally:
         keras.config.set_dtype_policy(policy)
     twin.set_weights([keras.ops.convert_to_numpy(w).astype("float32") for w in model.weights])

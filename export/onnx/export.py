@@ -13,16 +13,17 @@ from keras_transformer.distribution import DISTRIBUTION, imported_versions, inst
 try:
     import onnx
 
-    from keras_transformer.export.onnx.check.numbers import check_numbers, check_operators
-    from keras_transformer.export.onnx.graphs.attention import is_fused
-    from keras_transformer.export.onnx.graphs.specs import SPECS
+    from keras_transformer.export.onnx.check.numbers import check_numbers
+    from keras_transformer.export.onnx.check.operators import check_operators
+    from keras_transformer.export.onnx.graphs.specs import graph_specs
+    from keras_transformer.export.onnx.layers.attention.kinds import is_fused
     from keras_transformer.export.onnx.quantize.precision import (
         in_precision_spec,
         target_in,
         tolerance_of,
     )
 
-    from ..inputs import check_inputs, in_float32
+    from ..inputs import AnyModel, check_inputs, in_float32
     from .expressible import check_expressible
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
@@ -30,12 +31,15 @@ except ModuleNotFoundError as error:
         f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
+from keras_transformer.artefact.families import graph_names, tokenizer_names
 from keras_transformer.artefact.manifest import (
     DECODER_FILE,
     ENCODER_FILE,
     GREEDY_FILE,
     GREEDY_SCORES_FILE,
+    HEAD_FILE,
     MANIFEST_FILE,
+    PREFILL_FILE,
     SCORER_FILE,
     SOURCE_TOKENIZER_FILE,
     TARGET_TOKENIZER_FILE,
@@ -46,7 +50,6 @@ from keras_transformer.artefact.manifest import (
     StoredFile,
     sha256_of,
 )
-from keras_transformer.models.transformer import Transformer
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.text.tokenizer import Tokenizer
@@ -57,15 +60,17 @@ from .settings import check_settings
 
 _FILES = {
     "encoder": ENCODER_FILE,
+    "head": HEAD_FILE,
     "decoder": DECODER_FILE,
     "greedy": GREEDY_FILE,
     "greedy_scores": GREEDY_SCORES_FILE,
     "scorer": SCORER_FILE,
+    "prefill": PREFILL_FILE,
 }
 
 
 def export_onnx(
-    model: Transformer,
+    model: AnyModel,
     tokenizer: Tokenizer,
     directory: str | os.PathLike[str],
     *,
@@ -77,14 +82,14 @@ def export_onnx(
     overwrite: bool = False,
     training_text: TrainingText | None = None,
 ) -> Path:
-    """Writes a model as an ONNX artefact that `OnnxTranslator` and other languages run.
+    """Writes a model of any family as an ONNX artefact that our runtime and other languages run.
 
     The artefact appears under its name only when it is complete and its numbers agree with Keras
     to 1e-4. A model of another dtype policy is exported in float32, the type of its weights.
 
     Args:
-        model: A model of `build_transformer`.
-        tokenizer: The source tokenizer, also the target's if the vocabulary is shared.
+        model: A model of `build_transformer`, `build_encoder` or `build_decoder`.
+        tokenizer: The tokenizer, or the source's if there are two vocabularies.
         directory: Name of the artefact, which is first written beside its final place.
         target_tokenizer: The target tokenizer, if there are two vocabularies.
         target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
@@ -106,7 +111,7 @@ def export_onnx(
 
     Raises:
         FileExistsError: The directory exists and `overwrite` is False, or it is not an artefact.
-        TypeError: The model is not a `Transformer`.
+        TypeError: The model is none of these.
         ImportError: `target` is "native" and this package's operators are not compiled here
             or cannot be loaded.
         ValueError: A tokenizer's size is not the model's, `opset` is too old, the graphs cannot
@@ -141,7 +146,7 @@ class _Form:
     fallback: str | None
 
     @classmethod
-    def choose(cls, model: Transformer, target: str, quantize: str | None, opset: int) -> "_Form":
+    def choose(cls, model: AnyModel, target: str, quantize: str | None, opset: int) -> "_Form":
         precision = quantize or "float32"
         if precision == "float16" and target != "portable":
             reason = "onnxruntime's fused operators have no float16 form for every provider"
@@ -154,7 +159,7 @@ class _Form:
 
 
 def _write(
-    model: Transformer,
+    model: AnyModel,
     tokenizer: Tokenizer,
     target_tokenizer: Tokenizer | None,
     directory: Path,
@@ -164,7 +169,7 @@ def _write(
 ) -> None:
     save_graphs(_graphs(model, form), directory, WEIGHTS_FILE)
     if target_tokenizer is None:
-        names = {"source": TOKENIZER_FILE, "target": TOKENIZER_FILE}
+        names = dict.fromkeys(tokenizer_names(model.config.to_dict()), TOKENIZER_FILE)
         tokenizer.save(directory / TOKENIZER_FILE)
     else:
         names = {"source": SOURCE_TOKENIZER_FILE, "target": TARGET_TOKENIZER_FILE}
@@ -187,15 +192,15 @@ def _write(
     Manifest.read(directory).verify(directory)
 
 
-def _graphs(model: Transformer, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
+def _graphs(model: AnyModel, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yields each graph with its file's name, one at a time, as a graph holds all its weights."""
     target = target_in(form.precision, form.target)
-    for name, file in _FILES.items():
-        yield file, target.graph(name, model, form.opset)
+    for name in graph_names(model.config.to_dict()):
+        yield _FILES[name], target.graph(name, model, form.opset)
 
 
 def _describe(
-    model: Transformer, directory: Path, tokenizer_files: dict[str, str], form: _Form
+    model: AnyModel, directory: Path, tokenizer_files: dict[str, str], form: _Form
 ) -> Manifest:
     graphs = {
         name: Graph(
@@ -204,8 +209,7 @@ def _describe(
             inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
             outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
         )
-        for name, specs in SPECS.items()
-        for inputs, outputs in [specs(model.config)]
+        for name, (inputs, outputs) in graph_specs(model.config).items()
     }
     packages = ("tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(

@@ -4,7 +4,7 @@ names the options which nothing can be exported with.
 
 import dataclasses
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config.families import ModelConfig
 
 # What the emitted graphs of "onnxruntime" and "native" read from the model, as does the conversion
 # to float16. A field that is not named here must have its default, so that a new option is refused
@@ -26,15 +26,32 @@ _EMITTED = frozenset(
         "activation",
         "norm",
         "layer_norm_epsilon",
+        "norm_kind",
+        "gated_feed_forward",
+        "use_bias",
+        "scale_attention",
+        "num_key_value_heads",
+        "rotary_base",
         "positions",
         "max_positions",
         "share_embeddings",
         "special_ids",
+        # Of models with one stack.
+        "vocab_size",
+        "num_layers",
+        "scale_embeddings",
+        "num_token_types",
+        "embedding_norm",
+        "pooler",
+        "head",
+        "labels",
+        "pooling",
+        "tied_head",
     }
 )
 
 
-def unsupported(config: TransformerConfig, target: str, precision: str) -> list[str]:
+def unsupported(config: ModelConfig, target: str, precision: str) -> list[str]:
     """Returns the fields of a config that a form of the graphs cannot hold.
 
     Args:
@@ -45,12 +62,15 @@ def unsupported(config: TransformerConfig, target: str, precision: str) -> list[
     """
     if target == "portable" and precision == "float32":
         return []
-    plain = TransformerConfig(**{name: getattr(config, name) for name in _EMITTED})
-    names = [field.name for field in dataclasses.fields(config)]
-    return [name for name in names if getattr(config, name) != getattr(plain, name)]
+    fields = dataclasses.fields(config)
+    return [
+        field.name
+        for field in fields
+        if field.name not in _EMITTED and getattr(config, field.name) != field.default
+    ]
 
 
-def check_expressible(config: TransformerConfig, target: str, precision: str) -> None:
+def check_expressible(config: ModelConfig, target: str, precision: str) -> None:
     """Raises a ValueError that names the fields which a form of the graphs cannot hold."""
     fields = unsupported(config, target, precision)
     if fields:

@@ -16,7 +16,7 @@ from keras_transformer.training.run.run_directory import RunDirectory  # isort: 
 def export_run(
     run: str | os.PathLike[str], directory: str | os.PathLike[str], **options: Any
 ) -> Path:
-    """Exports a run's model and tokenizers with its `min_score` and `training_text`.
+    """Exports a run's model of any family with its tokenizers, `min_score` and `training_text`.
 
     Args:
         run: The run's directory.

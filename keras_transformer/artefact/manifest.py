@@ -12,6 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.artefact.families import (
+    ENCODER_DECODER,
+    family_of,
+    graph_names,
+    tokenizer_names,
+    vocabulary_fields,
+)
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.training_text import TrainingText
 
@@ -23,14 +30,17 @@ DECODER_FILE = "decoder.onnx"
 GREEDY_FILE = "greedy.onnx"
 GREEDY_SCORES_FILE = "greedy_scores.onnx"
 SCORER_FILE = "scorer.onnx"
+PREFILL_FILE = "prefill.onnx"
+HEAD_FILE = "head.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.model"
 SOURCE_TOKENIZER_FILE = "source_tokenizer.model"
 TARGET_TOKENIZER_FILE = "target_tokenizer.model"
 
-GRAPHS = ("encoder", "decoder", "greedy", "greedy_scores", "scorer")
+# Those of an encoder-decoder.
+GRAPHS = graph_names({"family": ENCODER_DECODER})
 TARGETS = ("onnxruntime", "native", "portable")
-SIDES = ("source", "target")
+SIDES = tokenizer_names({"family": ENCODER_DECODER})
 _DTYPES = ("bool", "int32", "int64", "float16", "float32")
 _HASH_BLOCK_BYTES = 1 << 20
 _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
@@ -73,17 +83,19 @@ class Manifest:
     """What an artefact holds; `docs/onnx_artefact.md` explains every field to other languages.
 
     Args:
-        config: The model's `TransformerConfig` as plain values.
+        config: The model's config as plain values; its "family" names the kind of model.
         special_ids: The token ids that stand for no text, and the one that decoding starts with.
         target: "onnxruntime" if the graphs have its fused operators (domain com.microsoft),
             "native" if they have this package's own as well (domain keras_transformer),
             "portable" if they have standard operators only.
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.
-        graphs: "encoder", "decoder", "greedy", "greedy_scores" and "scorer".
+        graphs: "encoder", "decoder", "greedy", "greedy_scores" and "scorer"; of an encoder alone
+            "encoder" and, if it has a head or a pooler, "head"; of a decoder alone "decoder",
+            "greedy", "greedy_scores", "scorer" and "prefill".
         weights: The file with the graphs' weights.
         tokenizers: SentencePiece models for "source" and "target", the same file if the
-            vocabulary is shared.
+            vocabulary is shared; of one stack alone one for "text".
         max_difference: Largest absolute difference from Keras that the export's check measured.
         operators_version: Version of this package's own operators that the graphs were written for;
             None if they have none, and in artefacts of its first version.
@@ -117,8 +129,8 @@ class Manifest:
 
     def __post_init__(self) -> None:
         for field, expected in (
-            ("graphs", GRAPHS),
-            ("tokenizers", SIDES),
+            ("graphs", graph_names(self.config)),
+            ("tokenizers", tokenizer_names(self.config)),
         ):
             if set(getattr(self, field)) != set(expected):
                 raise ValueError(
@@ -127,11 +139,13 @@ class Manifest:
                 )
         if self.target not in TARGETS:
             raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {self.target!r}.")
-        for side in SIDES:
-            size = self.config.get(f"{side}_vocab_size")
+        for side, name in zip(
+            tokenizer_names(self.config), vocabulary_fields(self.config), strict=True
+        ):
+            size = self.config.get(name)
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise ValueError(
-                    f"config must give {side}_vocab_size, the number of {side} ids, got {size!r}."
+                    f"config must give {name}, the number of {side} ids, got {size!r}."
                 )
         version = self.operators_version
         if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
@@ -146,6 +160,11 @@ class Manifest:
                         f"dtype of {tensor.name} must be one of {', '.join(_DTYPES)}, "
                         f"got {tensor.dtype!r}."
                     )
+
+    @property
+    def family(self) -> str:
+        """The kind of model: "encoder-decoder", "encoder" or "decoder"."""
+        return family_of(self.config)
 
     @property
     def files(self) -> list[StoredFile]:

@@ -89,6 +89,15 @@ class SinusoidalPositions(Positions):
         pair = 2 * self._features()[0]
         return np.power(10000.0, -pair / self.model_dim).astype("float32")
 
+    def is_sine(self) -> np.ndarray:
+        """Returns whether each feature is a sine, or else a cosine: boolean `(model_dim,)`."""
+        return self._features()[1] == 0
+
+    @property
+    def is_of_the_paper(self) -> bool:
+        """Whether position 0 comes first, and sines and cosines take turns."""
+        return self.offset == 0 and self.layout == "interleaved"
+
     def _features(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns each feature's pair, and 0 for a sine or 1 for a cosine."""
         features = np.arange(self.model_dim)
@@ -101,7 +110,7 @@ class SinusoidalPositions(Positions):
         # Without an offset nothing is added: graphs stay as they were.
         places = positions + self.offset if self.offset else positions
         angles = ops.expand_dims(ops.cast(places, "float32"), -1) * self.rates()
-        waves = ops.where(self._features()[1] == 0, ops.sin(angles), ops.cos(angles))
+        waves = ops.where(self.is_sine(), ops.sin(angles), ops.cos(angles))
         return ops.cast(waves, self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from keras import ops
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.masks import padding_mask
+from keras_transformer.layers.masks import target_padding_mask
 from keras_transformer.models.functional import ids_input, policy
 from keras_transformer.models.traced_once import TracedOnce
 
@@ -152,5 +152,5 @@ class DecoderOnly(TracedOnce, keras.Model):
 def _states(
     config: DecoderConfig, embeddings: Embeddings, stack: Decoder, token_ids: Tensor
 ) -> Tensor:
-    keep = padding_mask(token_ids, config.special_ids.pad)
+    keep = target_padding_mask(token_ids, config.special_ids)
     return stack(embeddings(token_ids, keep), keep_mask=keep)

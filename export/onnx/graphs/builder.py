@@ -149,6 +149,19 @@ class GraphBuilder:
         """Makes values outputs of the graph."""
         self._outputs.update(zip(names, values, strict=True))
 
+    def drop_unread(self) -> None:
+        """Removes the nodes that no output so far depends on, and what is stored for them alone."""
+        read, kept = set(self._outputs.values()), list[onnx.NodeProto]()
+        for node in reversed(self._graph.node):
+            if read.intersection(node.output):
+                kept.append(node)
+                read.update(node.input)
+        stored = [tensor for tensor in self._graph.initializer if tensor.name in read]
+        for field, values in ((self._graph.node, kept[::-1]), (self._graph.initializer, stored)):
+            copies = list(values)
+            del field[:]
+            field.extend(copies)
+
     def finish(self, outputs: Sequence[TensorSpec]) -> onnx.ModelProto:
         """Returns the graph with its outputs in order; nothing may be added afterwards.
 

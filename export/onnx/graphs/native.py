@@ -8,30 +8,34 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.export.onnx.graphs.attention import named
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.embedding import (
+from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
+from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
+from keras_transformer.export.onnx.graphs.readers import AnyModel, DecoderParts, EncoderParts
+from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
+from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
+from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
+from keras_transformer.export.onnx.layers.embedding import (
     embed_tokens,
+    finish_embedding,
     position_vectors,
     token_scale,
 )
-from keras_transformer.export.onnx.graphs.linear import (
+from keras_transformer.export.onnx.layers.linear import (
     Linear,
     own_projection,
     query_projection,
     weight_array,
 )
-from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
-from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
-from keras_transformer.export.onnx.graphs.sub_layers import (
-    EmitAttention,
-    Parts,
-    each_sub_layer,
-    layer_norm,
-)
+from keras_transformer.export.onnx.layers.norms import normalized
+from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
+from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
-from keras_transformer.models.transformer import Transformer
+from keras_transformer.layers.variants.rms_norm import RMSNorm
+
+# Graphs without an operator of ours.
+_NOT_OURS = ("scorer", "prefill")
 
 
 @dataclass(frozen=True)
@@ -72,53 +76,61 @@ class Native(OnnxRuntime):
         super().__init__(kernels)
         self._scorer = OnnxRuntime(scorer_kernels)
 
-    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+    def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        if name == "scorer":
+        if name in _NOT_OURS:
             return self._scorer.graph(name, model, opset)
         graph = super().graph(name, model, opset)
         record_version(graph)
         return graph
 
     def enter_encoder(
-        self, graph: GraphBuilder, model: Transformer
+        self, graph: GraphBuilder, parts: EncoderParts
     ) -> tuple[str, str, EmitAttention]:
-        """Embeds source ids; see `OnnxRuntime.enter_encoder`."""
-        pad = model.config.special_ids.pad
-        mask, positions = graph.ops("TokenPositions", "source_ids", count=2, domain=NATIVE, pad=pad)
-        ids = graph.reshape("source_ids", -1)
+        """Embeds ids; see `OnnxRuntime.enter_encoder`."""
+        flags = {"count": 2, "domain": NATIVE, "pad": parts.pad}
+        mask, positions = graph.ops("TokenPositions", parts.ids, **flags)
+        ids = graph.reshape(parts.ids, -1)
+        types = None if parts.token_types is None else graph.reshape(parts.token_types, -1)
 
         def own(attention: Any, _: int) -> Parts:
+            if not _is_ours(attention):
+                return sequence_attention(graph, attention, parts.ids, mask)
+
             def between(projected: str) -> str:
                 flags = {"domain": NATIVE, "heads": attention.num_heads}
                 return graph.op("SequenceAttention", projected, mask, **flags)
 
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
-        return self._embed(graph, model.source_embeddings, ids, positions), mask, own
+        return self._embed(graph, parts.embeddings, ids, positions, types), mask, own
 
     def split_source(
         self, graph: GraphBuilder, projected: str, attentions: list[Any], mask: str
     ) -> list[str]:
         """Returns keys and values of the source; see `OnnxRuntime.split_source`."""
         parts = 2 * len(attentions)
-        flags = {"domain": NATIVE, "parts": parts, "heads": attentions[0].num_heads}
+        flags = {"domain": NATIVE, "parts": parts, "heads": attentions[0].num_key_value_heads}
         return graph.ops("SplitHeads", projected, mask, count=parts, **flags)
 
-    def step_states(self, graph: GraphBuilder, model: Transformer, beams: tuple[str, ...]) -> str:
+    def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:
         """Emits all of a decoder step but its head; see `OnnxRuntime.step_states`."""
-        states = self._embed(graph, model.target_embeddings, "target_ids", "step")
+        states = self._embed(graph, parts.embeddings, parts.ids, "step")
 
         def own(attention: Any, number: int) -> Parts:
+            if not _is_ours(attention):
+                return cached_attention(graph, attention, number, parts.ids, beams)
             operands = (*named("cache", number), "step", *beams[1:])
             between = Between(graph, "SelfAttention", operands, named("new_cache", number))
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         def source(attention: Any, number: int) -> Parts:
+            if not _is_ours(attention):
+                return cross_attention(graph, attention, number, beams)
             between = Between(graph, "CrossAttention", (*named("cross", number), "source_mask"))
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
 
-        return self.run(graph, model.decoder_stack, states, {"own": own, "source": source})
+        return self.run(graph, parts.stack, states, {"own": own, "source": source})
 
     def best_continuations(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray
@@ -156,7 +168,7 @@ class Native(OnnxRuntime):
         sub_layers = list(each_sub_layer(graph, stack, attend))
         inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
         if stack.final_norm is not None:
-            inputs, norms = layer_norm(graph, states, norms[0]), [*norms[1:], stack.final_norm]
+            inputs, norms = normalized(graph, states, norms[0]), [*norms[1:], stack.final_norm]
         for (_, parts), norm in zip(sub_layers, norms, strict=True):
             sums, inputs = self._sub_layer(graph, inputs, states, parts, norm)
             states = inputs if stack.final_norm is None else sums
@@ -167,6 +179,10 @@ class Native(OnnxRuntime):
     ) -> list[str]:
         """Returns the residual sum and its norm, both `(rows, model_dim)`."""
         projection, between, output = parts
+        if isinstance(norm, RMSNorm):
+            hidden = between(self.kernels.linear(graph, inputs, projection))
+            sums = graph.op("Add", states, self.kernels.linear(graph, hidden, output))
+            return [sums, normalized(graph, sums, norm)]
         ends = weight_array(norm.gamma), weight_array(norm.beta)
         flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
         first, last = self.kernels.packed(projection), self.kernels.packed(output)
@@ -184,13 +200,28 @@ class Native(OnnxRuntime):
         change = self.kernels.linear(graph, hidden, output)
         return graph.ops("AddNorm", states, change, *ends, count=2, **flags)
 
-    def _embed(self, graph: GraphBuilder, embeddings: Any, ids: str, places: str) -> str:
+    def _embed(
+        self,
+        graph: GraphBuilder,
+        embeddings: Embeddings,
+        ids: str,
+        places: str,
+        token_types: str | None = None,
+    ) -> str:
         """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
         positions = embeddings.positions
-        if not isinstance(positions, SinusoidalPositions):
-            tokens = embed_tokens(graph, self.kernels, embeddings, ids)
-            vectors = position_vectors(graph, self.kernels, embeddings, places)
-            return graph.op("Add", tokens, vectors)
-        found = self.kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
-        flags = {"domain": NATIVE, "scale": float(token_scale(embeddings))}
-        return graph.op("AddSinusoid", found, places, positions.rates(), **flags)
+        if isinstance(positions, SinusoidalPositions) and positions.is_of_the_paper:
+            found = self.kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
+            flags = {"domain": NATIVE, "scale": float(token_scale(embeddings))}
+            states = graph.op("AddSinusoid", found, places, positions.rates(), **flags)
+        else:
+            states = embed_tokens(graph, self.kernels, embeddings, ids)
+            if positions is not None:
+                vectors = position_vectors(graph, self.kernels, embeddings, places)
+                states = graph.op("Add", states, vectors)
+        return finish_embedding(graph, embeddings, states, token_types, None)
+
+
+def _is_ours(attention: Any) -> bool:
+    """Whether our operators can hold a layer; onnxruntime's do otherwise."""
+    return not is_grouped(attention) and attention.rotary_base is None

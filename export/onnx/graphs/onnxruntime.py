@@ -1,5 +1,5 @@
-"""Takes a Keras Transformer and returns graphs of onnxruntime's fused operators, emitted block by
-block, that compute the model's numbers.
+"""Takes a Keras model of any family and returns graphs of onnxruntime's fused operators, emitted
+block by block, that compute the model's numbers.
 """
 
 from functools import partial
@@ -8,31 +8,36 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.export.onnx.graphs.attention import (
-    cached_attention,
-    cross_attention,
-    is_fused,
-    named,
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.graphs.readers import (
+    AnyModel,
+    DecoderParts,
+    EncoderParts,
+    decoder_parts,
+    encoder_parts,
+)
+from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
+from keras_transformer.export.onnx.heads import candidates
+from keras_transformer.export.onnx.heads.of_encoders import emit_head
+from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
+from keras_transformer.export.onnx.layers.attention.kinds import is_fused, named
+from keras_transformer.export.onnx.layers.attention.sequences import (
+    prefill_attention,
     sequence_attention,
     visible_attention,
 )
-from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.embedding import (
-    embed_tokens,
-    places_of_rows,
-    position_vectors,
-    token_positions,
-)
-from keras_transformer.export.onnx.graphs.linear import Linear, source_projection, weight_array
-from keras_transformer.export.onnx.graphs.specs import LOGITS, SPECS
-from keras_transformer.export.onnx.graphs.sub_layers import (
+from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
+from keras_transformer.export.onnx.layers.embedding import embed_sequences, embed_step
+from keras_transformer.export.onnx.layers.linear import Linear, source_projection, weight_array
+from keras_transformer.export.onnx.layers.stack import (
     EmitAttention,
+    Parts,
     first_bias,
     run_sub_layers,
 )
-from keras_transformer.export.onnx.heads import candidates
-from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 
 
@@ -46,24 +51,29 @@ class OnnxRuntime:
     def __init__(self, kernels: Kernels) -> None:
         self.kernels = kernels
 
-    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+    def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        inputs, outputs = SPECS[name](model.config)
+        inputs, outputs = graph_specs(model.config)[name]
         graph = GraphBuilder(inputs, opset)
         emit = {
             "encoder": self._emit_encoder,
+            "head": self._emit_head,
             "decoder": self._emit_decoder,
             "greedy": self._emit_greedy,
             "greedy_scores": self._emit_greedy_scores,
             "scorer": self._emit_scorer,
+            "prefill": self._emit_prefill,
         }
         emit[name](graph, model)
         return graph.finish(outputs)
 
-    def _emit_encoder(self, graph: GraphBuilder, model: Transformer) -> None:
-        """Emits source ids → cross-attention keys and values of every decoder block, and states."""
-        states, mask, own = self.enter_encoder(graph, model)
-        states = self.run(graph, model.encoder_stack, states, {"own": own})
+    def _emit_encoder(self, graph: GraphBuilder, model: Transformer | EncoderOnly) -> None:
+        """Emits ids → states, and cross-attention keys and values of every decoder block."""
+        states, mask = self._encode(graph, encoder_parts(model))
+        if isinstance(model, EncoderOnly):
+            shape = graph.extended_shape("token_ids", model.config.model_dim)
+            graph.output("states", graph.op("Reshape", states, shape))
+            return
         attentions = [block.cross_attention for block in model.decoder_stack.blocks]
         projected = self.kernels.linear(graph, states, source_projection(attentions))
         names = [name for number in range(len(attentions)) for name in named("cross", number)]
@@ -71,64 +81,95 @@ class OnnxRuntime:
         shape = graph.extended_shape("source_ids", model.config.model_dim)
         graph.output("encoder_states", graph.op("Reshape", states, shape))
 
-    def _emit_decoder(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_head(self, graph: GraphBuilder, model: EncoderOnly) -> None:
+        """Emits ids → what the encoder's head or its pooler makes of the states."""
+        states, mask = self._encode(graph, encoder_parts(model))
+        emit_head(graph, self.kernels, model, states, mask)
+
+    def _encode(self, graph: GraphBuilder, parts: EncoderParts) -> tuple[str, str]:
+        """Returns an encoder's states `(rows, model_dim)` and its mask."""
+        states, mask, own = self.enter_encoder(graph, parts)
+        return self.run(graph, parts.stack, states, {"own": own}), mask
+
+    def _emit_decoder(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits one decoder step: newest tokens and caches → candidates and extended caches."""
-        states = self.step_states(graph, model, ("beam_size", "cache_beams"))
-        logits, found = self.best_continuations(graph, states, vocabulary_matrix(model))
+        parts = decoder_parts(model)
+        states = self.step_states(graph, parts, ("beam_size", "cache_beams"))
+        logits, found = self.best_continuations(graph, states, vocabulary_matrix(parts))
         graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), found)
         graph.output(LOGITS, logits)
 
-    def _emit_greedy(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_greedy(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits the decoder step of greedy search, which needs neither beams nor a softmax."""
-        states = self.step_states(graph, model, ())
-        graph.output("next_ids", self.best_token(graph, states, vocabulary_matrix(model)))
+        parts = decoder_parts(model)
+        states = self.step_states(graph, parts, ())
+        graph.output("next_ids", self.best_token(graph, states, vocabulary_matrix(parts)))
 
-    def _emit_greedy_scores(self, graph: GraphBuilder, model: Transformer) -> None:
+    def _emit_greedy_scores(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits the decoder step of greedy search with scores."""
-        matrix = vocabulary_matrix(model)
-        logits = self.logits(graph, self.step_states(graph, model, ()), matrix)
+        parts = decoder_parts(model)
+        matrix = vocabulary_matrix(parts)
+        logits = self.logits(graph, self.step_states(graph, parts, ()), matrix)
         ids = self.largest(graph, logits, len(matrix))
         candidates.output_scored(graph, logits, ids)
 
-    def _emit_scorer(self, graph: GraphBuilder, model: Transformer) -> None:
-        """Emits given translations → their tokens' log-probabilities and attention to the source.
+    def _emit_scorer(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
+        """Emits given texts → their tokens' log-probabilities, and attention to the source.
 
         Padding must stand on the right.
         """
-        stack, weights = model.decoder_stack, list[str]()
+        parts, weights = decoder_parts(model), list[str]()
         # Padding comes after all real tokens, which look back only: it needs no mask.
         attend: dict[str, EmitAttention] = {
-            "own": lambda layer, _: sequence_attention(graph, layer, "target_ids", None),
+            "own": lambda layer, _: sequence_attention(graph, layer, parts.ids, None),
             "source": partial(visible_attention, graph, weights=weights),
         }
-        states = self._embed_sequences(graph, model.target_embeddings, stack, "target_ids", None)
-        states = self.run(graph, stack, states, attend)
-        logits = self.logits(graph, states, vocabulary_matrix(model))
+        states = self._embed_given(graph, parts)
+        states = self.run(graph, parts.stack, states, attend)
+        logits = self.logits(graph, states, vocabulary_matrix(parts))
         found = candidates.log_probabilities_of_labels(
             graph, logits, graph.reshape("labels", -1, 1)
         )
-        shape = graph.extended_shape("target_ids")
+        shape = graph.extended_shape(parts.ids)
         graph.output("log_probabilities", graph.op("Reshape", found, shape))
-        mean = graph.op("Mul", graph.op("Sum", *weights), np.float32(1 / len(weights)))
-        graph.output("attention", mean)
+        if weights:
+            mean = graph.op("Mul", graph.op("Sum", *weights), np.float32(1 / len(weights)))
+            graph.output("attention", mean)
+
+    def _emit_prefill(self, graph: GraphBuilder, model: DecoderOnly) -> None:
+        """Emits prompts of one length → caches with their keys and values."""
+        parts = decoder_parts(model)
+
+        def own(attention: Any, number: int) -> Parts:
+            last = number == len(parts.stack.blocks) - 1
+            return prefill_attention(graph, attention, number, parts.ids, is_last=last)
+
+        states = self._embed_given(graph, parts)
+        self.run(graph, parts.stack, states, {"own": own})
+        # What the last block computes beyond its keys and values is not needed.
+        graph.drop_unread()
+
+    def _embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
+        """Embeds whole sequences without padding on the left."""
+        stack, ids = parts.stack, parts.ids
+        return embed_sequences(graph, self.kernels, parts.embeddings, ids, first_bias(stack))
 
     # The methods that `Native` overrides.
 
     def enter_encoder(
-        self, graph: GraphBuilder, model: Transformer
+        self, graph: GraphBuilder, parts: EncoderParts
     ) -> tuple[str, str, EmitAttention]:
-        """Embeds source ids.
+        """Embeds ids.
 
         Returns:
             States `(rows, model_dim)`, the mask for self-attention, and what emits self-attention.
         """
-        pad = np.int32(model.config.special_ids.pad)
-        keep = graph.op("Not", graph.op("Equal", "source_ids", pad))
+        ids = parts.ids
+        keep = graph.op("Not", graph.op("Equal", ids, np.int32(parts.pad)))
         mask = graph.cast(keep, "int32")
-        positions = token_positions(graph, mask)
-        embeddings, stack = model.source_embeddings, model.encoder_stack
-        states = self._embed_sequences(graph, embeddings, stack, "source_ids", positions)
-        return states, mask, lambda layer, _: sequence_attention(graph, layer, "source_ids", mask)
+        bias, types = first_bias(parts.stack), parts.token_types
+        states = embed_sequences(graph, self.kernels, parts.embeddings, ids, bias, mask, types)
+        return states, mask, lambda layer, _: sequence_attention(graph, layer, ids, mask)
 
     def run(
         self, graph: GraphBuilder, stack: Any, states: str, attend: dict[str, EmitAttention]
@@ -147,7 +188,7 @@ class OnnxRuntime:
             attentions: The blocks' cross-attention layers.
             mask: As `enter_encoder` returns it.
         """
-        heads, count = attentions[0].num_heads, 2 * len(attentions)
+        heads, count = attentions[0].num_key_value_heads, 2 * len(attentions)
         widths = [attentions[0].key_dim, attentions[0].value_dim] * len(attentions)
         if is_fused(attentions[0]):
             shape = graph.extended_shape("source_ids", count, heads, widths[0])
@@ -164,22 +205,20 @@ class OnnxRuntime:
             found.append(graph.op("Transpose", part, perm=[0, 2, 1, 3]))
         return found
 
-    def step_states(self, graph: GraphBuilder, model: Transformer, beams: tuple[str, ...]) -> str:
+    def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:
         """Emits all of a decoder step but its head: float32 `(rows, model_dim)`.
 
-        Unlike `Transformer.decode_step`, it writes the caches in place and reads each earlier token
+        Unlike a model's `decode_step`, it writes the caches in place and reads each earlier token
         from the row named by `beams`, the inputs beam_size and cache_beams, so that no cache is
         ever copied or reordered. With one row a sentence, `beams` is empty.
         """
         attend: dict[str, EmitAttention] = {
-            "own": partial(cached_attention, graph, beams=beams),
+            "own": partial(cached_attention, graph, ids=parts.ids, beams=beams),
             "source": partial(cross_attention, graph, beams=beams),
         }
-        embeddings, stack = model.target_embeddings, model.decoder_stack
-        tokens = embed_tokens(graph, self.kernels, embeddings, "target_ids")
-        vectors = position_vectors(graph, self.kernels, embeddings, "step")
-        vectors = _with_bias(graph, vectors, stack)
-        return self.run(graph, stack, graph.op("Add", tokens, vectors), attend)
+        bias = first_bias(parts.stack)
+        states = embed_step(graph, self.kernels, parts.embeddings, parts.ids, bias)
+        return self.run(graph, parts.stack, states, attend)
 
     def best_continuations(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray
@@ -207,24 +246,7 @@ class OnnxRuntime:
         layer = Linear(matrix, transposed=True, ranked=ranked)
         return self.kernels.linear(graph, states, layer)
 
-    def _embed_sequences(
-        self, graph: GraphBuilder, embeddings: Any, stack: Any, ids: str, positions: str | None
-    ) -> str:
-        """Embeds whole sequences, at positions `(batch, length)` or each token at its place."""
-        tokens = embed_tokens(graph, self.kernels, embeddings, ids)
-        vectors = position_vectors(graph, self.kernels, embeddings, places_of_rows(graph, ids))
-        if positions is not None:
-            vectors = graph.op("Gather", vectors, positions, axis=0)
-        states = graph.reshape(graph.op("Add", tokens, vectors), -1, embeddings.model_dim)
-        return _with_bias(graph, states, stack)
 
-
-def _with_bias(graph: GraphBuilder, vectors: str, stack: Any) -> str:
-    """Adds the bias that the stack expects in its input states; see `first_bias`."""
-    bias = first_bias(stack)
-    return vectors if bias is None else graph.op("Add", vectors, bias)
-
-
-def vocabulary_matrix(model: Transformer) -> np.ndarray:
+def vocabulary_matrix(parts: DecoderParts) -> np.ndarray:
     """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
-    return np.ascontiguousarray(weight_array(model.head.matrix))
+    return np.ascontiguousarray(weight_array(parts.head.matrix))

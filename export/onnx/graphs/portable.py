@@ -3,17 +3,23 @@ onnxruntime. tf2onnx converts the model's own functions, so they also verify the
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import onnx
 import tensorflow as tf
 
+from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import TensorSpec
-from keras_transformer.export.onnx.graphs.attention import named
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.specs import LOGITS, SPECS
+from keras_transformer.export.onnx.graphs.readers import AnyModel
+from keras_transformer.export.onnx.graphs.specs import LOGITS, Specs, decoder_sizes, graph_specs
 from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.export.onnx.heads import candidates
+from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.masks import attention_mask
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 
 Tensors = dict[str, tf.Tensor]
@@ -22,32 +28,43 @@ Tensors = dict[str, tf.Tensor]
 class Portable:
     """The target "portable"; see `target.Target`."""
 
-    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+    def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts the model's functions, emits the end of a decoder step; see `Target.graph`."""
-        inputs, outputs = SPECS[name](model.config)
-        vocabulary = model.config.target_vocab_size
+        inputs, outputs = graph_specs(model.config)[name]
         graph = GraphBuilder(inputs, opset)
-        function = {"encoder": _encoder, "scorer": _score}.get(name, _decode_step)
-        # The end of a step reads the logits and computes the remaining outputs.
-        made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
-        if function is _decode_step and LOGITS not in {spec.name for spec in made}:
-            made.append(TensorSpec(name=LOGITS, dtype="float32", shape=("rows", vocabulary)))
-        read = [spec for spec in inputs if spec.name not in ("num_candidates", "totals")]
-        found = _converted_into(graph, lambda given: function(model, given), read, made)
-        logits = found.pop(LOGITS, "")
-        for output, value in found.items():
-            graph.output(output, value)
-        if name == "decoder":
-            asked = ("num_candidates", "totals")
-            best = candidates.best_continuations(graph, logits, vocabulary, *asked)
-            graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), best)
-            graph.output(LOGITS, logits)
-        elif name == "greedy":
-            graph.output("next_ids", candidates.best_token(graph, logits, vocabulary))
-        elif name == "greedy_scores":
-            ids = candidates.best_token(graph, logits, vocabulary)
-            candidates.output_scored(graph, logits, ids)
+        if name not in STEP_GRAPHS:
+            function = _function(name, model)
+            found = _converted_into(graph, lambda given: function(model, given), inputs, outputs)
+            graph.outputs(found, found.values())
+            return graph.finish(outputs)
+        _emit_step(graph, name, model, (inputs, outputs))
         return graph.finish(outputs)
+
+
+def _emit_step(
+    graph: GraphBuilder, name: str, model: Transformer | DecoderOnly, specs: Specs
+) -> None:
+    """Converts a decode step to its logits and emits the rest."""
+    inputs, outputs = specs
+    vocabulary = decoder_sizes(model.config)[1]
+    # The end of a step reads the logits and computes the remaining outputs.
+    made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
+    if LOGITS not in {spec.name for spec in made}:
+        made.append(TensorSpec(name=LOGITS, dtype="float32", shape=("rows", vocabulary)))
+    read = [spec for spec in inputs if spec.name not in ("num_candidates", "totals")]
+    found = _converted_into(graph, lambda given: _decode_step(model, given), read, made)
+    logits = found.pop(LOGITS)
+    graph.outputs(found, found.values())
+    if name == "decoder":
+        asked = ("num_candidates", "totals")
+        best = candidates.best_continuations(graph, logits, vocabulary, *asked)
+        graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), best)
+        graph.output(LOGITS, logits)
+    elif name == "greedy":
+        graph.output("next_ids", candidates.best_token(graph, logits, vocabulary))
+    else:
+        ids = candidates.best_token(graph, logits, vocabulary)
+        candidates.output_scored(graph, logits, ids)
 
 
 def _converted_into(
@@ -66,6 +83,57 @@ def _converted_into(
     return graph.splice(proto.graph, {name: name for name in names})
 
 
+def _function(name: str, model: AnyModel) -> Callable[[Any, Tensors], Tensors]:
+    """Returns the function of a graph that is none of a decode step."""
+    if isinstance(model, EncoderOnly):
+        return _states if name == "encoder" else _head
+    if isinstance(model, DecoderOnly):
+        return _score_text if name == "scorer" else _prefill
+    return _encoder if name == "encoder" else _score
+
+
+def _states(model: EncoderOnly, given: Tensors) -> Tensors:
+    """Runs an encoder alone."""
+    return {"states": model.encoder(given, training=False)}
+
+
+def _head(model: EncoderOnly, given: Tensors) -> Tensors:
+    """Runs an encoder alone with its head or its pooler."""
+    [output] = (spec.name for spec in graph_specs(model.config)["head"][1])
+    kind = model.config.head
+    if kind == "masked_lm":
+        inputs = {name: tensor for name, tensor in given.items() if name != "places"}
+        states = model.encoder(inputs, training=False)
+        return {output: model.head(tf.gather(states, given["places"], batch_dims=1))}
+    found = model(given, training=False)
+    return {output: found["pooled"] if kind is None else found}
+
+
+def _prefill(model: DecoderOnly, given: Tensors) -> Tensors:
+    """Writes the keys and values of whole prompts into the caches."""
+    ids, caches = given["token_ids"], _pairs("cache", model, given)
+    keep = tf.ones_like(ids, tf.bool)
+    length, mask = tf.shape(ids)[1], attention_mask(keep, causal=True)
+    states, filled = model.embeddings(ids, keep), []
+    for block, pair in zip(model.decoder_stack.blocks, caches, strict=True):
+        own = block.self_attention.project(block.self_attention_residual.enter(states))
+        joined = (
+            tf.concat([new, old[:, :, length:]], axis=2) for new, old in zip(own, pair, strict=True)
+        )
+        filled.append(tuple(joined))
+        states = block(states, keep_mask=mask)
+    return _by_name("new_cache", filled)
+
+
+def _score_text(model: DecoderOnly, given: Tensors) -> Tensors:
+    """Scores given texts."""
+    logits = model({"token_ids": given["token_ids"]}, training=False)
+    chosen = tf.gather(logits, given["labels"], axis=2, batch_dims=2)
+    largest = tf.reduce_max(logits, axis=2)
+    total = tf.reduce_sum(tf.exp(logits - largest[:, :, None]), axis=2)
+    return {"log_probabilities": chosen - largest - tf.math.log(total)}
+
+
 def _encoder(model: Transformer, given: Tensors) -> Tensors:
     """Runs the encoder and projects its states for every decoder block."""
     states = model.encoder(given, training=False)
@@ -73,7 +141,7 @@ def _encoder(model: Transformer, given: Tensors) -> Tensors:
     return {"encoder_states": states, **_by_name("cross", cross)}
 
 
-def _decode_step(model: Transformer, given: Tensors) -> Tensors:
+def _decode_step(model: Transformer | DecoderOnly, given: Tensors) -> Tensors:
     """Runs a decoder step to its logits and the caches; `specs.decoder_specs` has the shapes.
 
     It returns the caches that it was given, with this step's keys and values in each row's own
@@ -85,8 +153,11 @@ def _decode_step(model: Transformer, given: Tensors) -> Tensors:
     if "cache_beams" in given:
         rows = _row_of_each_token(given["beam_size"], given["cache_beams"])
         seen = [tuple(_gather_tokens(buffer, rows) for buffer in pair) for pair in caches]
-    keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
-    logits, written = model.decode_step(given["target_ids"], step, keep_mask, cross, seen)
+    if isinstance(model, DecoderOnly):
+        logits, written = model.decode_step(given["token_ids"], step, seen)
+    else:
+        keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
+        logits, written = model.decode_step(given["target_ids"], step, keep_mask, cross, seen)
     here = tf.equal(tf.range(tf.shape(caches[0][0])[2]), step)[None, None, :, None]
     new_caches = [
         tuple(tf.where(here, new, old) for new, old in zip(new_pair, pair, strict=True))
@@ -104,9 +175,9 @@ def _score(model: Transformer, given: Tensors) -> Tensors:
     return {"log_probabilities": log_probabilities, "attention": attention}
 
 
-def _pairs(prefix: str, model: Transformer, given: Tensors) -> list[KeysValues]:
+def _pairs(prefix: str, model: Any, given: Tensors) -> list[KeysValues]:
     """Returns the keys and values of every block among a graph's inputs."""
-    names = (named(prefix, number) for number in range(model.config.num_decoder_layers))
+    names = (named(prefix, number) for number in range(decoder_sizes(model.config)[0]))
     return [(given[key], given[value]) for key, value in names]
 
 

@@ -6,15 +6,59 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from keras_transformer.artefact.families import graph_names
 from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.families import ModelConfig
 
 LOGITS = "logits"
 
 Specs = tuple[list[TensorSpec], list[TensorSpec]]
 
 
+def graph_specs(config: ModelConfig) -> dict[str, Specs]:
+    """Returns the inputs and outputs of each graph of a model, by the graph's name."""
+    functions = _OF_ENCODERS if isinstance(config, EncoderConfig) else _OF_DECODERS
+    return {name: functions[name](config) for name in graph_names(config.to_dict())}
+
+
+def decoder_sizes(config: Any) -> tuple[int, int]:
+    """Returns a decoder's number of blocks and of ids."""
+    if isinstance(config, DecoderConfig):
+        return config.num_layers, config.vocab_size
+    return config.num_decoder_layers, config.target_vocab_size
+
+
+def states_specs(config: EncoderConfig) -> Specs:
+    """Returns the inputs and outputs of an encoder alone."""
+    names = ["token_ids", *(["token_type_ids"] if config.num_token_types > 1 else [])]
+    inputs = [TensorSpec(name=name, dtype="int32", shape=("batch", "length")) for name in names]
+    shape = ("batch", "length", config.model_dim)
+    return inputs, [TensorSpec(name="states", dtype="float32", shape=shape)]
+
+
+def head_specs(config: EncoderConfig) -> Specs:
+    """Returns the inputs and outputs of an encoder with its head, or with its pooler."""
+    inputs, _ = states_specs(config)
+    if config.head == "masked_lm":
+        places = TensorSpec(name="places", dtype="int32", shape=("batch", "predictions"))
+        inputs.append(places)
+    outputs: dict[str | None, tuple[str, tuple[int | str, ...]]] = {
+        None: ("pooled", ("batch", config.model_dim)),
+        "masked_lm": (LOGITS, ("batch", "predictions", config.vocab_size)),
+        "classification": (LOGITS, ("batch", len(config.labels))),
+        "tagging": (LOGITS, ("batch", "length", len(config.labels))),
+        "spans": (LOGITS, ("batch", "length", 2)),
+        "regression": ("values", ("batch", 1)),
+        "embedding": ("vectors", ("batch", config.model_dim)),
+    }
+    name, shape = outputs[config.head]
+    return inputs, [TensorSpec(name=name, dtype="float32", shape=shape)]
+
+
 def encoder_specs(config: Any) -> Specs:
-    """Returns the encoder graph's inputs and outputs for a `TransformerConfig`."""
+    """Returns the inputs and outputs of an encoder-decoder's encoder."""
     inputs = [TensorSpec(name="source_ids", dtype="int32", shape=("batch", "source_length"))]
     states = TensorSpec(
         name="encoder_states", dtype="float32", shape=("batch", "source_length", config.model_dim)
@@ -25,21 +69,21 @@ def encoder_specs(config: Any) -> Specs:
 def decoder_specs(config: Any) -> Specs:
     """Returns the decoder graph's inputs and outputs; rows = batch × beams."""
     inputs = [
-        TensorSpec(name="target_ids", dtype="int32", shape=("rows",)),
+        TensorSpec(name=_ids(config), dtype="int32", shape=("rows",)),
         TensorSpec(name="step", dtype="int32", shape=(1,)),
         TensorSpec(name="beam_size", dtype="int32", shape=(1,)),
         TensorSpec(name="num_candidates", dtype="int64", shape=(1,)),
         TensorSpec(name="totals", dtype="float32", shape=("batch", "beams")),
-        TensorSpec(name="source_mask", dtype="int32", shape=("batch", "source_length")),
+        *_mask_specs(config),
         TensorSpec(name="cache_beams", dtype="int32", shape=("batch", "beams", "cache_length")),
-        *_layer_specs(config, "cross", "batch", "source_length"),
+        *_cross_specs(config),
         *_layer_specs(config, "cache", "rows", "cache_length"),
     ]
     outputs = [
         TensorSpec(name="candidate_ids", dtype="int32", shape=("batch", "candidates")),
         TensorSpec(name="candidate_values", dtype="float32", shape=("batch", "candidates")),
         TensorSpec(name="candidate_beams", dtype="int32", shape=("batch", "candidates")),
-        TensorSpec(name=LOGITS, dtype="float32", shape=("rows", config.target_vocab_size)),
+        TensorSpec(name=LOGITS, dtype="float32", shape=("rows", decoder_sizes(config)[1])),
         *_layer_specs(config, "new_cache", "rows", "cache_length"),
     ]
     return inputs, outputs
@@ -74,18 +118,44 @@ def greedy_scores_specs(config: Any) -> Specs:
 
 def scorer_specs(config: Any) -> Specs:
     """Returns the scorer graph's inputs and outputs."""
-    target = ("batch", "target_length")
+    alone = isinstance(config, DecoderConfig)
+    scored = ("batch", "length" if alone else "target_length")
     inputs = [
-        TensorSpec(name="target_ids", dtype="int32", shape=target),
-        TensorSpec(name="labels", dtype="int32", shape=target),
-        TensorSpec(name="source_mask", dtype="int32", shape=("batch", "source_length")),
-        *_layer_specs(config, "cross", "batch", "source_length"),
+        TensorSpec(name=_ids(config), dtype="int32", shape=scored),
+        TensorSpec(name="labels", dtype="int32", shape=scored),
+        *_mask_specs(config),
+        *_cross_specs(config),
     ]
-    outputs = [
-        TensorSpec(name="log_probabilities", dtype="float32", shape=target),
-        TensorSpec(name="attention", dtype="float32", shape=(*target, "source_length")),
-    ]
+    outputs = [TensorSpec(name="log_probabilities", dtype="float32", shape=scored)]
+    if not alone:
+        shape = (*scored, "source_length")
+        outputs.append(TensorSpec(name="attention", dtype="float32", shape=shape))
     return inputs, outputs
+
+
+def prefill_specs(config: Any) -> Specs:
+    """Returns the inputs and outputs of the graph that writes a prompt's keys and values."""
+    ids = TensorSpec(name=_ids(config), dtype="int32", shape=("rows", "length"))
+    caches = _layer_specs(config, "cache", "rows", "cache_length")
+    return [ids, *caches], [replace(spec, name=f"new_{spec.name}") for spec in caches]
+
+
+def _ids(config: Any) -> str:
+    return "token_ids" if isinstance(config, DecoderConfig) else "target_ids"
+
+
+def _mask_specs(config: Any) -> list[TensorSpec]:
+    """Returns the spec of the source's mask; none without a source."""
+    if isinstance(config, DecoderConfig):
+        return []
+    return [TensorSpec(name="source_mask", dtype="int32", shape=("batch", "source_length"))]
+
+
+def _cross_specs(config: Any) -> list[TensorSpec]:
+    """Returns the specs of the source's keys and values; none without a source."""
+    if isinstance(config, DecoderConfig):
+        return []
+    return _layer_specs(config, "cross", "batch", "source_length")
 
 
 def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[TensorSpec]:
@@ -96,15 +166,17 @@ def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[Tenso
             dtype="float32",
             shape=(rows, config.key_value_heads, length, width),
         )
-        for layer in range(config.num_decoder_layers)
+        for layer in range(decoder_sizes(config)[0])
         for kind, width in (("key", config.key_dim), ("value", config.value_dim))
     ]
 
 
-SPECS: dict[str, Callable[[Any], Specs]] = {
+_OF_ENCODERS: dict[str, Callable[[Any], Specs]] = {"encoder": states_specs, "head": head_specs}
+_OF_DECODERS: dict[str, Callable[[Any], Specs]] = {
     "encoder": encoder_specs,
     "decoder": decoder_specs,
     "greedy": greedy_specs,
     "greedy_scores": greedy_scores_specs,
     "scorer": scorer_specs,
+    "prefill": prefill_specs,
 }

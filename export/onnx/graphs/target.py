@@ -6,17 +6,17 @@ from typing import Protocol
 
 import onnx
 
-from keras_transformer.models.transformer import Transformer
+from keras_transformer.export.onnx.graphs.readers import AnyModel
 
 
 class Target(Protocol):
-    """Makes the graphs of a model, each with the inputs and outputs of `specs.SPECS`."""
+    """Makes the graphs of a model, each with the inputs and outputs of `specs.graph_specs`."""
 
-    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+    def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Returns a graph.
 
         Args:
-            name: "encoder", "decoder", "greedy", "greedy_scores" or "scorer".
+            name: One of the graphs of the model's family, such as "decoder".
             model: A float32 model.
             opset: Version of the standard operators, 18 or newer.
         """

@@ -40,8 +40,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, digest, integers
-from keras_transformer.export.onnx.graphs.linear import Linear
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT, NATIVE
+from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.byte_screen import Screen
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, quantize_lines
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear

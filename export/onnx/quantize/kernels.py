@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand
-from keras_transformer.export.onnx.graphs.linear import Linear
+from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.byte_screen import Screen
 
 

@@ -10,11 +10,11 @@ from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.portable import Portable
+from keras_transformer.export.onnx.graphs.readers import AnyModel
 from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
-from keras_transformer.models.transformer import Transformer
 
 # Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
 # that are plainly wrong: the cost of quantization is measured as translation quality.
@@ -28,13 +28,17 @@ _ALWAYS_FLOAT32 = (
     "totals",
     "log_probabilities",
     "attention",
+    "states",
+    "pooled",
+    "values",
+    "vectors",
 )
 
 
 class Float16:
     """The portable target in float16; see `target.Target`."""
 
-    def graph(self, name: str, model: Transformer, opset: int) -> onnx.ModelProto:
+    def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts a portable graph; see `Target.graph`."""
         return to_float16(Portable().graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
 

@@ -26,12 +26,17 @@ def rotate(heads: Tensor, first_place: Tensor | int, base: float) -> Tensor:
         Shaped as `heads` and of its dtype; the angles are computed in float32.
     """
     half = heads.shape[-1] // 2
-    rates = np.power(float(base), -np.arange(half) / half).astype("float32")
     places = ops.arange(ops.shape(heads)[2], dtype="int32") + first_place
-    angles = ops.cast(places, "float32")[:, None] * rates  # [T, K / 2]
+    angles = ops.cast(places, "float32")[:, None] * rates(base, 2 * half)  # [T, K / 2]
     cosines = ops.cast(ops.cos(angles), heads.dtype)
     sines = ops.cast(ops.sin(angles), heads.dtype)
     first, second = heads[..., :half], heads[..., half:]
     return ops.concatenate(
         [first * cosines - second * sines, second * cosines + first * sines], axis=-1
     )
+
+
+def rates(base: float, width: int) -> np.ndarray:
+    """Returns the angle of each pair at place 1: float32 `(width / 2,)`, in radians."""
+    half = width // 2
+    return np.power(float(base), -np.arange(half) / half).astype("float32")

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config.families import ModelConfig, load_config
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.checkpoints import list_checkpoints
@@ -83,15 +83,15 @@ class RunDirectory:
         """File of the finished model."""
         return self.path / MODEL
 
-    def save_config(self, config: TransformerConfig) -> None:
+    def save_config(self, config: ModelConfig) -> None:
         """Writes the model's config, and removes partial files that a killed run left."""
         remove_partials(self._own)
         if self.is_chief:
             write_text(self.path / CONFIG, config.to_json())
 
-    def load_config(self) -> TransformerConfig:
+    def load_config(self) -> ModelConfig:
         """Reads the model's config."""
-        return TransformerConfig.load(self._existing(CONFIG))
+        return load_config(self._existing(CONFIG))
 
     def save_tokenizers(self, source: Tokenizer, target: Tokenizer) -> None:
         """Writes one tokenizer file if both sides share it, else two; deletes older ones."""

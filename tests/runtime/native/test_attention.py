@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keras_transformer.export.onnx.graphs.attention import MASKED
+from keras_transformer.export.onnx.layers.attention.kinds import MASKED
 
 Run = Callable[..., list[np.ndarray]]
 WIDTHS = st.sampled_from([1, 5, 8, 20, 32, 64, 104])

@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
-from keras_transformer.export.onnx.graphs.activations import emit_activation
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.layers.activations import emit_activation
 
 WIDTH = 6
 EMITTED = ["linear", "relu", "leaky_relu", "elu", "selu", "softplus", "sigmoid", "tanh", "gelu"]

@@ -17,7 +17,7 @@ from onnx import TensorProto
 from onnx.numpy_helper import to_array
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.linear import Linear
+from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 

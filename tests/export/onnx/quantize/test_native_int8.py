@@ -9,9 +9,9 @@ import onnx
 import pytest
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.linear import Linear
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.operators import NATIVE
+from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 

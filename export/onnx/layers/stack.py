@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_transformer.export.onnx.graphs.activations import emit_activation
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.linear import Linear, weight_array
+from keras_transformer.export.onnx.layers.activations import emit_activation
+from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
+from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.feed_forward import FeedForward
 
@@ -35,7 +36,9 @@ EmitAttention = Callable[[Any, int], Parts]
 
 
 def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
-    """Applies the position-wise feed-forward network of section 3.3."""
+    """Applies the position-wise feed-forward network of section 3.3, gated or not."""
+    if layer.gate is not None:
+        return _gated_feed_forward(graph, layer)
     if layer.activation is keras.activations.relu:
         # Some kernels include the activation.
         hidden, output = (
@@ -48,6 +51,18 @@ def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
         lambda value: emit_activation(graph, layer.activation, value, layer.hidden_dim),
         Linear.of(layer.output_linear),
     )
+
+
+def _gated_feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
+    """Applies a gated feed-forward network (Shazeer 2020); one product makes both halves."""
+
+    def between(value: str) -> str:
+        hidden, gate = graph.ops("Split", value, count=2, axis=1, num_outputs=2)
+        hidden = emit_activation(graph, layer.activation, hidden, layer.hidden_dim)
+        return graph.op("Mul", hidden, gate)
+
+    both = side_by_side(Linear.of(one) for one in (layer.hidden, layer.gate))
+    return Parts(both, between, Linear.of(layer.output_linear))
 
 
 def each_sub_layer(
@@ -73,7 +88,7 @@ def first_bias(stack: Any) -> np.ndarray | None:
     """Returns the bias that must be added to the input states of `run_sub_layers`, or None."""
     if stack.final_norm is not None:
         return None
-    return weight_array(stack.blocks[0].sub_layers[0].layer.output_linear.bias)
+    return Linear.of(stack.blocks[0].sub_layers[0].layer.output_linear).bias
 
 
 def run_sub_layers(
@@ -95,11 +110,11 @@ def run_sub_layers(
     if stack.final_norm is None:
         return _run_post_norm(graph, kernels, states, list(sub_layers))
     for residual, (projection, between, output) in sub_layers:
-        inputs = layer_norm(graph, states, residual.layer_norm)
+        inputs = normalized(graph, states, residual.layer_norm)
         hidden = between(kernels.linear(graph, inputs, projection))
         # The bias is added with the product: int8 kernels take a bias, but no residual.
         states = graph.op("Add", states, kernels.linear(graph, hidden, output))
-    return layer_norm(graph, states, stack.final_norm)
+    return normalized(graph, states, stack.final_norm)
 
 
 def _run_post_norm(
@@ -114,16 +129,10 @@ def _run_post_norm(
     for (residual, (projection, between, output)), carried, following in zip(
         sub_layers, biases, [*biases[1:], None], strict=True
     ):
-        bias = projection.bias - carried @ projection.kernel
-        hidden = between(kernels.linear(graph, states, replace(projection, bias=bias)))
+        if carried is not None and projection.bias is not None:
+            less = projection.bias - carried @ projection.kernel
+            projection = replace(projection, bias=less)
+        hidden = between(kernels.linear(graph, states, projection))
         joined = kernels.linear(graph, hidden, replace(output, bias=None), states)
-        states = layer_norm(graph, joined, residual.layer_norm, following)
+        states = normalized(graph, joined, residual.layer_norm, following)
     return states
-
-
-def layer_norm(graph: GraphBuilder, states: str, norm: Any, more: np.ndarray | None = None) -> str:
-    """Applies a Keras layer normalisation over the last axis and adds `more` to its beta."""
-    gamma, beta = weight_array(norm.gamma), weight_array(norm.beta)
-    beta = beta if more is None else beta + more
-    epsilon = float(norm.epsilon)
-    return graph.op("LayerNormalization", states, gamma, beta, axis=-1, epsilon=epsilon)

@@ -34,9 +34,10 @@ class Linear:
 
     @classmethod
     def of(cls, dense: Any, scale: float = 1.0, **flags: bool) -> "Linear":
-        """Reads a Keras Dense layer with a bias; its outputs become `scale` times as large."""
+        """Reads a Keras Dense layer; its outputs become `scale` times as large."""
         factor = np.float32(scale)
-        return cls(weight_array(dense.kernel) * factor, weight_array(dense.bias) * factor, **flags)
+        bias = None if dense.bias is None else weight_array(dense.bias) * factor
+        return cls(weight_array(dense.kernel) * factor, bias, **flags)
 
     @property
     def units(self) -> int:
@@ -46,13 +47,15 @@ class Linear:
 
 def side_by_side(layers: Iterable[Linear]) -> Linear:
     """Returns one layer that computes the outputs of all layers, one after the other."""
-    kernels, biases = zip(*((layer.kernel, layer.bias) for layer in layers), strict=True)
-    return Linear(np.concatenate(kernels, axis=1), np.concatenate(biases))
+    layers = list(layers)
+    biases = [layer.bias for layer in layers if layer.bias is not None]
+    kernel = np.concatenate([layer.kernel for layer in layers], axis=1)
+    return Linear(kernel, np.concatenate(biases) if biases else None)
 
 
 def query_projection(attention: MultiHeadAttention) -> Linear:
     """Returns the queries' layer with 1/√key_dim folded in, as scaling scores would cost time."""
-    return Linear.of(attention.query_linear, attention.key_dim**-0.5)
+    return Linear.of(attention.query_linear, attention.key_dim**-0.5 if attention.scale else 1.0)
 
 
 def own_projection(attention: MultiHeadAttention) -> Linear:

@@ -1,0 +1,84 @@
+"""Runs an artefact's graphs for their check: takes arrays by name and returns outputs by name, and
+compares them with expected ones.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.onnx_graphs.sessions import open_session
+
+# Outputs of a decoder graph, beside the caches.
+_COMPARED = ("logits", "candidate_values", "next_ids", "next_log_probabilities")
+
+Arrays = dict[str, np.ndarray]
+
+
+class CheckedGraph:
+    """One graph of the artefact, run by names; arrays that it does not take are ignored."""
+
+    def __init__(self, manifest: Manifest, directory: Path, name: str) -> None:
+        self._session = open_session(manifest, directory, name, threads=1)
+        graph = manifest.graphs[name]
+        self.inputs = {spec.name: np.dtype(spec.dtype) for spec in graph.inputs}
+        self._outputs = [spec.name for spec in graph.outputs]
+
+    def typed(self, arrays: Arrays) -> Arrays:
+        """Returns the arrays that are inputs, converted to the inputs' types."""
+        return {
+            name: np.ascontiguousarray(value, self.inputs[name])
+            for name, value in arrays.items()
+            if name in self.inputs
+        }
+
+    def run(self, inputs: Arrays) -> Arrays:
+        """Runs the graph."""
+        found = self._session.run(self._outputs, self.typed(inputs))
+        return dict(zip(self._outputs, found, strict=True))
+
+    def run_in_place(self, inputs: Arrays, buffers: Arrays) -> Arrays:
+        """Runs one step that writes the new caches over the old ones."""
+        binding = self._session.io_binding()
+        given = {**self.typed(inputs), **buffers}
+        for name, value in given.items():
+            binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
+        for name, value in buffers.items():
+            binding.bind_output(
+                f"new_{name}", "cpu", 0, value.dtype.type, value.shape, value.ctypes.data
+            )
+        names = [name for name in _COMPARED if name in self._outputs]
+        for name in names:
+            binding.bind_output(name, "cpu")
+        self._session.run_with_iobinding(binding)
+        # Outputs that are bound without memory come last.
+        return dict(zip(names, binding.copy_outputs_to_cpu()[len(buffers) :], strict=True))
+
+
+class Comparison:
+    """Compares outputs with expected values and remembers the largest difference."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.largest = 0.0
+        self._tolerance = tolerance
+
+    def __call__(self, found: Arrays, expected: Arrays) -> None:
+        """Compares each of the `expected` values with the output of its name.
+
+        Raises:
+            ValueError: A shape differs, or a number by more than the tolerance.
+        """
+        for name, wanted in expected.items():
+            if found[name].shape != wanted.shape:
+                raise ValueError(
+                    f"output {name} has the shape {found[name].shape} in ONNX and {wanted.shape} "
+                    "in Keras: nothing was exported."
+                )
+            difference = float(np.max(np.abs(found[name] - wanted), initial=0.0))
+            # Written so that NaN is refused too.
+            if not difference <= self._tolerance:
+                raise ValueError(
+                    f"output {name} differs from Keras by up to {difference:.2e}, more than "
+                    f"{self._tolerance:.0e}: nothing was exported."
+                )
+            self.largest = max(self.largest, difference)

@@ -1,0 +1,99 @@
+"""Compares decode steps of a graph with Keras's, beams that change places included."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph, Comparison
+from keras_transformer.runtime.loop.top_k import log_softmax
+
+_STEPS = 4
+BEAMS = 3
+_CANDIDATES = 5
+
+Step = Callable[[np.ndarray, np.int32, list[Any]], tuple[Any, list[Any]]]
+
+
+def random_steps(
+    batch: int,
+    special_ids: SpecialIds,
+    vocabulary: int,
+    max_positions: int | None,
+    random: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ids and the parents of hypotheses, both int32 `(steps, batch, beams)`."""
+    shape = (min(_STEPS, max_positions or _STEPS), batch, BEAMS)
+    text_ids = np.array(special_ids.text_ids(vocabulary), np.int32)
+    ids = random.choice(text_ids, shape)
+    ids[0] = special_ids.decoder_start
+    return ids, random.integers(0, BEAMS, shape, np.int32)
+
+
+def check_decoder(
+    decoder: CheckedGraph,
+    step_in_keras: Step,
+    empty: Sequence[Any],
+    inputs_of_all: Arrays,
+    ids: np.ndarray,
+    parents: np.ndarray,
+    compare: Comparison,
+) -> None:
+    """Compares some decoder steps.
+
+    Keras's caches are reordered if a hypothesis continues another; the graph's never are.
+
+    Args:
+        decoder: The graph.
+        step_in_keras: Takes token ids `(rows,)`, the step and the caches and returns logits and
+            the new caches.
+        empty: Keras's caches before the first step, with more places than there are steps.
+        inputs_of_all: What the graph takes beside these at every step.
+        ids: The tokens `(steps, batch, beams)`.
+        parents: The beam that each hypothesis continues after a step, shaped as `ids`.
+        compare: Compares.
+    """
+    steps, batch, beams = ids.shape
+    caches: list[Any] = [tuple(map(np.asarray, pair)) for pair in empty]
+    buffers = decoder.typed({name: v.copy() for name, v in by_name("cache", caches).items()})
+    cache_beams = np.zeros((batch, beams, caches[0][0].shape[2]), np.int32)
+    totals = -np.arange(batch * beams, dtype=np.float32).reshape(batch, beams)
+    for step in range(steps):
+        rows = ids[step].ravel()
+        logits, caches = step_in_keras(rows, np.int32(step), caches)
+        inputs = {
+            "target_ids": rows,
+            "token_ids": rows,
+            "step": np.array([step], np.int32),
+            "beam_size": np.array([beams], np.int32),
+            "num_candidates": np.array([_CANDIDATES], np.int64),
+            "totals": totals,
+            "cache_beams": cache_beams,
+            **inputs_of_all,
+        }
+        found = decoder.run_in_place(inputs, buffers)
+        logits = np.asarray(logits)
+        if "next_ids" in found:
+            chosen = np.take_along_axis(logits, found.pop("next_ids")[:, None], axis=1)
+            compare({"next_ids": chosen}, {"next_ids": logits.max(axis=1, keepdims=True)})
+            if "next_log_probabilities" in found:
+                compare(found, {"next_log_probabilities": log_softmax(logits).max(axis=1)})
+        else:
+            ranked = (log_softmax(logits) + totals.reshape(-1, 1)).reshape(batch, -1)
+            compare(found, {"candidate_values": -np.sort(-ranked, axis=1)[:, :_CANDIDATES]})
+        if "logits" in found:
+            compare(found, {"logits": logits})
+        order = parents[step]
+        moved = (np.arange(batch)[:, None] * beams + order).ravel()
+        caches = [tuple(np.asarray(part)[moved] for part in pair) for pair in caches]
+        cache_beams[:] = np.take_along_axis(cache_beams, order[:, :, None], 1)
+        cache_beams[:, :, step] = order
+
+
+def by_name(prefix: str, pairs: list[Any]) -> Arrays:
+    """Returns keys and values of every block by their names among inputs and outputs."""
+    named = {}
+    for layer, (key, value) in enumerate(pairs):
+        named[f"{prefix}_key_{layer}"], named[f"{prefix}_value_{layer}"] = key, value
+    return named

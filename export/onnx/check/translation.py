@@ -1,0 +1,70 @@
+"""Compares the graphs of an encoder-decoder with Keras: a whole translation, and its scores."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.artefact.families import STEP_GRAPHS
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.export.onnx.check.running import CheckedGraph, Comparison
+from keras_transformer.export.onnx.check.steps import by_name, check_decoder, random_steps
+from keras_transformer.models.transformer import Transformer
+
+_SOURCE_LENGTHS = (7, 1, 4)
+
+
+def check_translation(
+    model: Transformer, manifest: Manifest, directory: Path, compare: Comparison
+) -> None:
+    """Compares the graphs of an encoder-decoder; arguments as for `check_numbers`.
+
+    Random sources of unequal length run through the encoder, several hypotheses of each through
+    some decoder steps in which they change places, and their translations through the scorer.
+    """
+    random, config = np.random.default_rng(0), model.config
+    source_ids = _random_sources(config, random)
+    cross = [
+        (np.asarray(key), np.asarray(value)) for key, value in model.source_keys_values(source_ids)
+    ]
+    special_ids = config.special_ids
+    keep = source_ids != special_ids.pad
+    given = {"source_mask": keep.astype(np.int32), **by_name("cross", cross)}
+    states = np.asarray(model.encoder({"source_ids": source_ids}))
+    compare(
+        CheckedGraph(manifest, directory, "encoder").run({"source_ids": source_ids}),
+        {**by_name("cross", cross), "encoder_states": states},
+    )
+    sizes = (config.target_vocab_size, config.max_positions)
+    ids, parents = random_steps(len(source_ids), special_ids, *sizes, random)
+    for name in STEP_GRAPHS:
+        beams = ids.shape[2] if name == "decoder" else 1
+        check_decoder(
+            CheckedGraph(manifest, directory, name),
+            lambda rows, step, caches: model.decode_step(rows, step, keep, cross, caches),
+            # One place more than needed, which the graph must leave unchanged.
+            model.empty_caches(len(source_ids) * beams, len(ids) + 1),
+            given,
+            ids[:, :, :beams],
+            parents[:, :, :beams] % beams,
+            compare,
+        )
+    target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
+    expected = model.align(target_ids, labels, keep, cross)
+    scorer = CheckedGraph(manifest, directory, "scorer")
+    found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
+    names = ("log_probabilities", "attention")
+    compare(found, dict(zip(names, map(np.asarray, expected), strict=True)))
+
+
+def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:
+    """Returns sources of unequal length with eos, padded: int32 `(batch, source_length)`."""
+    longest = min(max(_SOURCE_LENGTHS), (config.max_positions or max(_SOURCE_LENGTHS)) - 1)
+    special_ids = config.special_ids
+    source_ids = np.full((len(_SOURCE_LENGTHS), longest + 1), special_ids.pad, np.int32)
+    known = np.array([special_ids.unk, *special_ids.text_ids(config.source_vocab_size)], np.int32)
+    for row, length in zip(source_ids, _SOURCE_LENGTHS, strict=True):
+        length = min(length, longest)
+        row[:length] = random.choice(known, length)
+        row[length] = special_ids.eos
+    return source_ids

@@ -1,0 +1,69 @@
+"""What graphs read of a model, the same for every family: takes a model and returns its encoder or
+its decoder, with the names of their inputs.
+"""
+
+from typing import NamedTuple
+
+from keras_transformer.layers.decoder import Decoder
+from keras_transformer.layers.embeddings import Embeddings
+from keras_transformer.layers.encoder import Encoder
+from keras_transformer.layers.head import VocabularyHead
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.encoder_only import EncoderOnly
+from keras_transformer.models.transformer import Transformer
+
+AnyModel = Transformer | EncoderOnly | DecoderOnly
+TOKEN_TYPES = "token_type_ids"
+
+
+class EncoderParts(NamedTuple):
+    """An encoder.
+
+    Attributes:
+        embeddings: Embeds ids.
+        stack: Its blocks.
+        ids: The graph's input of ids `(batch, length)`.
+        token_types: The graph's input of token types, of the same shape; None without.
+        pad: The id that fills rows.
+    """
+
+    embeddings: Embeddings
+    stack: Encoder
+    ids: str
+    token_types: str | None
+    pad: int
+
+
+class DecoderParts(NamedTuple):
+    """A decoder.
+
+    Attributes:
+        embeddings: Embeds ids.
+        stack: Its blocks.
+        head: Maps states to logits.
+        ids: The graph's input of ids.
+    """
+
+    embeddings: Embeddings
+    stack: Decoder
+    head: VocabularyHead
+    ids: str
+
+
+def encoder_parts(model: Transformer | EncoderOnly) -> EncoderParts:
+    """Returns a model's encoder."""
+    pad = model.config.special_ids.pad
+    if isinstance(model, EncoderOnly):
+        types = TOKEN_TYPES if model.config.num_token_types > 1 else None
+        return EncoderParts(model.embeddings, model.encoder_stack, "token_ids", types, pad)
+    return EncoderParts(model.source_embeddings, model.encoder_stack, "source_ids", None, pad)
+
+
+def decoder_parts(model: Transformer | DecoderOnly) -> DecoderParts:
+    """Returns a model's decoder."""
+    embeddings, ids = (
+        (model.embeddings, "token_ids")
+        if isinstance(model, DecoderOnly)
+        else (model.target_embeddings, "target_ids")
+    )
+    return DecoderParts(embeddings, model.decoder_stack, model.head, ids)

@@ -1,0 +1,1 @@
+"""Layers of a Keras model in emitted graphs, one function for each kind."""

@@ -1,0 +1,40 @@
+"""Which operators can hold a Keras attention layer, and what all of them agree on."""
+
+from typing import Any
+
+from keras_transformer.layers.attention import MultiHeadAttention
+
+# The value of a masked score: far below any score, far above float32's lowest number.
+MASKED = -1e9
+# GroupQueryAttention requires a head's width to be a multiple of this.
+_GROUPED_WIDTH = 8
+
+
+def named(prefix: str, number: int) -> tuple[str, str]:
+    """Returns the names of a block's keys and values among a graph's inputs and outputs."""
+    return f"{prefix}_key_{number}", f"{prefix}_value_{number}"
+
+
+def is_fused(layer: Any) -> bool:
+    """Whether fused operators can hold the attention of a layer or of a config."""
+    return layer.key_dim == layer.value_dim
+
+
+def is_grouped(attention: MultiHeadAttention) -> bool:
+    """Whether several heads of queries share one of keys and values."""
+    return attention.num_key_value_heads != attention.num_heads
+
+
+def fits_group_query(attention: MultiHeadAttention) -> bool:
+    """Whether GroupQueryAttention can hold a layer."""
+    return is_fused(attention) and attention.key_dim % _GROUPED_WIDTH == 0
+
+
+def head_widths(attention: MultiHeadAttention) -> list[int]:
+    """Returns the widths of queries, keys and values, all heads together."""
+    shared = attention.num_key_value_heads
+    return [
+        attention.num_heads * attention.key_dim,
+        shared * attention.key_dim,
+        shared * attention.value_dim,
+    ]

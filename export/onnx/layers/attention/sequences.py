@@ -1,0 +1,110 @@
+"""Attention from whole sequences: within themselves, to a source, and to fill a cache."""
+
+import numpy as np
+
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.graphs.operators import MICROSOFT
+from keras_transformer.export.onnx.layers.attention.fused import attend_fused, with_all_heads
+from keras_transformer.export.onnx.layers.attention.kinds import fits_group_query, is_fused, named
+from keras_transformer.export.onnx.layers.attention.split import split_heads, split_places
+from keras_transformer.export.onnx.layers.attention.standard import (
+    attend,
+    attend_source,
+    hidden_keys,
+    later_places,
+)
+from keras_transformer.export.onnx.layers.linear import Linear, own_projection, query_projection
+from keras_transformer.export.onnx.layers.stack import Parts
+from keras_transformer.layers.attention import MultiHeadAttention
+
+
+def sequence_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, ids: str, mask: str | None
+) -> Parts:
+    """Attends within whole sequences.
+
+    Args:
+        graph: The graph.
+        attention: The layer.
+        ids: A value `(batch, length)`.
+        mask: int32 `(batch, length)`, 1 where a key may be attended to; None for causal attention.
+    """
+    packed = own_projection(attention)
+
+    def between(projected: str) -> str:
+        if not is_fused(attention):
+            parts = split_heads(graph, attention, projected, ids)
+            hidden = later_places(graph, ids) if mask is None else hidden_keys(graph, mask)
+            return attend(graph, attention, *parts, hidden)[0]
+        states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
+        query, *others = split_places(graph, attention, states, ids)
+        key, value = (with_all_heads(graph, attention, part, ids) for part in others)
+        return attend_fused(graph, attention, query, key, value, mask)
+
+    return Parts(packed, between, Linear.of(attention.output_linear))
+
+
+def prefill_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, ids: str, *, is_last: bool
+) -> Parts:
+    """Attends within whole sequences, each place to those before it, and fills a cache.
+
+    Args:
+        graph: The graph.
+        attention: The layer.
+        number: Number of its block, whose cache is written from place 0 on.
+        ids: The input of tokens `(rows, length)`.
+        is_last: Whether nothing reads what is attended to, but the cache alone.
+    """
+    packed, cache = own_projection(attention), named("cache", number)
+
+    def between(projected: str) -> str:
+        if not is_last and fits_group_query(attention):
+            states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
+            parts = split_places(graph, attention, states, ids)
+            flags = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
+            flags["kv_num_heads"] = attention.num_key_value_heads
+            operands = (*parts, *cache, *_lengths(graph, ids))
+            heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
+            graph.outputs(named("new_cache", number), written)
+            return graph.reshape(heads, -1, attention.num_heads * attention.value_dim)
+        query, *new = split_heads(graph, attention, projected, ids)
+        for name, part, buffer in zip(named("new_cache", number), new, cache, strict=True):
+            graph.output(name, _filled(graph, part, buffer, ids))
+        return attend(graph, attention, query, *new, later_places(graph, ids))[0]
+
+    return Parts(packed, between, Linear.of(attention.output_linear))
+
+
+def _filled(graph: GraphBuilder, part: str, buffer: str, ids: str) -> str:
+    """Returns a cache `(rows, heads, cache_length, width)` that begins with other values."""
+    length = graph.shared("length", lambda: graph.op("Shape", ids, start=1))
+    end = graph.shared("end", lambda: graph.op("Shape", "cache_key_0", start=2, end=3))
+    rest = graph.op("Slice", buffer, length, end, integers(2))
+    return graph.op("Concat", part, rest, axis=2)
+
+
+def _lengths(graph: GraphBuilder, ids: str) -> tuple[str, str]:
+    """Returns each row's last place, int32 `(rows,)`, and the length, int32 `(1,)`."""
+
+    def make() -> tuple[str, str]:
+        length = graph.cast(graph.op("Shape", ids, start=1), "int32")
+        last = graph.op("Sub", length, np.int32(1))
+        return graph.op("Expand", last, graph.op("Shape", ids, end=1)), length
+
+    return graph.shared("lengths", make)
+
+
+def visible_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, weights: list[str]
+) -> Parts:
+    """Attends from whole sequences to their sources; adds the mean of all heads to `weights`."""
+    sizes = attention.num_heads, attention.key_dim
+
+    def between(projected: str) -> str:
+        queries = graph.op("Reshape", projected, graph.extended_shape("target_ids", *sizes))
+        heads, found = attend_source(graph, attention, queries, number)
+        weights.append(graph.op("ReduceMean", found, integers(1), keepdims=0))
+        return heads
+
+    return Parts(query_projection(attention), between, Linear.of(attention.output_linear))

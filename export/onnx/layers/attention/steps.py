@@ -1,0 +1,102 @@
+"""Attention from one new token of each row: to a cache, and to a source."""
+
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, integers
+from keras_transformer.export.onnx.graphs.operators import MICROSOFT
+from keras_transformer.export.onnx.layers.attention.fused import attend_fused
+from keras_transformer.export.onnx.layers.attention.kinds import (
+    fits_group_query,
+    is_fused,
+    is_grouped,
+    named,
+)
+from keras_transformer.export.onnx.layers.attention.split import split_places
+from keras_transformer.export.onnx.layers.attention.standard import attend_cache, attend_source
+from keras_transformer.export.onnx.layers.linear import Linear, own_projection, query_projection
+from keras_transformer.export.onnx.layers.stack import Parts
+from keras_transformer.layers.attention import MultiHeadAttention
+
+
+def cached_attention(
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    number: int,
+    ids: str,
+    beams: tuple[str, ...],
+) -> Parts:
+    """Attends from one new token of each row to those before it and to itself.
+
+    Args:
+        graph: The graph.
+        attention: The layer.
+        number: Number of its block, whose cache is written in place.
+        ids: The input of new tokens `(rows,)`.
+        beams: The inputs beam_size and cache_beams, which name the row that holds each earlier
+            token; empty if a sentence has one row, which is faster.
+    """
+    packed, cache = own_projection(attention), named("cache", number)
+    kind: dict[str, Any] = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
+
+    def between(projected: str) -> str:
+        groups = not beams and fits_group_query(attention)
+        if not groups and (is_grouped(attention) or not is_fused(attention)):
+            return attend_cache(graph, attention, projected, number, beams)
+        states = graph.reshape(projected, -1, 1, packed.units)
+        if groups:
+            # A third faster for few rows, and takes queries, keys and values in one tensor.
+            parts: tuple[Operand, ...] = (states, None, None)
+            if attention.rotary_base is not None:
+                parts = split_places(graph, attention, states, None)
+            operands = (*parts, *cache, *_lengths(graph, ids))
+            flags = {**kind, "kv_num_heads": attention.num_key_value_heads}
+            heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
+        else:
+            parts = split_places(graph, attention, states, None)
+            operands = (*parts, None, None, *cache, "step", *beams)
+            flags = {**kind, "past_present_share_buffer": 1}
+            name = "DecoderMaskedMultiHeadAttention"
+            heads, *written = graph.ops(name, *operands, count=3, **flags)
+        graph.outputs(named("new_cache", number), written)
+        return graph.reshape(heads, -1, attention.num_heads * attention.value_dim)
+
+    return Parts(packed, between, Linear.of(attention.output_linear))
+
+
+def cross_attention(
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, beams: tuple[str, ...]
+) -> Parts:
+    """Attends from one new token of each row to its source; arguments as for `cached_attention`.
+
+    The beams of a sentence are the queries of one row, so that its keys are not copied.
+    """
+    projection = query_projection(attention)
+    fused = is_fused(attention) and not is_grouped(attention)
+    sizes = (projection.units,) if fused else (attention.num_heads, attention.key_dim)
+
+    def shape() -> Operand:
+        if not beams:
+            return integers(-1, 1, *sizes)
+        beam_size = graph.cast(beams[0], "int64")
+        return graph.op("Concat", integers(-1), beam_size, integers(*sizes), axis=0)
+
+    def between(projected: str) -> str:
+        queries = graph.op("Reshape", projected, graph.shared("queries", shape))
+        if fused:
+            cross = named("cross", number)
+            return attend_fused(graph, attention, queries, *cross, "source_mask")
+        return attend_source(graph, attention, queries, number)[0]
+
+    return Parts(projection, between, Linear.of(attention.output_linear))
+
+
+def _lengths(graph: GraphBuilder, ids: str) -> tuple[str, str]:
+    """Returns the step for each row, int32 `(rows,)`, and one more than it, int32 `(1,)`."""
+
+    def make() -> tuple[str, str]:
+        rows = graph.op("Expand", "step", graph.op("Shape", ids))
+        return rows, graph.op("Add", "step", np.int32(1))
+
+    return graph.shared("lengths", make)

@@ -1,0 +1,122 @@
+"""Embeds tokens and positions in standard operators: takes ids and returns states."""
+
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.layers.linear import weight_array
+from keras_transformer.export.onnx.layers.norms import normalized
+from keras_transformer.export.onnx.quantize.kernels import Kernels
+from keras_transformer.layers.embeddings import Embeddings
+from keras_transformer.layers.positions import SinusoidalPositions
+
+
+def embed_tokens(graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, ids: str) -> str:
+    """Looks up ids and scales their embeddings: float32, with one axis more than the ids."""
+    found = kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
+    return graph.op("Mul", found, token_scale(embeddings)) if embeddings.scale else found
+
+
+def token_scale(embeddings: Embeddings) -> np.float32:
+    """Returns the factor that embedded tokens are multiplied by."""
+    return np.float32(float(embeddings.model_dim) ** 0.5 if embeddings.scale else 1)
+
+
+def position_vectors(
+    graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, positions: str
+) -> str:
+    """Returns the vectors of integer positions `(length,)`: float32 `(length, model_dim)`."""
+    layer: Any = embeddings.positions
+    if not isinstance(layer, SinusoidalPositions):
+        return kernels.embedding(graph, weight_array(layer.matrix)[layer.offset :], positions)
+    column = graph.op("Unsqueeze", graph.cast(positions, "float32"), integers(1))
+    if layer.offset:
+        column = graph.op("Add", column, np.float32(layer.offset))
+    angles = graph.op("Mul", column, layer.rates())
+    return graph.op("Where", layer.is_sine(), graph.op("Sin", angles), graph.op("Cos", angles))
+
+
+def embed_step(
+    graph: GraphBuilder,
+    kernels: Kernels,
+    embeddings: Embeddings,
+    ids: str,
+    bias: np.ndarray | None,
+) -> str:
+    """Embeds one token of each row, all at the position `step`: float32 `(rows, model_dim)`.
+
+    Args:
+        graph: The graph, which has the input `step` `(1,)`.
+        kernels: How embeddings are stored.
+        embeddings: The layer.
+        ids: A value of integers `(rows,)`.
+        bias: `(model_dim,)`, added to the result; None for none.
+    """
+    states = embed_tokens(graph, kernels, embeddings, ids)
+    if embeddings.positions is not None:
+        vectors = position_vectors(graph, kernels, embeddings, "step")
+        if embeddings.layer_norm is None and bias is not None:
+            vectors, bias = graph.op("Add", vectors, bias), None
+        states = graph.op("Add", states, vectors)
+    return finish_embedding(graph, embeddings, states, None, bias)
+
+
+def embed_sequences(
+    graph: GraphBuilder,
+    kernels: Kernels,
+    embeddings: Embeddings,
+    ids: str,
+    bias: np.ndarray | None,
+    mask: str | None = None,
+    token_types: str | None = None,
+) -> str:
+    """Embeds whole sequences: float32 `(batch * length, model_dim)`.
+
+    Args:
+        graph: The graph.
+        kernels: How embeddings are stored.
+        embeddings: The layer.
+        ids: A value of integers `(batch, length)`.
+        bias: `(model_dim,)`, added to the result; None for none.
+        mask: int32 `(batch, length)`, 1 for the tokens that positions count; all if None.
+        token_types: Integers `(batch, length)`; all types are 0 if None.
+    """
+    states = embed_tokens(graph, kernels, embeddings, ids)
+    if embeddings.positions is not None:
+        vectors = position_vectors(graph, kernels, embeddings, places_of_rows(graph, ids))
+        if mask is not None:
+            vectors = graph.op("Gather", vectors, token_positions(graph, mask), axis=0)
+        states = graph.op("Add", states, vectors)
+    states = graph.reshape(states, -1, embeddings.model_dim)
+    types = None if token_types is None else graph.reshape(token_types, -1)
+    return finish_embedding(graph, embeddings, states, types, bias)
+
+
+def finish_embedding(
+    graph: GraphBuilder,
+    embeddings: Embeddings,
+    states: str,
+    token_types: str | None,
+    bias: np.ndarray | None,
+) -> str:
+    """Adds token types `(rows,)`, the norm and a bias to tokens with positions `(rows, …)`."""
+    if embeddings.token_types is not None:
+        table = weight_array(embeddings.token_types.matrix)
+        found = table[0] if token_types is None else graph.op("Gather", table, token_types, axis=0)
+        states = graph.op("Add", states, found)
+    if embeddings.layer_norm is not None:
+        return normalized(graph, states, embeddings.layer_norm, bias)
+    return states if bias is None else graph.op("Add", states, bias)
+
+
+def places_of_rows(graph: GraphBuilder, ids: str) -> str:
+    """Returns 0, 1, … for the places of `(batch, length)`: int64 `(length,)`."""
+    length = graph.op("Squeeze", graph.op("Shape", ids, start=1))
+    return graph.op("Range", np.int64(0), length, np.int64(1))
+
+
+def token_positions(graph: GraphBuilder, mask: str) -> str:
+    """Numbers the real tokens of each row from 0; see `positions.token_positions`."""
+    counted = graph.op("CumSum", mask, np.int64(1))
+    return graph.op("Max", graph.op("Sub", counted, np.int32(1)), np.int32(0))

@@ -1,0 +1,50 @@
+"""What an artefact holds for each family of models: takes a config's plain values and returns the
+names of its graphs, tokenizers and vocabularies.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+ENCODER_DECODER = "encoder-decoder"
+ENCODER = "encoder"
+DECODER = "decoder"
+FAMILIES = (ENCODER_DECODER, ENCODER, DECODER)
+
+STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
+_GRAPHS = {
+    ENCODER_DECODER: ("encoder", *STEP_GRAPHS, "scorer"),
+    ENCODER: ("encoder",),
+    DECODER: (*STEP_GRAPHS, "scorer", "prefill"),
+}
+
+
+def family_of(config: Mapping[str, Any]) -> str:
+    """Returns the family of a config; one that names none is an encoder-decoder's.
+
+    Raises:
+        ValueError: The family is unknown.
+    """
+    family = config.get("family", ENCODER_DECODER)
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}.")
+    return family
+
+
+def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the graphs of a config's artefact."""
+    family = family_of(config)
+    if family == ENCODER and (config.get("head") is not None or config.get("pooler")):
+        return (*_GRAPHS[family], "head")
+    return _GRAPHS[family]
+
+
+def tokenizer_names(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the keys of the artefact's tokenizers."""
+    return ("source", "target") if family_of(config) == ENCODER_DECODER else ("text",)
+
+
+def vocabulary_fields(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the fields of the config that hold the tokenizers' sizes, in the same order."""
+    if family_of(config) == ENCODER_DECODER:
+        return ("source_vocab_size", "target_vocab_size")
+    return ("vocab_size",)
