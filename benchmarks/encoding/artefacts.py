@@ -1,5 +1,5 @@
-"""Makes and keeps what is measured of an encoder: its random run, our export, and the other engines'
-models with the same weights.
+"""Makes and keeps what is measured of an encoder: its random run, our export, and the other
+engines' models with the same weights.
 
 Making them needs TensorFlow and happens in a process of its own (`python -m encoding.artefacts`).
 """

@@ -1,5 +1,5 @@
-"""Takes a Keras encoder and its tokenizer and writes a CTranslate2 encoder with the same weights, so
-that both can be compared.
+"""Takes a Keras encoder and its tokenizer and writes a CTranslate2 encoder with the same weights,
+so that both can be compared.
 """
 
 import shutil
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 from speed.ctranslate2_model import (
+    ACTIVATIONS,
     as_array,
-    check_widths,
+    check_single_stack,
     fill_feed_forward,
     fill_norm,
     fill_self_attention,
@@ -19,12 +20,6 @@ from speed.ctranslate2_model import (
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.text.tokenizer import Tokenizer
-
-_ACTIVATIONS = {
-    "relu": common_spec.Activation.RELU,
-    "gelu": common_spec.Activation.GELU,
-    "gelu_tanh": common_spec.Activation.GELUTanh,
-}
 
 
 def write_ctranslate2_encoder(
@@ -47,7 +42,7 @@ def write_ctranslate2_encoder(
         config.num_layers,
         config.num_heads,
         pre_norm=config.norm == "pre",
-        activation=_ACTIVATIONS[config.activation],
+        activation=ACTIVATIONS[config.activation],
         num_source_embeddings=2 if config.num_token_types else 1,
         embeddings_merge=common_spec.EmbeddingsMerge.ADD,
         layernorm_embedding=config.embedding_norm,
@@ -66,20 +61,9 @@ def write_ctranslate2_encoder(
 
 
 def _check(config: EncoderConfig) -> None:
-    if config.activation not in _ACTIVATIONS:
-        raise ValueError(
-            f"activation must be one of {', '.join(_ACTIVATIONS)} for CTranslate2, "
-            f"got {config.activation!r}."
-        )
-    if config.positions == "none" or config.norm_kind != "layer_norm" or config.gated_feed_forward:
-        raise ValueError(
-            "only encoders with positions, LayerNorm and a plain feed-forward layer are written "
-            f"for CTranslate2, got positions={config.positions!r}, norm_kind={config.norm_kind!r}, "
-            f"gated_feed_forward={config.gated_feed_forward}."
-        )
+    check_single_stack(config)
     if config.scale_embeddings and config.num_token_types:
         raise ValueError("CTranslate2 would scale token types: scale_embeddings must be False.")
-    check_widths(config)
 
 
 def _fill(spec: Any, model: EncoderOnly) -> None:

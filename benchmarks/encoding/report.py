@@ -1,13 +1,14 @@
 """Writes what was measured of encoders as Markdown tables."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from speed.cells import OURS
 from speed.report import table
 
-MUST, AIM = 1.0, 1.2
+# The goals are for every cell; a mean cannot miss what all reach.
+MUST = {"lowest": 1.0, "mean": 1.0}
+AIM = {"lowest": 1.2, "mean": 1.2}
 
 
 def encode_table(rows: Sequence[Mapping[str, Any]], libraries: Sequence[str]) -> str:
@@ -36,19 +37,6 @@ def fastest(peers: Mapping[str, float], library: str) -> str:
     """Returns the highest rate among a library's, as text."""
     rates = [rate for name, rate in peers.items() if name.rpartition(" × ")[0] == library]
     return f"{max(rates):,.0f}" if rates else "–"
-
-
-def verdict(ratios: Sequence[float], must: float = MUST, aim: float = AIM) -> str:
-    """Says how the ratios stand to the goals for every cell, in one line."""
-    lowest = min(ratios)
-
-    def reached(goal: float) -> str:
-        return f"{goal} {'reached' if lowest >= goal else 'missed'}"
-
-    return (
-        f"{len(ratios)} cells: lowest ratio {lowest:.2f}, geometric mean "
-        f"{statistics.geometric_mean(ratios):.2f}. Must ≥ {reached(must)}, aim ≥ {reached(aim)}."
-    )
 
 
 def notes(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -10,11 +10,18 @@ import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
 
 BOS_ID, EOS_ID, UNK_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.unk
+
+ACTIVATIONS = {
+    "relu": common_spec.Activation.RELU,
+    "gelu": common_spec.Activation.GELU,
+    "gelu_tanh": common_spec.Activation.GELUTanh,
+}
 
 # CTranslate2 looks positions up in a table: the longest text or translation it can take.
 _MOST_POSITIONS = 1024
@@ -75,6 +82,22 @@ def check_widths(config: Any) -> None:
             "key_dim and value_dim must be model_dim / num_heads for CTranslate2, got "
             f"{config.key_dim} and {config.value_dim} for {config.model_dim} / {config.num_heads}."
         )
+
+
+def check_single_stack(config: SingleStackConfig) -> None:
+    """Raises `ValueError` if CTranslate2 has no such encoder or decoder, or it is not written."""
+    if config.activation not in ACTIVATIONS:
+        raise ValueError(
+            f"activation must be one of {', '.join(ACTIVATIONS)} for CTranslate2, "
+            f"got {config.activation!r}."
+        )
+    if config.positions == "none" or config.norm_kind != "layer_norm" or config.gated_feed_forward:
+        raise ValueError(
+            "only models with positions, LayerNorm and a plain feed-forward layer are written for "
+            f"CTranslate2, got positions={config.positions!r}, norm_kind={config.norm_kind!r}, "
+            f"gated_feed_forward={config.gated_feed_forward}."
+        )
+    check_widths(config)
 
 
 def _fill_tokens(spec: Any, source: Tokenizer, target: Tokenizer) -> None:
