@@ -30,7 +30,10 @@ def real_rows(size: EncoderSize, path: Path, most: int) -> list[list[int]]:
     sentences = read_lines(path)
     if not sentences:
         raise ValueError(f"{path} holds no sentence.")
-    tokenizer = train_tokenizer(sentences, min(size.vocab_size, _MOST_PIECES), "bpe")
+    # No more pieces than words: a short file cannot fill a larger vocabulary.
+    words = {word for sentence in sentences for word in sentence.split()}
+    pieces = min(size.vocab_size, _MOST_PIECES, len(words))
+    tokenizer = train_tokenizer(sentences, pieces, "bpe")
     rows = [
         encoder_row(ids, None, tokenizer.special_ids)[0]
         for ids in tokenizer.encode(sentences[:most])
