@@ -61,6 +61,9 @@ def randomize(model: Any, seed: int = 0) -> None:
     """
     decoder = model.decoder_stack
     draw_weights(model, len(decoder.blocks), seed)
+    for weight in model.weights:
+        if weight.path.endswith("tokens/matrix"):
+            weight.assign(_never_chosen(np.array(weight)))
     norm = decoder.final_norm or decoder.blocks[-1].feed_forward_residual.layer_norm
     # Else the tied embedding would repeat the token that was read: states resemble their input.
     random = np.random.default_rng(seed + 1)
@@ -81,15 +84,18 @@ def draw_weights(model: Any, num_layers: int, seed: int = 0) -> None:
         weight.assign(_draw(weight, model.config.model_dim, branch, random).astype(np.float32))
 
 
+def _never_chosen(matrix: np.ndarray) -> np.ndarray:
+    """Gives the three tokens the one feature that is constant, and no other token any of it."""
+    unwanted = [PAD_ID, BOS_ID, EOS_ID]
+    matrix[:, 0] = 0
+    matrix[unwanted] = 0
+    matrix[unwanted, 0] = _UNWANTED_LOGIT / _CONSTANT
+    return matrix
+
+
 def _draw(weight: Any, width: int, branch: float, random: np.random.Generator) -> np.ndarray:
     shape = tuple(weight.shape)
     *_, layer, name = weight.path.split("/")
-    if name == "matrix" and layer == "tokens":
-        values = random.normal(0, width**-0.5, shape)
-        values[:, 0] = 0
-        values[[PAD_ID, BOS_ID, EOS_ID]] = 0
-        values[[PAD_ID, BOS_ID, EOS_ID], 0] = _UNWANTED_LOGIT / _CONSTANT
-        return values
     if name == "matrix":
         return random.normal(0, width**-0.5, shape)
     if name == "gamma":
