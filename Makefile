@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 CLIENTS := $(VENV)/.clients
+ORACLES := .oracles
 SOURCES := keras_transformer export tools
 # A worker a core; the tests of a file share what they export. In their own order: files of a single,
 # slow test would else come last, for one worker while the other waits.
@@ -15,7 +16,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
 
-.PHONY: demo test sanitize lock clean
+.PHONY: demo test oracles sanitize lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
@@ -28,6 +29,17 @@ test: $(INSTALLED) $(BROWSER) $(CLIENTS)
 	$(BIN)/mypy $(SOURCES)
 	$(call sanitized,test_bad_inputs.py test_hostile_artefacts.py test_hostile_graphs.py)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# What Hugging Face's models compute, made anew and compared with ours; `make test` compares the
+# files that lie there. An environment of its own: no test needs PyTorch.
+oracles: $(INSTALLED) $(ORACLES)/.installed
+	$(ORACLES)/bin/python -m tools.oracles.make tests/fixtures/oracles
+	$(BIN)/python -m pytest tests/models/test_oracles.py
+
+$(ORACLES)/.installed:
+	$(PYTHON) -m venv $(ORACLES)
+	$(ORACLES)/bin/python -m pip install --quiet torch transformers
+	touch $@
 
 # The tests of our operators with an operators' library that notices any read or write beyond a
 # tensor and any undefined behaviour; `make test` runs the hostile inputs so.
@@ -88,5 +100,5 @@ lock: $(INSTALLED)
 		--output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info runs exported keras_transformer/runtime/onnx_graphs/_operators.*
+	rm -rf $(VENV) $(ORACLES) build dist *.egg-info runs exported keras_transformer/runtime/onnx_graphs/_operators.*
 	rm -rf examples/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Transformer sequence-to-sequence models: Keras training, ONNX export, decoding without Keras.
+"""Transformer models: Keras training, ONNX export, decoding without Keras.
 
 The public names below are loaded on first use, so importing the package costs no TensorFlow; the
 classes that saved models name are registered with Keras even so. What writes artefacts lives in
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from keras_transformer.serializable import register_with_keras
 
 if TYPE_CHECKING:
+    from keras_transformer.config.decoder_only import DecoderConfig
+    from keras_transformer.config.encoder_only import EncoderConfig
     from keras_transformer.config.transformer import TransformerConfig
     from keras_transformer.data.batching.batches import (
         batches_per_epoch,
@@ -23,8 +25,12 @@ if TYPE_CHECKING:
     from keras_transformer.data.sources.files import read_lines, read_parallel
     from keras_transformer.data.sources.tfds import load_tfds
     from keras_transformer.data.sources.tsv import read_tsv
+    from keras_transformer.decoding.single_stack.encoder import TextEncoder
+    from keras_transformer.decoding.single_stack.generator import Generator
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
+    from keras_transformer.models.decoder_only import build_decoder
+    from keras_transformer.models.encoder_only import build_encoder
     from keras_transformer.models.transformer import build_transformer
     from keras_transformer.runtime.translator import OnnxTranslator
     from keras_transformer.search.options import SearchOptions
@@ -43,6 +49,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Corpus",
+    "DecoderConfig",
+    "EncoderConfig",
+    "Generator",
     "GraphTokenizer",
     "OnnxTranslator",
     "Pairs",
@@ -50,6 +59,7 @@ __all__ = [
     "SearchOptions",
     "SentenceTranslator",
     "SmoothedCrossEntropy",
+    "TextEncoder",
     "TokenAccuracy",
     "Tokenizer",
     "TrainOptions",
@@ -58,6 +68,8 @@ __all__ = [
     "Translator",
     "WarmupSchedule",
     "batches_per_epoch",
+    "build_decoder",
+    "build_encoder",
     "build_transformer",
     "corpus_scores",
     "demo_corpus",
@@ -77,6 +89,9 @@ __all__ = [
 
 _HOMES = {
     "Corpus": "data.sources.corpus",
+    "DecoderConfig": "config.decoder_only",
+    "EncoderConfig": "config.encoder_only",
+    "Generator": "decoding.single_stack.generator",
     "GraphTokenizer": "text.graph_tokenizer",
     "OnnxTranslator": "runtime.translator",
     "Pairs": "data.sources.corpus",
@@ -84,6 +99,7 @@ _HOMES = {
     "SearchOptions": "search.options",
     "SentenceTranslator": "translation.by_sentence",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",
+    "TextEncoder": "decoding.single_stack.encoder",
     "TokenAccuracy": "training.loss.metrics",
     "Tokenizer": "text.tokenizer",
     "TrainOptions": "training.run.options",
@@ -92,6 +108,8 @@ _HOMES = {
     "Translator": "decoding.translator",
     "WarmupSchedule": "training.loop.schedule",
     "batches_per_epoch": "data.batching.batches",
+    "build_decoder": "models.decoder_only",
+    "build_encoder": "models.encoder_only",
     "build_transformer": "models.transformer",
     "corpus_scores": "evaluation",
     "demo_corpus": "data.sources.demo",

@@ -162,10 +162,21 @@ class Paper:
     @classmethod
     def feed_forward(cls, layer: Any, states: np.ndarray) -> np.ndarray:
         """Equation 2, or gated, Shazeer 2020."""
-        hidden = np.maximum(0, cls.linear(layer.hidden, states))
+        hidden = cls.activate(layer.activation, cls.linear(layer.hidden, states))
         if layer.gated:
             hidden = hidden * cls.linear(layer.gate, states)
         return cls.linear(layer.output_linear, hidden)
+
+    @staticmethod
+    def activate(activation: Any, x: np.ndarray) -> np.ndarray:
+        """An activation by its definition: GELU, Hendrycks and Gimpel 2016, equations 2 and 3."""
+        tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+        return {
+            "relu": np.maximum(0, x),
+            "silu": x / (1 + np.exp(-x)),
+            "gelu": x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+            "gelu_tanh": x / 2 * (1 + tanh),
+        }[activation.__name__]
 
     @classmethod
     def norm(cls, norm: Any, states: np.ndarray) -> np.ndarray:
@@ -349,6 +360,53 @@ def texts() -> list[str]:
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
     return train_tokenizer(TEXTS, VOCABULARY, "bpe")
+
+
+@pytest.fixture(scope="session")
+def masked_tokenizer() -> Tokenizer:
+    """As `tokenizer`, with a piece `<mask>`."""
+    return train_tokenizer(TEXTS, VOCABULARY, "bpe", has_mask=True)
+
+
+@pytest.fixture(scope="session")
+def small_encoder(masked_tokenizer: Tokenizer) -> Callable[..., Any]:
+    """`small_encoder(**fields)`: a random encoder, 24 wide, with fields replaced, made once."""
+    from keras_transformer.config.encoder_only import EncoderConfig
+    from keras_transformer.models.encoder_only import build_encoder
+
+    return _small(EncoderConfig, build_encoder, masked_tokenizer, {"max_positions": 64})
+
+
+@pytest.fixture(scope="session")
+def small_decoder(masked_tokenizer: Tokenizer) -> Callable[..., Any]:
+    """As `small_encoder`, a decoder alone."""
+    from keras_transformer.config.decoder_only import DecoderConfig
+    from keras_transformer.models.decoder_only import build_decoder
+
+    return _small(DecoderConfig, build_decoder, masked_tokenizer, {"max_positions": 60})
+
+
+def _small(
+    config_class: Any, build: Callable[..., Any], tokenizer: Tokenizer, extra: dict[str, Any]
+) -> Callable[..., Any]:
+    models: dict[str, Any] = {}
+    sizes = {
+        "vocab_size": VOCABULARY,
+        "special_ids": tokenizer.special_ids,
+        "model_dim": 24,
+        "feed_forward_dim": 40,
+        "num_heads": 4,
+        "num_layers": 2,
+        **extra,
+    }
+
+    def make(**fields: Any) -> Any:
+        config = config_class(**{**sizes, **fields})
+        if config.to_json() not in models:
+            models[config.to_json()] = _randomize(build(config))
+        return models[config.to_json()]
+
+    return make
 
 
 @pytest.fixture(scope="session")

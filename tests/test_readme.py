@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from keras_transformer.cli import COMMANDS
+from keras_transformer.cli import COMMANDS, module_of
 from keras_transformer.distribution import DISTRIBUTION, install_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,7 +62,7 @@ def test_every_shown_command_parses(words: list[str]) -> None:
     command, *arguments = without_redirections(words)
     assert command in COMMANDS
     if "--help" not in arguments:
-        import_module(f"keras_transformer.cli.commands.{command}").build_parser().parse(arguments)
+        import_module(module_of(command)).build_parser().parse(arguments)
 
 
 @pytest.mark.parametrize("words", command_lines("make"), ids=" ".join)

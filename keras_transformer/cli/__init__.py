@@ -18,11 +18,26 @@ COMMANDS = {
     "train": "train a model on parallel text",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
+    "fill-mask": "fill the masks in the lines of standard input",
+    "classify": "write the class of each line of standard input",
+    "tag": "write the tags of the words of standard input's lines",
+    "embed": "write a vector for each line of standard input",
+    "generate": "continue the lines of standard input",
+    "perplexity": "write the perplexity of each line of standard input",
     "serve": "answer over REST and gRPC, as TensorFlow Serving does",
     "evaluate": "translate a test set and score it with BLEU and chrF",
     "score": "give the log-probabilities of given translations",
     "tokenize": "write the pieces or ids of the lines of standard input, or read them back",
     "plot": "draw learning curves, attention, masks, positions or a corpus",
+}
+# Commands whose module is not `commands.NAME`.
+_MODULES = {
+    "fill-mask": "understanding.fill_mask",
+    "classify": "understanding.classify",
+    "tag": "understanding.tag",
+    "embed": "understanding.embed",
+    "generate": "generation.generate",
+    "perplexity": "generation.perplexity",
 }
 DEBUG_VARIABLE = "KERAS_TRANSFORMER_DEBUG"
 _CLI_PACKAGES = ("jsonargparse", "docstring_parser", "yaml", "tqdm")
@@ -81,9 +96,14 @@ def _run(command: str, arguments: list[str], *, debug: bool) -> int:
         return _fail(command, _one_line(error), code=_exit_code(error))
 
 
+def module_of(command: str) -> str:
+    """Returns the name of the module that a subcommand is."""
+    return f"{__name__}.commands.{_MODULES.get(command, command)}"
+
+
 def _load(command: str) -> ModuleType:
     try:
-        return import_module(f"{__name__}.commands.{command}")
+        return import_module(module_of(command))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _CLI_PACKAGES:
             raise ImportError(

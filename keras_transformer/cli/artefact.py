@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.text.tokenizer import Tokenizer
@@ -73,9 +74,10 @@ def open_whole_text_translator(
     Raises:
         FileNotFoundError: The directory is missing or is neither of the two.
         ImportError: A training run, and the extra [train] is not installed.
-        ValueError: A provider is missing or cannot run the artefact, or providers are given for a
-            run.
+        ValueError: The model is of another family, a provider is missing or cannot run the
+            artefact, or providers are given for a run.
     """
+    require_family(directory, "encoder-decoder")
     runtime, lines = runtime or RuntimeOptions(), lines or LineOptions()
     if (directory / "manifest.json").is_file():
         from keras_transformer.runtime.onnx_graphs.providers import parse_providers

@@ -12,6 +12,7 @@ from keras_transformer.decoding.hypotheses import (
     SearchState,
     Sentences,
     Stepper,
+    counted_length,
     is_possible,
     newest_ids,
     rows_of,
@@ -31,11 +32,18 @@ def advance_beams(
     newest = newest_ids(state, stepper.special_ids.decoder_start)
     logits, model = stepper.step(newest, state.step, state.model)
     log_probs = next_log_probs(
-        logits, state.ids, state.step, options, sentences.prefixes, stepper.special_ids
+        logits,
+        state.ids,
+        state.step,
+        options,
+        sentences.prefixes,
+        stepper.special_ids,
+        sentences.prompt_lengths,
     )
     totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
     length = state.step + 1
-    penalty = length_penalty(ops.cast(length, "float32"), options, sentences.length_penalties)
+    counted = counted_length(length, sentences)
+    penalty = length_penalty(counted, options, sentences.length_penalties)
     penalty = ops.reshape(penalty, (-1, 1))  # [B, 1], or [1, 1] for all
     parent_ids = take_hypotheses(state.ids, parents)
     hypotheses = write_tokens(parent_ids, tokens, state.step)
@@ -98,7 +106,7 @@ def _find_done(
         # Log-probabilities only fall, so no score can exceed that of ending now with the largest
         # divisor; "likely" uses the current divisor.
         longest = limits if options.early_stopping == "exact" else length
-        longest = ops.cast(longest, "float32")
+        longest = counted_length(longest, sentences)
         bound = best / length_penalty(longest, options, sentences.length_penalties)
         enough = enough & (worst >= bound)
     done = state.done | enough | ~is_possible(best)

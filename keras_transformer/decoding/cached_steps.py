@@ -36,6 +36,16 @@ class DecodingModel(Protocol):
         ...
 
 
+def grow_caches(caches: list[KeysValues], length: int) -> list[KeysValues]:
+    """Returns caches `(rows, heads, cache_length, width)` with room for `length` positions."""
+
+    def pad(cache: Tensor) -> Tensor:
+        more = length - cache.shape[2]
+        return ops.pad(cache, [[0, 0], [0, 0], [0, more], [0, 0]])
+
+    return [(pad(keys), pad(values)) for keys, values in caches]
+
+
 class CachedSteps:
     """A model's decode step as a `Stepper`, for one batch of encoded sources.
 
@@ -64,12 +74,7 @@ class CachedSteps:
 
     def grow(self, state: Any, length: int) -> Any:
         """Returns the caches with room for `length` positions."""
-
-        def pad(cache: Tensor) -> Tensor:
-            more = length - cache.shape[2]
-            return ops.pad(cache, [[0, 0], [0, 0], [0, more], [0, 0]])
-
-        return [(pad(keys), pad(values)) for keys, values in state]
+        return grow_caches(state, length)
 
     def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Runs the decoder on the newest tokens."""

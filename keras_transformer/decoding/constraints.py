@@ -24,6 +24,7 @@ def next_log_probs(
     options: SearchOptions,
     prefixes: Tensor | None,
     special_ids: SpecialIds,
+    prompt_lengths: Tensor | None = None,
 ) -> Tensor:
     """Returns the log-probability of every token as the next one of every hypothesis.
 
@@ -34,20 +35,26 @@ def next_log_probs(
         options: Which tokens are forbidden and which are forced.
         prefixes: int32 `(batch, prefix_length)`, the first tokens of each sentence, padded with -1.
         special_ids: Ids of the vocabulary that are not text.
+        prompt_lengths: As for `Sentences`.
 
     Returns:
         float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` for forbidden tokens. A forced token
-        is the only possible one and keeps its log-probability even if it is forbidden.
+        is the only possible one and keeps its log-probability even if it is forbidden; one of a
+        prompt has a log-probability of 0.
     """
     beams, length = ids.shape[1:]
     generated = ops.reshape(ids, (-1, length))
     if options.repetition_penalty != 1:
         logits = _penalize(logits, generated, step, options.repetition_penalty)
     log_probs = ops.log_softmax(logits, axis=-1)
-    allowed = _forbid(log_probs, generated, step, options, special_ids)
-    forced = _forced(step, options, prefixes, beams)
+    new = step
+    if prompt_lengths is not None:
+        new = ops.repeat(step - prompt_lengths, beams)[:, None]  # [B K, 1]
+    allowed = _forbid(log_probs, generated, step, new, options, special_ids)
+    forced = _forced(step, options, prefixes, beams, prompt_lengths)
     if forced is not None:
-        only = ops.where(ops.arange(logits.shape[-1]) == forced, log_probs, IMPOSSIBLE)
+        own = log_probs if prompt_lengths is None else ops.where(new < 0, 0.0, log_probs)
+        only = ops.where(ops.arange(logits.shape[-1]) == forced, own, IMPOSSIBLE)
         allowed = ops.where(forced < 0, allowed, only)
     return ops.reshape(allowed, (-1, beams, logits.shape[-1]))
 
@@ -69,16 +76,20 @@ def _forbid(
     log_probs: Tensor,
     generated: Tensor,
     step: Tensor,
+    new: Tensor,
     options: SearchOptions,
     special_ids: SpecialIds,
 ) -> Tensor:
-    """Makes impossible whatever the options forbid, padding and the start token."""
+    """Makes impossible whatever the options forbid, padding and the start token.
+
+    `new` is the number of tokens generated after the prompt: `step` without one, else for each row.
+    """
     vocabulary = np.arange(log_probs.shape[-1])
     alone = [row[0] for row in options.banned_sequences if len(row) == 1]
     never = [*sorted(special_ids.never_generated), *alone]
     log_probs = ops.where(np.isin(vocabulary, never), IMPOSSIBLE, log_probs)
     if options.min_length > 0:
-        too_early = ops.logical_and(vocabulary == special_ids.eos, step < options.min_length)
+        too_early = ops.logical_and(vocabulary == special_ids.eos, new < options.min_length)
         log_probs = ops.where(too_early, IMPOSSIBLE, log_probs)
     size = options.no_repeat_ngram_size
     if 0 < size <= generated.shape[1]:
@@ -127,19 +138,29 @@ def _write(rows: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
 
 
 def _forced(
-    step: Tensor, options: SearchOptions, prefixes: Tensor | None, beams: int
+    step: Tensor,
+    options: SearchOptions,
+    prefixes: Tensor | None,
+    beams: int,
+    prompt_lengths: Tensor | None,
 ) -> Tensor | None:
     """Returns the token forced at `step`, or -1: a scalar or `(rows, 1)`; None if none ever is."""
     forced = None
+    if prefixes is None and not options.forced_tokens:
+        return None
     if options.forced_tokens:
         table = np.full(max(place for place, _ in options.forced_tokens) + 2, -1, np.int32)
         for place, token in options.forced_tokens:
             table[place] = token
-        forced = ops.take(ops.convert_to_tensor(table), ops.minimum(step, len(table) - 1))
+        place = step if prompt_lengths is None else step - prompt_lengths
+        # Before the first new token the last entry, -1, is looked up.
+        place = ops.where(place < 0, len(table) - 1, ops.minimum(place, len(table) - 1))
+        forced = ops.take(ops.convert_to_tensor(table), place)
     if prefixes is not None:
         length = ops.shape(prefixes)[1]
         token = ops.take(prefixes, ops.minimum(step, length - 1), axis=1)
         token = ops.where(step < length, token, -1)
         token = ops.where(token < 0, -1 if forced is None else forced, token)
-        forced = ops.repeat(token, beams)[:, None]
-    return forced
+        forced = token
+    is_per_sentence = prefixes is not None or prompt_lengths is not None
+    return ops.repeat(forced, beams)[:, None] if is_per_sentence else forced

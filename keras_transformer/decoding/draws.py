@@ -11,6 +11,7 @@ from keras_transformer.decoding.hypotheses import (
     SearchState,
     Sentences,
     Stepper,
+    counted_length,
     is_possible,
     newest_ids,
     write_tokens,
@@ -27,9 +28,15 @@ def advance_samples(
     newest = newest_ids(state, stepper.special_ids.decoder_start)
     logits, model = stepper.step(newest, state.step, state.model)
     log_probs = next_log_probs(
-        logits, state.ids, state.step, options, sentences.prefixes, stepper.special_ids
+        logits,
+        state.ids,
+        state.step,
+        options,
+        sentences.prefixes,
+        stepper.special_ids,
+        sentences.prompt_lengths,
     )
-    tokens = draw(log_probs, ops.take(sentences.uniforms, state.step, axis=2), options)
+    tokens = draw(log_probs, _uniforms(state.step, sentences), options)
     own = ops.take_along_axis(log_probs, tokens[:, :, None], axis=2)[:, :, 0]
     totals = state.log_probabilities + own
     ids = write_tokens(state.ids, tokens, state.step)
@@ -37,7 +44,8 @@ def advance_samples(
     limits = options.max_length if sentences.limits is None else sentences.limits[:, None]
     ended = ops.logical_or(tokens == stepper.special_ids.eos, length >= limits)
     ends = ended & is_possible(totals)
-    scores = totals / length_penalty(ops.cast(length, "float32"), options)
+    penalty = length_penalty(counted_length(length, sentences), options)
+    scores = totals / ops.reshape(penalty, (-1, 1))  # [B, 1], or [1, 1] for all
     totals_left = ops.where(ended, IMPOSSIBLE, totals)
     return SearchState(
         step=length,
@@ -49,6 +57,18 @@ def advance_samples(
         done=~ops.any(is_possible(totals_left), axis=1),
         model=model,
     )
+
+
+def _uniforms(step: Tensor, sentences: Sentences) -> Tensor:
+    """Returns the random numbers of this step: `(batch, K)`."""
+    if sentences.prompt_lengths is None:
+        return ops.take(sentences.uniforms, step, axis=2)
+    # While a prompt is forced, any number will do; a sentence that has ended takes its last one.
+    last = ops.shape(sentences.uniforms)[2] - 1
+    places = ops.clip(step - sentences.prompt_lengths, 0, last)
+    samples = ops.shape(sentences.uniforms)[1]
+    places = ops.broadcast_to(places[:, None, None], (ops.shape(places)[0], samples, 1))
+    return ops.take_along_axis(sentences.uniforms, places, axis=2)[:, :, 0]
 
 
 def draw(log_probs: Tensor, uniforms: Tensor, options: SearchOptions) -> Tensor:

@@ -13,14 +13,14 @@ import tensorflow as tf
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
-from keras_transformer.decoding.constraints import IMPOSSIBLE
+from keras_transformer.decoding.candidates import candidates_of, strip, with_seed
 from keras_transformer.decoding.hypotheses import SearchState, Sentences
 from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import advance_one, search, search_steps
 from keras_transformer.models import Transformer
 from keras_transformer.search.inputs import IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
-from keras_transformer.search.random_numbers import fresh_seed, uniforms
+from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.translation.engine import Alignment
 
 Tensor = Any
@@ -66,14 +66,14 @@ class KerasEngine:
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`; always computes the scores."""
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
-        options = _with_seed(options)
+        options = with_seed(options)
         results = [[EMPTY] for _ in sources]
         lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
         for places in batches(lengths, self._batch_tokens, options.rows_per_sentence):
             source_ids = _ended([sources[place] for place in places], self._special_ids)
             given = _given(places, options, limits, prefixes)
             found = self._search(options, given)({"source_ids": source_ids, **given})
-            for place, row in zip(places, _rows(found, self._special_ids), strict=True):
+            for place, row in zip(places, candidates_of(found, self._special_ids), strict=True):
                 results[place] = row or [NOTHING_FOUND]
         return results
 
@@ -87,7 +87,7 @@ class KerasEngine:
         options, limits, prefixes = self.limits.check_search([source], options, [prefix])
         if not len(source):
             return iter(())
-        options = _with_seed(options)
+        options = with_seed(options)
         return self._stream(source, options, _given([0], options, limits, prefixes))
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
@@ -125,7 +125,7 @@ class KerasEngine:
             if not state.done[0]:
                 yield int(state.ids[0, 0, said])
                 said += 1
-        yield from _strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
+        yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
 
     def _step(self, options: SearchOptions, state: SearchState, names: Iterable[str]) -> Any:
         """Returns one step of a search as a graph, for sources of any length."""
@@ -169,12 +169,6 @@ class KerasEngine:
         return self._searches[key]
 
 
-def _with_seed(options: SearchOptions) -> SearchOptions:
-    if options.sample and options.seed is None:
-        return dataclasses.replace(options, seed=fresh_seed())
-    return options
-
-
 def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
     """Returns the specs of all inputs that a search may have, for any number of sentences."""
     samples = (options.num_hypotheses, options.max_length)
@@ -215,21 +209,3 @@ def _given(
             ]
         )
     return given
-
-
-def _rows(
-    found: tuple[Tensor, Tensor, Tensor], special_ids: SpecialIds
-) -> Iterator[list[Candidate]]:
-    """Yields the possible hypotheses of each sentence of a batch."""
-    for sentence in zip(*(np.array(part) for part in found), strict=True):
-        yield [
-            Candidate(_strip(ids, special_ids), float(score), float(total))
-            for ids, score, total in zip(*sentence, strict=True)
-            if score > IMPOSSIBLE / 2
-        ]
-
-
-def _strip(ids: np.ndarray, special_ids: SpecialIds) -> list[int]:
-    """Cuts a hypothesis at its end token or padding."""
-    ends = np.flatnonzero((ids == special_ids.eos) | (ids == special_ids.pad))
-    return ids[: ends[0] if len(ends) else None].tolist()

@@ -41,6 +41,9 @@ class Sentences(NamedTuple):
         skipped: bool `(batch,)`, True for sentences that are not searched and have no result.
         prefixes: int32 `(batch, prefix_length)`, the first tokens of each, padded with -1.
         uniforms: Floating `(batch, num_hypotheses, max_length)` in [0, 1), for sampling.
+        prompt_lengths: int32 `(batch,)`, how many tokens of each prefix are a prompt, none if None.
+            They cost nothing and do not count in a length, except in `limits`; `uniforms` begin
+            after them.
     """
 
     limits: Tensor | None = None
@@ -48,6 +51,7 @@ class Sentences(NamedTuple):
     skipped: Tensor | None = None
     prefixes: Tensor | None = None
     uniforms: Tensor | None = None
+    prompt_lengths: Tensor | None = None
 
 
 class SearchState(NamedTuple):
@@ -92,6 +96,21 @@ def grow(stepper: Stepper, state: SearchState, length: int) -> SearchState:
         finished_ids=ops.pad(state.finished_ids, more, constant_values=pad),
         model=stepper.grow(state.model, length),
     )
+
+
+def counted_length(length: Tensor, sentences: Sentences) -> Tensor:
+    """Returns how many of `length` tokens were generated, at least 1, as a floating tensor.
+
+    Args:
+        length: Integer scalar or `(batch,)`.
+        sentences: The search's inputs.
+
+    Returns:
+        A scalar, or `(batch,)` if there are prompts.
+    """
+    if sentences.prompt_lengths is not None:
+        length = ops.maximum(length - sentences.prompt_lengths, 1)
+    return ops.cast(length, "float32")
 
 
 def newest_ids(state: SearchState, start_id: int) -> Tensor:

@@ -6,12 +6,16 @@ from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.head import VocabularyHead
+from keras_transformer.layers.heads.classes import ClassHead
+from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
+from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.layers.positions import LearnedPositions, SinusoidalPositions
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 __all__ = [
+    "ClassHead",
     "Decoder",
     "DecoderBlock",
     "Embeddings",
@@ -19,7 +23,9 @@ __all__ = [
     "EncoderBlock",
     "FeedForward",
     "LearnedPositions",
+    "MaskedTokenHead",
     "MultiHeadAttention",
+    "Pooler",
     "RMSNorm",
     "Residual",
     "SinusoidalPositions",

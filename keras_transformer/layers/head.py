@@ -16,6 +16,12 @@ class VocabularyHead(keras.layers.Layer):
 
     Args:
         vocab_size: Number of logits.
+        use_bias: Whether each logit has a bias.
+
+    Attributes:
+        tokens: The embedding that the layer is tied to, or None.
+        linear: The layer's own matrix, or None once tied.
+        bias: `(vocab_size,)`, or None.
 
     Input:
         `(batch, length, model_dim)`.
@@ -24,13 +30,15 @@ class VocabularyHead(keras.layers.Layer):
         `(batch, length, vocab_size)`.
     """
 
-    def __init__(self, vocab_size: int, **kwargs: Any) -> None:
+    def __init__(self, vocab_size: int, use_bias: bool = False, **kwargs: Any) -> None:
         if vocab_size < 1:
             raise ValueError(f"vocab_size must be at least 1, got {vocab_size}.")
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
+        self.use_bias = use_bias
         self.tokens: TokenEmbedding | None = None
         self.linear: Any = None
+        self.bias: Any = None
 
     def tie(self, tokens: TokenEmbedding) -> None:
         """Uses an embedding's matrix instead of its own; call this before `build`.
@@ -45,29 +53,31 @@ class VocabularyHead(keras.layers.Layer):
         self.tokens = tokens
 
     def build(self, states_shape: Any) -> None:
-        """Creates the matrix `(model_dim, vocab_size)`, unless the layer is tied."""
+        """Creates the matrix `(model_dim, vocab_size)`, unless the layer is tied, and the bias."""
         if self.tokens is None:
             self.linear = keras.layers.Dense(
                 self.vocab_size, use_bias=False, dtype=self.dtype_policy, name="linear"
             )
             self.linear.build(states_shape)
+        if self.use_bias:
+            self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
     @property
     def matrix(self) -> Tensor:
-        """The layer as `(vocab_size, model_dim)`, in float32."""
-        if self.tokens is not None:
-            return self.tokens.matrix
-        return ops.transpose(self.linear.kernel)
+        """The layer as `(vocab_size, model_dim)`, in float32; a bias is a further column."""
+        matrix = ops.transpose(self.linear.kernel) if self.tokens is None else self.tokens.matrix
+        if self.bias is None:
+            return matrix
+        return ops.concatenate([ops.convert_to_tensor(matrix), self.bias[:, None]], axis=1)
 
     def call(self, states: Tensor) -> Tensor:
         """Projects states onto the vocabulary."""
-        if self.tokens is not None:
-            return self.tokens(states, reverse=True)
-        return self.linear(states)
+        logits = self.linear(states) if self.tokens is None else self.tokens(states, reverse=True)
+        return logits if self.bias is None else logits + ops.cast(self.bias, logits.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {**super().get_config(), "vocab_size": self.vocab_size}
+        return {**super().get_config(), "vocab_size": self.vocab_size, "use_bias": self.use_bias}
 
     def compute_output_shape(self, states_shape: Any) -> tuple[Any, ...]:
         """Returns `(batch, length, vocab_size)`."""

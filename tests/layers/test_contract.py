@@ -96,13 +96,23 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "scale": False,
     },
     "Embeddings without positions": {**EMBEDDINGS, "max_positions": None, "add_positions": False},
-    "VocabularyHead": {"vocab_size": 6},
+    "VocabularyHead": {"vocab_size": 6, "use_bias": False},
+    "VocabularyHead with biases": {"vocab_size": 6, "use_bias": True},
+    "ClassHead": {"num_classes": 6, "dropout": 0.2},
+    "MaskedTokenHead": {
+        "vocab_size": 6,
+        "activation": "gelu_tanh",
+        "norm_kind": "rms_norm",
+        "epsilon": 1e-4,
+    },
     "EncoderBlock": BLOCK,
     "DecoderBlock": {"attends_source": True, **BLOCK},
+    "DecoderBlock alone": {"attends_source": False, **BLOCK},
     "Encoder": {"num_layers": 2, **BLOCK},
     "Encoder modern": {"num_layers": 2, **MODERN_BLOCK},
     "Decoder": {"num_layers": 2, "attends_source": True, **BLOCK},
     "Decoder modern": {"num_layers": 2, "attends_source": True, **MODERN_BLOCK},
+    "Decoder alone": {"num_layers": 2, "attends_source": False, **MODERN_BLOCK},
 }
 # What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
 CALLS: dict[str, dict[str, str]] = {
@@ -115,9 +125,13 @@ CALLS: dict[str, dict[str, str]] = {
     "Residual": {"states": "states", "outputs": "states"},
     "Embeddings": {"ids": "ids", "keep_mask": "mask"},
     "VocabularyHead": {"states": "states"},
+    "ClassHead": {"states": "states"},
+    "MaskedTokenHead": {"states": "states"},
     "EncoderBlock": {"states": "states"},
     "DecoderBlock": {"states": "states", "encoder_states": "source"},
     "Encoder": {"states": "states", "keep_mask": "mask"},
+    "DecoderBlock alone": {"states": "states"},
+    "Decoder alone": {"states": "states", "keep_mask": "mask"},
     "Decoder": {
         "states": "states",
         "encoder_states": "source",
@@ -138,6 +152,10 @@ def layer_class(name: str) -> type[keras.layers.Layer]:
     return getattr(layers, name.split()[0])
 
 
+def call_of(name: str) -> dict[str, str]:
+    return CALLS.get(name, CALLS[name.split()[0]])
+
+
 def inputs(name: str, length: int = LENGTH, source_length: int = SOURCE_LENGTH) -> dict[str, Any]:
     generator = np.random.default_rng(length)
     kinds: dict[str, Callable[[], np.ndarray]] = {
@@ -147,7 +165,7 @@ def inputs(name: str, length: int = LENGTH, source_length: int = SOURCE_LENGTH) 
         "states": lambda: generator.standard_normal((BATCH, length, WIDTH), np.float32),
         "source": lambda: generator.standard_normal((BATCH, source_length, WIDTH), np.float32),
     }
-    return {argument: kinds[kind]() for argument, kind in CALLS[name.split()[0]].items()}
+    return {argument: kinds[kind]() for argument, kind in call_of(name).items()}
 
 
 def symbolic(name: str) -> dict[str, keras.KerasTensor]:
@@ -158,7 +176,7 @@ def symbolic(name: str) -> dict[str, keras.KerasTensor]:
             dtype=dtypes.get(kind, "float32"),
             name=argument,
         )
-        for argument, kind in CALLS[name.split()[0]].items()
+        for argument, kind in call_of(name).items()
     }
 
 
@@ -176,6 +194,8 @@ def test_config_holds_the_constructor_arguments(name: str) -> None:
         for argument in inspect.signature(ancestor.__init__).parameters.values()
         if argument.kind is not argument.VAR_KEYWORD and argument.name != "self"
     }
+    if name == "MaskedTokenHead":
+        constructor.remove("use_bias")  # It always has one.
     config = make(name).get_config()
     assert set(config) - {"name", "trainable", "dtype"} == constructor == set(ARGUMENTS[name])
     assert {key: config[key] for key in constructor} == ARGUMENTS[name]

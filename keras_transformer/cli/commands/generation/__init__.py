@@ -1,0 +1,1 @@
+"""The commands that continue or score texts with a decoder; a file's name is the command's."""

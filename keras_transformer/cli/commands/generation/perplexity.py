@@ -1,0 +1,65 @@
+"""`keras-transformer perplexity`: writes the perplexity of each line of standard input."""
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+
+from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
+from keras_transformer.cli.text_models import open_generator
+from keras_transformer.search.confidence import token_score
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
+    generator = open_generator(given.model, runtime, **lines.limits)
+    totals = _Totals()
+
+    def answer(block: list[str]) -> Iterator[str]:
+        for one in generator.score(block):
+            totals.add(len(one.ids) + 1, one.log_probability)
+            yield f"{math.exp(-token_score(one.ids, one.log_probability)):.4f}"
+
+    answer_lines("perplexity", generator, lines, answer)
+    totals.tell()
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser(
+        "perplexity",
+        "Write the perplexity of each line of standard input (exp of the mean negative "
+        "log-probability a token, the end of the line counted), and that of the whole text on "
+        "standard error.",
+    )
+    parser.add_positional("model", "Exported directory, or training run.")
+    parser.add_fields(TextLineOptions, title="lines", defaults={"long_lines": "refuse"})
+    parser.add_fields(RuntimeOptions, title="runtime")
+    return parser
+
+
+class _Totals:
+    """Sums over all lines."""
+
+    def __init__(self) -> None:
+        self._lines = self._tokens = 0
+        self._log_probability = 0.0
+
+    def add(self, tokens: int, log_probability: float) -> None:
+        self._lines += 1
+        self._tokens += tokens
+        self._log_probability += log_probability
+
+    def tell(self) -> None:
+        """Writes the whole text's perplexity to standard error, if there was any text."""
+        if self._tokens:
+            whole = math.exp(-self._log_probability / self._tokens)
+            print(
+                f"perplexity of the whole text: {whole:.4f} ({self._tokens} tokens with the ends "
+                f"of {self._lines} lines)",
+                file=sys.stderr,
+            )

@@ -1,0 +1,56 @@
+"""`keras-transformer fill-mask`: fills the masks of each line of standard input."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
+from keras_transformer.cli.text_models import open_encoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillMaskOptions:
+    """What is written of each line.
+
+    Args:
+        num_hypotheses: Fillings of each line, best first, one a line.
+    """
+
+    num_hypotheses: int = 1
+
+    def __post_init__(self) -> None:
+        if self.num_hypotheses < 1:
+            raise ValueError(f"num_hypotheses must be at least 1, got {self.num_hypotheses}.")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    count = read_fields(given, FillMaskOptions).num_hypotheses
+    lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
+    encoder = open_encoder(given.model, runtime, "masked_lm", **lines.limits)
+
+    def answer(block: list[str]) -> Iterator[str]:
+        for found in encoder.fill_mask(block, count):
+            yield from (f"{filling.score:.6f}\t{filling.text}" for filling in found)
+            # A small vocabulary may offer fewer; these keep the count of lines even.
+            yield from ["-inf\t"] * (count - len(found))
+
+    answer_lines("fill-mask", encoder, lines, answer)
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser(
+        "fill-mask",
+        "Fill every <mask> in the lines of standard input: one line out per line in (or one per "
+        "hypothesis with --num-hypotheses), the log-probability of what was filled in, a tab and "
+        "the text.",
+    )
+    parser.add_positional("model", "Exported directory, or training run.")
+    parser.add_fields(FillMaskOptions, title="masks")
+    parser.add_fields(TextLineOptions, title="lines")
+    parser.add_fields(RuntimeOptions, title="runtime")
+    return parser

@@ -1,0 +1,37 @@
+"""`keras-transformer tag`: writes the tag of each word of standard input's lines."""
+
+from collections.abc import Iterator, Sequence
+
+from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
+from keras_transformer.cli.text_models import open_encoder
+
+# For a word that has no token, or was cut off with the end of its line.
+_NO_TAG = "_"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
+    encoder = open_encoder(given.model, runtime, "tagging", **lines.limits)
+
+    def answer(block: list[str]) -> Iterator[str]:
+        return (" ".join(word.tag or _NO_TAG for word in words) for words in encoder.tag(block))
+
+    answer_lines("tag", encoder, lines, answer)
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser(
+        "tag",
+        "Tag the words of standard input's lines: for each line the tags of its words, separated "
+        f"by spaces; {_NO_TAG} for a word without a token or beyond the longest text.",
+    )
+    parser.add_positional("model", "Exported directory, or training run.")
+    parser.add_fields(TextLineOptions, title="lines")
+    parser.add_fields(RuntimeOptions, title="runtime")
+    return parser

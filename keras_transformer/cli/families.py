@@ -1,0 +1,74 @@
+"""Tells which family of models a directory holds, before anything of it is loaded, and names the
+commands that it is for.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from keras_transformer.config.encoder_only import EncoderHead
+from keras_transformer.understanding.text_understanding import TASKS
+
+Family = Literal["encoder", "decoder", "encoder-decoder"]
+
+_WITH_HEAD = {"masked_lm": "fill-mask", "classification": "classify", "tagging": "tag"}
+
+
+def require_family(directory: Path, wanted: Family, head: EncoderHead | None = None) -> None:
+    """Refuses a directory whose model is of another family, or has another head.
+
+    One whose family cannot be read passes: what opens it says what is wrong with it.
+
+    Args:
+        directory: A training run or an exported artefact.
+        wanted: The family.
+        head: The head of an encoder; any if None.
+
+    Raises:
+        ValueError: The model is of another kind; the message names commands that it is for.
+    """
+    config = _config(directory)
+    found = config.get("family", "encoder-decoder")
+    if not config or (found == wanted and head in (None, config.get("head"))):
+        return
+    needed = f"{_article(wanted)} model" + (f" with the head {head!r}" if head else "")
+    raise ValueError(
+        f"{directory} holds {_described(config)}, and this command needs {needed}: use "
+        f"{_commands(config)}{_training(head)}."
+    )
+
+
+def _training(head: EncoderHead | None) -> str:
+    """Tells how to train a model with a head, for the end of a message."""
+    task = TASKS.get(head) if head else None
+    return f", or train one with `keras-transformer train --task {task}`" if task else ""
+
+
+def _config(directory: Path) -> dict[str, Any]:
+    """Returns a model's config as plain values; empty if it cannot be read."""
+    try:
+        if (directory / "manifest.json").is_file():
+            values = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["config"]
+        else:
+            values = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _described(config: dict[str, Any]) -> str:
+    family = _article(config.get("family", "encoder-decoder"))
+    head = config.get("head")
+    return f"{family} model" + (f" with the head {head!r}" if head else "")
+
+
+def _article(family: str) -> str:
+    return f"an {family}" if family.startswith("e") else f"a {family}"
+
+
+def _commands(config: dict[str, Any]) -> str:
+    family = config.get("family", "encoder-decoder")
+    if family == "encoder":
+        command = _WITH_HEAD.get(config.get("head") or "")
+        return f"{command} or embed" if command else "embed"
+    return "generate or perplexity" if family == "decoder" else "translate or score"

@@ -1,0 +1,120 @@
+"""Answers the lines of standard input, block by block and in order, with a model of texts."""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from tqdm import tqdm
+
+from keras_transformer.cli.input_lines import read_blocks, standard_input
+from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, LongTextError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextLineOptions:
+    """How lines are read.
+
+    Args:
+        block_lines: Lines read and answered at once: more is faster, fewer answer sooner. At a
+            terminal every line is answered immediately.
+        max_text_length: Most tokens of a line, or fewer if the model's positions allow fewer.
+        long_lines: What happens to longer lines: "cut" reads a part of the line and says so;
+            "refuse" ends with an error that names the line.
+    """
+
+    block_lines: int = 256
+    max_text_length: int = MAX_TEXT_LENGTH
+    long_lines: Literal["cut", "refuse"] = "cut"
+
+    def __post_init__(self) -> None:
+        if self.block_lines < 1:
+            raise ValueError(f"block_lines must be at least 1, got {self.block_lines}.")
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Arguments of a model of texts."""
+        return {"max_text_length": self.max_text_length, "long_texts": self.long_lines}
+
+
+class TextModel(Protocol):
+    """What a command needs of a model to find long lines."""
+
+    max_text_length: int | None
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each text has."""
+        ...
+
+
+def answer_lines(
+    command: str,
+    model: TextModel,
+    options: TextLineOptions,
+    answer: Callable[[list[str]], Iterable[str]],
+) -> None:
+    """Writes the answers to each block of standard input's lines.
+
+    Args:
+        command: Name of the command.
+        model: What answers.
+        options: How lines are read.
+        answer: Takes lines and returns lines of output, in order.
+
+    Raises:
+        ValueError: A line cannot be answered; what came before it is written.
+    """
+    for block in blocks_of_input(command, model, options, lambda block: list(answer(block))):
+        for line in block:
+            sys.stdout.buffer.write(line.replace("\r", " ").replace("\n", " ").encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def blocks_of_input(
+    command: str,
+    model: TextModel,
+    options: TextLineOptions,
+    answer: Callable[[list[str]], Any],
+) -> Iterable[Any]:
+    """Yields the answer to each block of standard input's lines; arguments as above."""
+    stream = standard_input(command)
+    # Where answers appear on the same terminal, they are the progress.
+    hidden = sys.stdout.isatty() or not sys.stderr.isatty()
+    done = 0
+    with tqdm(unit="line", desc=command, disable=hidden) as progress:
+        for block in read_blocks(stream, 1 if sys.stdin.isatty() else options.block_lines):
+            _tell_cuts(command, model, options, block, done)
+            try:
+                yield answer(block)
+            except ValueError as error:
+                index = getattr(error, "index", None)
+                if index is None:
+                    raise
+                if index:
+                    yield answer(block[:index])
+                raise ValueError(_about_line(error, done + index + 1)) from error
+            done += len(block)
+            progress.update(len(block))
+
+
+def _tell_cuts(
+    command: str, model: TextModel, options: TextLineOptions, block: Sequence[str], done: int
+) -> None:
+    limit = model.max_text_length
+    if options.long_lines != "cut" or limit is None:
+        return
+    for number, tokens in enumerate(model.text_lengths(block), start=done + 1):
+        if tokens > limit:
+            message = f"line {number} of the input was cut: it has {tokens} tokens."
+            print(f"keras-transformer {command}: {message}", file=sys.stderr)
+
+
+def _about_line(error: ValueError, line: int) -> str:
+    """Says which line cannot be answered, and what to do about it."""
+    if isinstance(error, LongTextError):
+        return (
+            f"line {line} of the input has {error.tokens} tokens, more than the {error.limit} "
+            "allowed: use --long-lines cut, or raise --max-text-length where the model allows it."
+        )
+    index = getattr(error, "index", 0)
+    return str(error).replace(f"the text at index {index}", f"line {line} of the input")

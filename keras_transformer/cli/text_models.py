@@ -1,0 +1,85 @@
+"""Takes a directory on disk and returns an encoder or a generator of texts: an exported artefact
+on onnxruntime, without importing TensorFlow; a training run on Keras.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.cli.artefact import (
+    RuntimeOptions,
+    check_finished_run,
+    check_run,
+    load_run,
+    refuse_for_runs,
+)
+from keras_transformer.cli.families import require_family
+from keras_transformer.config.encoder_only import EncoderHead
+from keras_transformer.generation.text_generator import TextGenerator
+from keras_transformer.understanding.text_understanding import TextUnderstanding
+
+
+def open_encoder(
+    directory: Path,
+    runtime: RuntimeOptions | None = None,
+    head: EncoderHead | None = None,
+    **limits: Any,
+) -> TextUnderstanding:
+    """Opens an encoder that `export` or `train` wrote.
+
+    Args:
+        directory: An exported artefact (holds `manifest.json`) or a training run (`config.json`
+            and `model.keras`).
+        runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
+        head: The head that is needed; any if None.
+        **limits: `max_text_length` and `long_texts`, as for `TextUnderstanding`.
+
+    Raises:
+        FileNotFoundError: The directory is missing or is neither of the two.
+        ImportError: A training run, and the extra [train] is not installed.
+        ValueError: The model is of another family or has another head, a provider is missing or
+            cannot run the artefact, or providers are given for a run.
+    """
+    require_family(directory, "encoder", head)
+    runtime = runtime or RuntimeOptions()
+    model, tokenizer = _load_run(directory, runtime)
+    from keras_transformer.decoding.single_stack.encoder import TextEncoder
+
+    return TextEncoder(model, tokenizer, **limits)
+
+
+def open_generator(
+    directory: Path, runtime: RuntimeOptions | None = None, **limits: Any
+) -> TextGenerator:
+    """Opens a decoder alone that `export` or `train` wrote.
+
+    Args:
+        directory: As for `open_encoder`, and the other arguments too.
+        runtime: As there.
+        **limits: `max_text_length` and `long_texts`, as for `TextGenerator`.
+
+    Raises:
+        FileNotFoundError: As for `open_encoder`.
+        ImportError: As there.
+        ValueError: As there.
+    """
+    require_family(directory, "decoder")
+    model, tokenizer = _load_run(directory, runtime or RuntimeOptions())
+    from keras_transformer.decoding.single_stack.generator import Generator
+
+    return Generator(model, tokenizer, **limits)
+
+
+def _load_run(directory: Path, runtime: RuntimeOptions) -> tuple[Any, Any]:
+    check_run(directory)
+    if runtime.provider:
+        refuse_for_runs(directory, "--provider", "with --target portable ")
+    check_finished_run(directory)
+    print(
+        f"{directory} is a training run: TensorFlow starts first, which takes a while. "
+        "`keras-transformer export` writes what answers at once.",
+        file=sys.stderr,
+        flush=True,
+    )
+    model, tokenizer, _ = load_run(directory)
+    return model, tokenizer

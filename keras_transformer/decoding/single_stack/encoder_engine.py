@@ -1,0 +1,84 @@
+"""Runs a live encoder on rows of ids, in any number and order, as TensorFlow graphs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.models.encoder_only import EncoderOnly
+from keras_transformer.search.text_limits import check_vocabulary
+from keras_transformer.understanding.engine import Array, Row
+
+Tensor = Any
+
+
+class KerasEncoderEngine:
+    """A live model as an `EncoderEngine`; changed weights take effect at once.
+
+    Args:
+        model: A trained model.
+        batch_tokens: Most padded tokens in a batch.
+
+    Attributes:
+        config: The model's.
+    """
+
+    def __init__(self, model: EncoderOnly, batch_tokens: int) -> None:
+        self.config = model.config
+        self._model = model
+        self._batch_tokens = batch_tokens
+        # These parts are made here, as Keras makes no layers inside of a graph.
+        encoder = model.encoder
+        self._predictions = model.prediction_states if model.config.head == "masked_lm" else None
+        self._states = self._graph(lambda inputs: encoder(inputs, training=False))
+        self._head = self._graph(self._run_head, places=model.config.head == "masked_lm")
+
+    def states(self, rows: Sequence[Row]) -> list[Array]:
+        """As `EncoderEngine.states`."""
+        found = self._run(self._states, rows)
+        return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
+
+    def head(self, rows: Sequence[Row], places: Sequence[Sequence[int]] | None = None) -> list:
+        """As `EncoderEngine.head`."""
+        found = self._run(self._head, rows, places)
+        if places is not None:
+            return [one[: len(places[number])] for number, one in enumerate(found)]
+        if self.config.head in ("tagging", "spans"):
+            return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
+        return found
+
+    def _run_head(self, inputs: dict[str, Tensor]) -> Tensor:
+        model = self._model
+        if self._predictions is not None:
+            states = self._predictions(inputs, training=False)
+            return tf.matmul(states, model.output_matrix, transpose_b=True)
+        outputs = model(inputs, training=False)
+        return outputs["pooled"] if isinstance(outputs, dict) else outputs
+
+    def _run(
+        self,
+        graph: Callable[..., Tensor],
+        rows: Sequence[Row],
+        places: Sequence[Sequence[int]] | None = None,
+    ) -> list[Array]:
+        ids = [row.token_ids for row in rows]
+        check_vocabulary(ids, self.config.vocab_size, self.config.max_positions)
+        found: dict[int, Array] = {}
+        for batch in batches(dict(enumerate(map(len, ids))), self._batch_tokens):
+            inputs = {"token_ids": pad([ids[row] for row in batch], self.config.special_ids.pad)}
+            if self.config.num_token_types > 1:
+                inputs["token_type_ids"] = pad([rows[row].token_type_ids for row in batch], 0)
+            if places is not None:
+                inputs["places"] = pad([places[row] for row in batch], 0)
+            found.update(zip(batch, np.array(graph(inputs)), strict=True))
+        return [found[row] for row in range(len(rows))]
+
+    def _graph(self, run: Callable[..., Tensor], *, places: bool = False) -> Callable[..., Tensor]:
+        ids = tf.TensorSpec((None, None), tf.int32)
+        names = ["token_ids", *(["token_type_ids"] if self.config.num_token_types > 1 else [])]
+        signature = {name: ids for name in [*names, *(["places"] if places else [])]}
+        return tf.function(
+            lambda inputs: tf.cast(run(inputs), tf.float32), input_signature=[signature]
+        )

@@ -1,0 +1,50 @@
+"""A live decoder as the step function of a search: takes the newest tokens and returns logits, and
+caches the keys and values of earlier tokens.
+"""
+
+from typing import Any, Protocol
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.decoding.cached_steps import grow_caches
+from keras_transformer.layers.attention import KeysValues
+
+Tensor = Any
+
+
+class ContinuingModel(Protocol):
+    """What generation needs of a `DecoderOnly`, which documents these methods."""
+
+    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
+        """Returns empty caches."""
+        ...
+
+    def decode_step(
+        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Returns logits and caches."""
+        ...
+
+
+class PromptSteps:
+    """A model's decode step as a `Stepper`: a prompt is a prefix that the search forces.
+
+    Args:
+        model: The model, or its parts as functions of a graph.
+        special_ids: The model's.
+    """
+
+    def __init__(self, model: ContinuingModel, special_ids: SpecialIds) -> None:
+        self.model = model
+        self.special_ids = special_ids
+
+    def start(self, rows: Tensor, length: int) -> Any:
+        """Returns empty caches."""
+        return self.model.empty_caches(rows, length)
+
+    def grow(self, state: Any, length: int) -> Any:
+        """Returns the caches with room for `length` positions."""
+        return grow_caches(state, length)
+
+    def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Runs the decoder on the newest tokens."""
+        return self.model.decode_step(ids, step, state)

@@ -1,0 +1,115 @@
+"""The interface of an engine for decoders alone: takes prompts as ids and returns what follows
+them. A generator of text knows nothing else of models, graphs and batches.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.search.inputs import IdRows, check_token_ids
+from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.text_limits import check_vocabulary
+
+
+class GenerationEngine(Protocol):
+    """Continues rows of ids, in any number and order, each without begin and end tokens.
+
+    Lengths in options count new tokens, the end token included. Scores and log-probabilities are
+    those of the new tokens, given the prompt.
+    """
+
+    @property
+    def config(self) -> DecoderConfig:
+        """The model's config."""
+        ...
+
+    def search(
+        self, prompts: IdRows, options: SearchOptions, *, with_scores: bool = True
+    ) -> list[list[Candidate]]:
+        """Returns each prompt's continuations, best first, or its samples in order.
+
+        Args:
+            prompts: Ids of each prompt; an empty one is continued as any other.
+            options: The search's options.
+            with_scores: Whether scores are needed; an engine may be faster without them.
+
+        Returns:
+            Candidates of each prompt, new tokens alone: fewer than `num_hypotheses` if fewer are
+            possible, and an empty one of score -inf if none is.
+
+        Raises:
+            ValueError: A prompt or an option does not fit the model.
+        """
+        ...
+
+    def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
+        """Yields the new tokens of one greedy search or sample as they are decoded, without eos.
+
+        Raises:
+            ValueError: As for `search`, at once.
+        """
+        ...
+
+    def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
+        """Returns the log-probabilities of each text's tokens and of its eos, in nats.
+
+        Args:
+            texts: Ids of each text, without begin and end tokens.
+
+        Raises:
+            ValueError: A text does not fit the model.
+        """
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """Checked prompts.
+
+    Attributes:
+        prompts: Ids of each prompt, plain integers.
+        limits: Most tokens of each, prompt and eos included.
+    """
+
+    prompts: list[list[int]]
+    limits: list[int]
+
+
+def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions) -> Task:
+    """Checks what a search is asked for.
+
+    Raises:
+        ValueError: A prompt or an option does not fit the model.
+    """
+    if options.max_length_ratio is not None:
+        raise ValueError(
+            "max_length_ratio is for translations, which have a source: give max_length alone."
+        )
+    special_ids, positions = config.special_ids, config.max_positions
+    check_token_ids(options, config.vocab_size, special_ids)
+    rows = [[int(token) for token in prompt] for prompt in prompts]
+    check_texts_fit(config, rows)
+    for number, row in enumerate(rows):
+        wrong = special_ids.added_to_text.intersection(row)
+        if wrong:
+            raise ValueError(
+                f"prompt {number} holds token {min(wrong)}: it must hold ids of text, without "
+                f"padding ({special_ids.pad}), start ({special_ids.decoder_start}) and end "
+                f"({special_ids.eos})."
+            )
+    longest = [len(row) + options.max_length for row in rows]
+    return Task(rows, longest if positions is None else [min(one, positions) for one in longest])
+
+
+def check_texts_fit(config: DecoderConfig, texts: IdRows) -> None:
+    """Checks ids of texts, which a start token precedes.
+
+    Raises:
+        ValueError: An id is outside the vocabulary, or a text has more tokens than positions.
+    """
+    room = None if config.max_positions is None else config.max_positions - 1
+    check_vocabulary(texts, config.vocab_size, room)

@@ -1,0 +1,236 @@
+"""Continues texts with any decoder: takes prompts and returns texts or scored hypotheses, in the
+same order; tells how probable given texts are.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.generation.engine import GenerationEngine
+from keras_transformer.search.confidence import token_score
+from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
+from keras_transformer.search.text_limits import LengthLimit, plain_rows
+from keras_transformer.translation.streaming import TextStream
+from keras_transformer.translation.text_ids import TextIds
+
+
+class TextGenerator:
+    """The base of `Generator` and `OnnxGenerator`, which have an engine of their own each.
+
+    Args:
+        engine: Continues ids.
+        text_ids: Texts and ids.
+        max_text_length: Most tokens of a prompt or a text, unless the model allows fewer; None for
+            no other limit than the model's.
+        long_texts: What to do with longer ones: "refuse" raises `LongTextError`, which has the
+            index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
+
+    Attributes:
+        config: The model's config.
+        max_text_length: Most tokens of a prompt or a text; None if there is no limit.
+    """
+
+    def __init__(
+        self,
+        engine: GenerationEngine,
+        text_ids: TextIds,
+        max_text_length: int | None,
+        long_texts: LongTexts,
+    ) -> None:
+        self.config = engine.config
+        self._engine = engine
+        self._text_ids = text_ids
+        positions = engine.config.max_positions
+        room = None if positions is None else positions - 1
+        self._limit = LengthLimit(max_text_length, long_texts, room)
+        self.max_text_length = self._limit.length
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each text has, without special ones.
+
+        Raises:
+            TypeError: As for `generate`.
+        """
+        return [len(ids) for ids in self._text_ids.encode(check_texts(texts))]
+
+    def generate(
+        self, prompts: Sequence[str], *, include_prompt: bool = True, **options: Any
+    ) -> list[str]:
+        """Returns the best continuation of each prompt, in order.
+
+        Args:
+            prompts: The texts to continue; "" for a text from its beginning.
+            include_prompt: Whether a text begins with its prompt, as it was given.
+            **options: Fields of `SearchOptions`; `max_length`, `min_length` and the positions of
+                `forced_tokens` count the tokens after the prompt.
+
+        Raises:
+            TypeError: `prompts` is one string, or holds anything but strings; an option is unknown
+                or of the wrong type.
+            ValueError: An option is out of range, or a prompt is longer than `max_text_length`.
+            RuntimeError: The generator is closed.
+        """
+        ids, chosen = self._prompt_ids(prompts), SearchOptions(**options)
+        found = self._engine.search(ids, chosen, with_scores=False)
+        best = [candidates[:1] for candidates in found]
+        return [text for [text] in self._texts(prompts, ids, best, include_prompt)]
+
+    def generate_n_best(
+        self, prompts: Sequence[str], *, include_prompt: bool = True, **options: Any
+    ) -> list[list[Hypothesis]]:
+        """Returns the best continuations of each prompt, best first; samples in their order.
+
+        Args:
+            prompts: As for `generate`.
+            include_prompt: As for `generate`.
+            **options: As for `generate`.
+
+        Returns:
+            Hypotheses of each prompt: fewer than `num_hypotheses` if fewer are possible, and an
+            empty one of score -inf if none is. Ids, scores and log-probabilities are those of the
+            tokens after the prompt.
+
+        Raises:
+            TypeError: As for `generate`.
+            ValueError: As for `generate`.
+            RuntimeError: As for `generate`.
+        """
+        ids = self._prompt_ids(prompts)
+        found = self._engine.search(ids, SearchOptions(**options))
+        texts = self._texts(prompts, ids, found, include_prompt)
+        return [
+            [Hypothesis(text, *one) for text, one in zip(parts, candidates, strict=True)]
+            for parts, candidates in zip(texts, found, strict=True)
+        ]
+
+    def generate_ids(
+        self, prompt_ids: IdRows, *, return_scores: bool = True, **options: Any
+    ) -> list[list[Candidate]]:
+        """Continues as `generate_n_best` does, from token ids to token ids.
+
+        Args:
+            prompt_ids: Ids of each prompt, without bos and eos.
+            return_scores: Whether scores are wanted. If not, greedy search may be faster and
+                scores may be NaN.
+            **options: As for `generate`.
+
+        Returns:
+            For each prompt its best continuations as tuples (ids, score, log_probability).
+
+        Raises:
+            ValueError: As for `generate`, or an id is outside the vocabulary.
+        """
+        rows = self._limit.fit_prompts(plain_rows(prompt_ids))
+        return self._engine.search(rows, SearchOptions(**options), with_scores=return_scores)
+
+    def stream(self, prompt: str, *, include_prompt: bool = True, **options: Any) -> Iterator[str]:
+        """Yields one continuation piece by piece, each as soon as it is certain.
+
+        The pieces, joined, are what `generate` returns. With `early_stopping="exact"` no piece is
+        certain before the search ends.
+
+        Args:
+            prompt: The text to continue.
+            include_prompt: Whether the first piece is the prompt.
+            **options: As for `generate`, for greedy search or one sample.
+
+        Raises:
+            ValueError: More than one hypothesis is asked for, or as for `generate`; raised by the
+                call itself, not at the first piece.
+            TypeError: As for `generate`.
+        """
+        chosen = SearchOptions(**options)
+        if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
+            raise ValueError(
+                "stream yields one text piece by piece, so it needs beam_size 1 and "
+                f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
+            )
+        [ids] = self._prompt_ids([prompt])
+        if chosen.early_stopping == "exact" and not chosen.sample:
+            [[best]] = self._engine.search([ids], chosen, with_scores=False)
+            tokens: Iterator[int] = iter(best.ids)
+        else:
+            tokens = self._engine.stream(ids, chosen)
+        return self._stream(prompt, ids, tokens, include_prompt)
+
+    def score(self, texts: Sequence[str], **options: Any) -> list[Hypothesis]:
+        """Scores given texts from their first token to eos, without a search's constraints.
+
+        Args:
+            texts: The texts.
+            **options: `length_penalty` and `length_penalty_type` of `SearchOptions`.
+
+        Returns:
+            For each text its ids, score and log-probability, eos included.
+
+        Raises:
+            TypeError: As for `generate`.
+            ValueError: A text is longer than `max_text_length`.
+        """
+        chosen = SearchOptions(**options)
+        ids = self._limit.fit(self._text_ids.encode(check_texts(texts)))
+        scored = []
+        for text, row, values in zip(texts, ids, self._engine.log_probabilities(ids), strict=True):
+            total = float(values.sum(dtype=np.float64))
+            scored.append(
+                Hypothesis(text, row, total / length_penalty(len(row) + 1, chosen), total)
+            )
+        return scored
+
+    def perplexity(self, texts: Sequence[str]) -> list[float]:
+        """Returns the perplexity of each text: exp of the mean negative log-probability a token.
+
+        Args:
+            texts: The texts; eos counts as a token of each.
+
+        Raises:
+            TypeError: As for `generate`.
+            ValueError: As for `score`.
+        """
+        scored = self.score(texts)
+        return [math.exp(-token_score(one.ids, one.log_probability)) for one in scored]
+
+    def _prompt_ids(self, prompts: Sequence[str]) -> list[list[int]]:
+        return self._limit.fit_prompts(self._text_ids.encode(check_texts(prompts, "prompts")))
+
+    def _texts(
+        self,
+        prompts: Sequence[str],
+        prompt_ids: IdRows,
+        found: Sequence[Sequence[Candidate]],
+        include_prompt: bool,
+    ) -> list[list[str]]:
+        """Returns the text of each candidate."""
+        return [
+            [
+                "".join(self._stream(prompt, ids, iter(one.ids), include_prompt))
+                for one in candidates
+            ]
+            for prompt, ids, candidates in zip(prompts, prompt_ids, found, strict=True)
+        ]
+
+    def _stream(
+        self, prompt: str, prompt_ids: Sequence[int], tokens: Iterator[int], include_prompt: bool
+    ) -> Iterator[str]:
+        """Yields the text of new tokens, with the space that separates it from the prompt."""
+        if include_prompt and prompt:
+            yield prompt
+        special_ids = self._text_ids.special_ids
+        stream = TextStream(self._text_ids.processor, special_ids.without_text)
+        for token in prompt_ids:
+            stream.add(token)
+        # The prompt has brought its space, or is not there to be separated from.
+        strips = not include_prompt or prompt[-1:].isspace()
+        for piece in self._pieces(stream, tokens):
+            text = piece.lstrip(" ") if strips else piece
+            strips = strips and not text
+            if text:
+                yield text
+
+    def _pieces(self, stream: TextStream, tokens: Iterator[int]) -> Iterator[str]:
+        for token in tokens:
+            yield stream.add(token)
+        yield stream.finish()

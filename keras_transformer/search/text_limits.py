@@ -1,0 +1,138 @@
+"""Which texts a model with one stack can take: checks ids against its vocabulary and lengths
+against its positions, and cuts texts. Needs neither Keras nor TensorFlow.
+"""
+
+from collections.abc import Sequence
+from typing import get_args
+
+from keras_transformer.search.inputs import IdRows, LongTexts
+
+# Attention's memory grows with the square of the length.
+MAX_TEXT_LENGTH = 1024
+
+
+class LongTextError(ValueError):
+    """A text has more tokens than allowed.
+
+    Attributes:
+        index: Its place among the texts.
+        tokens: How many tokens it has, without special ones.
+        limit: How many are allowed.
+    """
+
+    def __init__(self, index: int, tokens: int, limit: int) -> None:
+        self.index, self.tokens, self.limit = index, tokens, limit
+        super().__init__(
+            f"the text at index {index} has {tokens} tokens, more than the {limit} that "
+            "max_text_length and the model's positions allow: cut it with long_texts='cut', or "
+            "raise max_text_length."
+        )
+
+
+class LengthLimit:
+    """What happens to texts that are longer than a model takes.
+
+    Args:
+        max_text_length: Most tokens of a text, without special ones; no limit if None.
+        long_texts: "refuse" raises, "cut" drops the tokens beyond the limit.
+        room: Most tokens that the model's positions leave to a text; None if there is no limit.
+
+    Attributes:
+        length: Most tokens of a text, whichever bound is lower; None if there is none.
+
+    Raises:
+        TypeError: `max_text_length` is no integer.
+        ValueError: A value is out of range.
+    """
+
+    def __init__(
+        self, max_text_length: int | None, long_texts: LongTexts, room: int | None
+    ) -> None:
+        if max_text_length is not None:
+            if isinstance(max_text_length, bool) or not isinstance(max_text_length, int):
+                raise TypeError(
+                    f"max_text_length must be an integer or None, got {max_text_length!r}."
+                )
+            if max_text_length < 1:
+                raise ValueError(f"max_text_length must be at least 1, got {max_text_length}.")
+        if long_texts not in get_args(LongTexts):
+            raise ValueError(
+                f"long_texts must be one of {', '.join(get_args(LongTexts))}, got {long_texts!r}."
+            )
+        bounds = [bound for bound in (max_text_length, room) if bound is not None]
+        self.length = min(bounds, default=None)
+        self._cuts = long_texts == "cut"
+
+    def fit(self, rows: IdRows) -> list[list[int]]:
+        """Returns the rows of ids, cut at their end if `long_texts` is "cut".
+
+        Raises:
+            LongTextError: A row is too long and must not be cut.
+        """
+        return [list(row[: self.length]) for row in self._checked(rows)]
+
+    def fit_prompts(self, rows: IdRows) -> list[list[int]]:
+        """As `fit`, but drops the beginning: a text goes on from the prompt's end."""
+        if self.length is None:
+            return [list(row) for row in rows]
+        return [list(row[-self.length :]) for row in self._checked(rows)]
+
+    def fit_pairs(self, firsts: IdRows, seconds: IdRows, added: int) -> list[tuple[list, list]]:
+        """Returns pairs whose tokens together fit; the longer text is cut first.
+
+        Args:
+            firsts: Ids of each first text.
+            seconds: Ids of its second text.
+            added: Special tokens that a pair has more than a text.
+
+        Raises:
+            LongTextError: A pair is too long and must not be cut.
+        """
+        pairs = []
+        for index, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
+            one, two = list(first), list(second)
+            if self.length is not None:
+                limit = max(0, self.length - added)
+                over = len(one) + len(two) - limit
+                if over > 0 and not self._cuts:
+                    raise LongTextError(index, len(one) + len(two), limit)
+                for _ in range(max(0, over)):
+                    (one if len(one) >= len(two) else two).pop()
+            pairs.append((one, two))
+        return pairs
+
+    def _checked(self, rows: IdRows) -> IdRows:
+        if self.length is not None and not self._cuts:
+            for index, row in enumerate(rows):
+                if len(row) > self.length:
+                    raise LongTextError(index, len(row), self.length)
+        return rows
+
+
+def check_vocabulary(rows: IdRows, vocab_size: int, max_positions: int | None) -> None:
+    """Checks rows of ids, special ones included, before a model sees them.
+
+    Args:
+        rows: The rows.
+        vocab_size: The model's.
+        max_positions: Most tokens of a row; None if there is no limit.
+
+    Raises:
+        ValueError: An id is outside the vocabulary, or a row has more tokens than positions.
+    """
+    for number, row in enumerate(rows):
+        if len(row) and not 0 <= min(row) <= max(row) < vocab_size:
+            wrong = next(token for token in row if not 0 <= token < vocab_size)
+            raise ValueError(
+                f"token ids must lie in 0 to {vocab_size - 1}, got {wrong} in row {number}."
+            )
+        if max_positions is not None and len(row) > max_positions:
+            raise ValueError(
+                f"row {number} has {len(row)} tokens with special ones, more than the model's "
+                f"max_positions ({max_positions}): split it."
+            )
+
+
+def plain_rows(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Returns rows of ids as lists of plain integers."""
+    return [[int(token) for token in row] for row in rows]

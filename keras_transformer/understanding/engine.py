@@ -1,0 +1,60 @@
+"""The interface of an engine for encoders: takes rows of ids and returns states, or what the head
+makes of them. What reads texts knows nothing else of models, graphs and batches.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.config.encoder_only import EncoderConfig
+
+Array = npt.NDArray[np.float32]
+
+
+class Row(NamedTuple):
+    """One text, or a pair of texts, as an encoder reads it.
+
+    Attributes:
+        token_ids: Ids, special ones included.
+        token_type_ids: Type of each token.
+    """
+
+    token_ids: Sequence[int]
+    token_type_ids: Sequence[int]
+
+
+class EncoderEngine(Protocol):
+    """Runs an encoder on rows, in any number and order."""
+
+    @property
+    def config(self) -> EncoderConfig:
+        """The model's config."""
+        ...
+
+    def states(self, rows: Sequence[Row]) -> list[Array]:
+        """Returns the encoder's states of each row: float32 `(length, model_dim)`.
+
+        Raises:
+            ValueError: A row does not fit the model.
+        """
+        ...
+
+    def head(self, rows: Sequence[Row], places: Sequence[Sequence[int]] | None = None) -> list:
+        """Returns what the model's head makes of each row.
+
+        Args:
+            rows: The rows.
+            places: For the head "masked_lm" the places of each row that logits are wanted of.
+
+        Returns:
+            float32, by the head: "masked_lm" logits `(places, vocab_size)`; "classification"
+            logits `(labels,)`; "tagging" logits `(length, labels)`; "spans" logits `(length, 2)`;
+            "regression" `(1,)`; "embedding" `(model_dim,)`; None, with a pooler, its vector
+            `(model_dim,)`.
+
+        Raises:
+            ValueError: A row does not fit the model.
+        """
+        ...

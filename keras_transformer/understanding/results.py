@@ -1,0 +1,95 @@
+"""What an encoder says of texts, as values."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.understanding.engine import Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Classification:
+    """The class of a text.
+
+    Attributes:
+        label: The most probable label.
+        probability: Its probability.
+        probabilities: float32 `(labels,)`, in the order of the config's `labels`.
+    """
+
+    label: str
+    probability: float
+    probabilities: Any = dataclasses.field(compare=False, repr=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class WordTag:
+    """The tag of a word.
+
+    Attributes:
+        word: The word as it stands in the text.
+        tag: Its most probable tag; "" for a word without a token, such as an invisible character.
+        probability: The tag's probability.
+    """
+
+    word: str
+    tag: str
+    probability: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Filling:
+    """A text with its masks filled.
+
+    Attributes:
+        text: The text.
+        tokens: What each mask was replaced by, in their order.
+        score: Sum of the tokens' log-probabilities in nats.
+    """
+
+    text: str
+    tokens: list[str]
+    score: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """A part of a text.
+
+    Attributes:
+        text: The part.
+        first: Place of its first token among the text's own.
+        last: Place of its last token.
+        score: Sum of the logits of the first as a beginning and the last as an end.
+    """
+
+    text: str
+    first: int
+    last: int
+    score: float
+
+
+def softmax(logits: Array) -> Array:
+    """Returns probabilities over the last axis, summed in float64."""
+    wide = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return (wide / wide.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+
+def best_span(logits: Array, longest: int | None = None) -> tuple[int, int, float]:
+    """Returns the first and the last place of the best span, and its score.
+
+    Args:
+        logits: float32 `(length, 2)` of a span's first and last token.
+        longest: Most tokens of the span; no limit if None.
+    """
+    length = len(logits)
+    scores: npt.NDArray[np.float32] = logits[:, 0][:, None] + logits[:, 1][None, :]
+    places = np.arange(length)
+    allowed = places[:, None] <= places[None, :]
+    if longest is not None:
+        allowed &= places[None, :] - places[:, None] < longest
+    scores = np.where(allowed, scores, -np.inf)
+    first, last = divmod(int(scores.argmax()), length)
+    return first, last, float(scores[first, last])

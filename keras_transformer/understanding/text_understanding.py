@@ -1,0 +1,327 @@
+"""Reads texts with any encoder: takes texts and returns vectors, classes, tags, spans or filled
+masks, in the same order.
+"""
+
+from collections.abc import Sequence
+from typing import get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.config.encoder_only import Pooling
+from keras_transformer.search.inputs import check_texts
+from keras_transformer.search.text_limits import LengthLimit, LongTexts
+from keras_transformer.text.layout import encoder_row
+from keras_transformer.text.tokenizer import MASK_PIECE
+from keras_transformer.translation.results import pad_states
+from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.understanding.engine import Array, EncoderEngine, Row
+from keras_transformer.understanding.masks import best_fillings, without_spaces_before_masks
+from keras_transformer.understanding.results import (
+    Classification,
+    Filling,
+    Span,
+    WordTag,
+    best_span,
+    softmax,
+)
+
+_SPACE = "▁"
+# How a model with each head is trained.
+TASKS = {
+    "masked_lm": "masked-lm",
+    "classification": "classify",
+    "tagging": "tag",
+    "embedding": "embed",
+}
+
+
+class TextUnderstanding:
+    """The base of `TextEncoder` and `OnnxEncoder`, which have an engine of their own each.
+
+    Args:
+        engine: Runs the model on rows of ids.
+        text_ids: Texts and ids.
+        max_text_length: Most tokens of a text, unless the model allows fewer; None for no other
+            limit than the model's.
+        long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the
+            index; "cut" drops their ends.
+
+    Attributes:
+        config: The model's config.
+        max_text_length: Most tokens of a text; None if there is no limit.
+    """
+
+    def __init__(
+        self,
+        engine: EncoderEngine,
+        text_ids: TextIds,
+        max_text_length: int | None,
+        long_texts: LongTexts,
+    ) -> None:
+        self.config = engine.config
+        self._engine = engine
+        self._text_ids = text_ids
+        self._special_ids = engine.config.special_ids
+        positions = engine.config.max_positions
+        ends = len(encoder_row([], None, self._special_ids)[0])
+        room = None if positions is None else positions - ends
+        self._limit = LengthLimit(max_text_length, long_texts, room)
+        self.max_text_length = self._limit.length
+        space = text_ids.processor.piece_to_id(_SPACE)
+        self._space = None if space == text_ids.processor.unk_id() else space
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each text has, without special ones.
+
+        Raises:
+            TypeError: `texts` is one string, or holds anything but strings.
+        """
+        return [len(ids) for ids in self._encode(texts)]
+
+    def states(self, texts: Sequence[str]) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Returns the encoder's states of each text.
+
+        Args:
+            texts: The texts; a text's row begins with bos and ends with eos.
+
+        Returns:
+            States float32 `(texts, length, model_dim)`, zeros after a text's end, and a mask bool
+            `(texts, length)`, True at its tokens, special ones included.
+
+        Raises:
+            TypeError: `texts` is one string, or holds anything but strings.
+            ValueError: A text is longer than `max_text_length`.
+            RuntimeError: The encoder is closed.
+        """
+        return pad_states(self._engine.states(self._rows(texts)), self.config.model_dim)
+
+    def embed(self, texts: Sequence[str], pooling: Pooling | None = None) -> Array:
+        """Returns one vector for each text: float32 `(texts, model_dim)`.
+
+        Args:
+            texts: The texts.
+            pooling: "mean" of the states, special tokens included, or the "first" of them; the
+                config's if None.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `states`, or `pooling` is neither of the two.
+            RuntimeError: As for `states`.
+        """
+        if pooling not in (None, *get_args(Pooling)):
+            choices = ", ".join(get_args(Pooling))
+            raise ValueError(f"pooling must be one of {choices}, got {pooling!r}.")
+        rows = self._rows(texts)
+        if self.config.head == "embedding" and pooling in (None, self.config.pooling):
+            vectors = self._engine.head(rows)
+        elif (pooling or self.config.pooling) == "mean":
+            vectors = [states.mean(axis=0) for states in self._engine.states(rows)]
+        else:
+            vectors = [states[0] for states in self._engine.states(rows)]
+        return np.array(vectors, np.float32).reshape(-1, self.config.model_dim)
+
+    def classify(
+        self, texts: Sequence[str], second_texts: Sequence[str] | None = None
+    ) -> list[Classification]:
+        """Returns the class of each text, or of each pair of texts.
+
+        Args:
+            texts: The texts.
+            second_texts: As many, the second ones of pairs; None for texts alone.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `states`, or the model has another head.
+            RuntimeError: As for `states`.
+        """
+        self._require("classification")
+        found = []
+        for logits in self._engine.head(self._rows(texts, second_texts)):
+            probabilities = softmax(logits)
+            best = int(probabilities.argmax())
+            label, probability = self.config.labels[best], float(probabilities[best])
+            found.append(Classification(label, probability, probabilities))
+        return found
+
+    def regress(self, texts: Sequence[str], second_texts: Sequence[str] | None = None) -> Array:
+        """Returns the number that the model gives to each text: float32 `(texts,)`.
+
+        Args:
+            texts: As for `classify`.
+            second_texts: As for `classify`.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `classify`.
+            RuntimeError: As for `states`.
+        """
+        self._require("regression")
+        return np.array(self._engine.head(self._rows(texts, second_texts)), np.float32).reshape(-1)
+
+    def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
+        """Returns the tag of each word of each text, that of the word's first token.
+
+        Args:
+            texts: The texts; white space separates words.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `classify`.
+            RuntimeError: As for `states`.
+        """
+        self._require("tagging")
+        texts_words = [text.split() for text in check_texts(texts)]
+        encoded = iter(self._text_ids.encode([word for words in texts_words for word in words]))
+        texts_pieces = [[next(encoded) for _ in words] for words in texts_words]
+        ids = [[token for pieces in text for token in pieces] for text in texts_pieces]
+        rows = [self._row(one) for one in self._limit.fit(ids)]
+        return [
+            self._word_tags(words, [len(word) for word in pieces], softmax(logits[begin:end]))
+            for words, pieces, logits, (begin, end) in zip(
+                texts_words,
+                texts_pieces,
+                self._engine.head(rows),
+                map(self._text, rows),
+                strict=True,
+            )
+        ]
+
+    def fill_mask(self, texts: Sequence[str], num_hypotheses: int = 1) -> list[list[Filling]]:
+        """Returns the best ways to fill the masks of each text, best first.
+
+        The masks of a text are predicted independently of each other: a filling's probability is
+        the product of theirs.
+
+        Args:
+            texts: The texts, each with one or more `<mask>`.
+            num_hypotheses: How many fillings of each text.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `classify`, or a text has no mask; the message has its index.
+            RuntimeError: As for `states`.
+        """
+        self._require("masked_lm")
+        if num_hypotheses < 1:
+            raise ValueError(f"num_hypotheses must be at least 1, got {num_hypotheses}.")
+        rows = self._rows(texts)
+        mask, forbidden = self._special_ids.mask, self._special_ids.without_text
+        places = [[i for i, token in enumerate(row.token_ids) if token == mask] for row in rows]
+        for index, found in enumerate(places):
+            if not found:
+                raise MissingMaskError(index)
+        return [
+            [
+                self._filling(row, masked, *filling)
+                for filling in best_fillings(logits, forbidden, num_hypotheses)
+            ]
+            for row, masked, logits in zip(
+                rows, places, self._engine.head(rows, places), strict=True
+            )
+        ]
+
+    def find_spans(
+        self, questions: Sequence[str], texts: Sequence[str], longest: int | None = None
+    ) -> list[Span]:
+        """Returns the part of each text that answers its question.
+
+        Args:
+            questions: A question for each text, the first text of the pair.
+            texts: The texts.
+            longest: Most tokens of a span; no limit if None.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `classify`.
+            RuntimeError: As for `states`.
+        """
+        self._require("spans")
+        rows = self._rows(questions, texts)
+        spans = []
+        for row, logits in zip(rows, self._engine.head(rows), strict=True):
+            eos = self._special_ids.eos
+            begin = list(row.token_ids).index(eos) + 1
+            text = list(row.token_ids[begin:-1])
+            if not text:
+                spans.append(Span("", 0, 0, float("-inf")))
+                continue
+            first, last, score = best_span(logits[begin:-1], longest)
+            [part] = self._text_ids.decode([text[first : last + 1]])
+            spans.append(Span(part, first, last, score))
+        return spans
+
+    def _encode(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
+        rows = self._text_ids.encode(check_texts(texts, name))
+        mask = self._special_ids.mask
+        if mask is None or self._space is None:
+            return rows
+        return [without_spaces_before_masks(row, mask, self._space) for row in rows]
+
+    def _rows(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> list[Row]:
+        if seconds is None:
+            return [self._row(ids) for ids in self._limit.fit(self._encode(texts))]
+        firsts, others = self._encode(texts), self._encode(seconds, "second_texts")
+        if len(firsts) != len(others):
+            raise ValueError(
+                f"got {len(others)} second texts for {len(firsts)} texts: give one for each."
+            )
+        pairs = self._limit.fit_pairs(firsts, others, added=1)
+        return [self._row(first, second) for first, second in pairs]
+
+    def _row(self, first: Sequence[int], second: Sequence[int] | None = None) -> Row:
+        return Row(*encoder_row(first, second, self._special_ids))
+
+    def _text(self, row: Row) -> tuple[int, int]:
+        """Returns where the text's own tokens begin and end in the row of one text."""
+        return int(self._special_ids.bos is not None), len(row.token_ids) - 1
+
+    def _word_tags(
+        self, words: Sequence[str], lengths: Sequence[int], probabilities: Array
+    ) -> list[WordTag]:
+        tags, place = [], 0
+        for word, length in zip(words, lengths, strict=True):
+            if length and place < len(probabilities):
+                best = int(probabilities[place].argmax())
+                label, probability = self.config.labels[best], float(probabilities[place, best])
+                tags.append(WordTag(word, label, probability))
+            else:
+                tags.append(WordTag(word, "", 0.0))
+            place += length
+        return tags
+
+    def _filling(
+        self, row: Row, places: Sequence[int], tokens: Sequence[int], score: float
+    ) -> Filling:
+        ids = list(row.token_ids)
+        for place, token in zip(places, tokens, strict=True):
+            ids[place] = token
+        [text] = self._text_ids.decode([ids])
+        return Filling(text, self._text_ids.decode([[token] for token in tokens]), score)
+
+    def _require(self, head: str) -> None:
+        """Raises `ValueError` if the model has another head."""
+        found = self.config.head
+        if found == head:
+            return
+        has = "no head" if found is None else f"the head {found!r}"
+        task = TASKS.get(head)
+        mend = f": train one with `keras-transformer train --task {task}`" if task else ""
+        raise ValueError(
+            f"this needs a model with the head {head!r}, and the model has {has}{mend}."
+        )
+
+
+class MissingMaskError(ValueError):
+    """A text has no mask to be filled.
+
+    Attributes:
+        index: Its place among the texts.
+    """
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        super().__init__(
+            f"the text at index {index} has no {MASK_PIECE}, or it was cut off: write "
+            f"{MASK_PIECE} where a word is missing."
+        )

@@ -1,0 +1,212 @@
+"""The Keras side of decoders alone: against the uncached model, and what it promises."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.decoding.single_stack.generator import Generator
+from keras_transformer.search.random_numbers import uniforms
+from keras_transformer.search.text_limits import LongTextError
+from keras_transformer.text.tokenizer import Tokenizer
+
+PROMPTS = [
+    "the red dog",
+    "",
+    "we see three birds and the river",
+    "hello",
+    "a small house stands by",
+]
+OPTIONS = {"max_length": 7}
+
+
+@pytest.fixture(scope="module", params=["gpt2", "modern"])
+def generator(
+    request: pytest.FixtureRequest, small_decoder: Callable[..., Any], masked_tokenizer: Tokenizer
+) -> Generator:
+    modern = {
+        "positions": "none",
+        "max_positions": None,
+        "rotary_base": 100.0,
+        "norm_kind": "rms_norm",
+        "num_key_value_heads": 2,
+        "gated_feed_forward": True,
+    }
+    fields = modern if request.param == "modern" else {}
+    return Generator(small_decoder(**fields), masked_tokenizer)
+
+
+@pytest.fixture(scope="module")
+def gpt2(small_decoder: Callable[..., Any], masked_tokenizer: Tokenizer) -> Generator:
+    return Generator(small_decoder(), masked_tokenizer)
+
+
+def log_probs_after(generator: Generator, ids: Sequence[int]) -> np.ndarray:
+    """Log-probabilities (len(ids) + 1, vocabulary) from a full pass, in float64."""
+    start = generator.config.special_ids.decoder_start
+    [logits] = np.asarray(generator.model({"token_ids": np.array([[start, *ids]])}), np.float64)
+    return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+
+
+def greedy(generator: Generator, prompt: list[int], new: int) -> list[int]:
+    """The uncached argmax loop."""
+    special, ids = generator.config.special_ids, list(prompt)
+    for step in range(new):
+        scores = log_probs_after(generator, ids)[-1]
+        scores[sorted(special.never_generated)] = -np.inf
+        if not step:
+            scores[special.eos] = -np.inf
+        if scores.argmax() == special.eos:
+            break
+        ids.append(int(scores.argmax()))
+    return ids[len(prompt) :]
+
+
+def test_greedy_is_the_uncached_argmax_loop(generator: Generator) -> None:
+    found = generator.generate_n_best(PROMPTS, **OPTIONS)
+    for prompt, [best] in zip(generator.tokenizer.encode(PROMPTS), found, strict=True):
+        assert best.ids == greedy(generator, prompt, 7)
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6])
+def test_scores_are_those_of_the_new_tokens_in_a_full_pass(
+    generator: Generator, length_penalty: float
+) -> None:
+    found = generator.generate_n_best(
+        PROMPTS, beam_size=4, num_hypotheses=4, length_penalty=length_penalty, max_length=5
+    )
+    for prompt, hypotheses in zip(generator.tokenizer.encode(PROMPTS), found, strict=True):
+        assert len({tuple(one.ids) for one in hypotheses}) == 4
+        for one in hypotheses:
+            table = log_probs_after(generator, [*prompt, *one.ids])[len(prompt) :]
+            tokens = [*one.ids, generator.config.special_ids.eos][:5]
+            total = sum(table[step, token] for step, token in enumerate(tokens))
+            assert one.log_probability == pytest.approx(total, abs=1e-4)
+            penalty = ((5 + len(tokens)) / 6) ** length_penalty
+            assert one.score == pytest.approx(total / penalty, abs=1e-4)
+
+
+SEARCHES = [
+    {},
+    {"beam_size": 4, "num_hypotheses": 3},
+    {"beam_size": 3, "early_stopping": "exact", "min_length": 3},
+    {"sample": True, "seed": 4, "num_hypotheses": 3},
+    {"sample": True, "seed": 4, "top_k": 5, "temperature": 0.7},
+    {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3},
+    {"forced_tokens": [(1, 9)], "min_length": 4},
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_a_batch_equals_its_prompts_in_their_order(gpt2: Generator, search: dict[str, Any]) -> None:
+    together = gpt2.generate_n_best(PROMPTS, **OPTIONS, **search)
+    split = Generator(gpt2.model, gpt2.tokenizer, batch_tokens=1)
+    apart = split.generate_n_best(PROMPTS, **OPTIONS, **search)
+    for found, expected in zip(together, apart, strict=True):
+        assert [one.ids for one in found] == [one.ids for one in expected]
+        np.testing.assert_allclose(
+            [one.score for one in found], [one.score for one in expected], atol=1e-4
+        )
+
+
+def test_lengths_and_places_count_new_tokens(gpt2: Generator) -> None:
+    prompts = gpt2.tokenizer.encode(PROMPTS)
+    found = gpt2.generate_ids(prompts, max_length=6, min_length=6, forced_tokens=[(2, 9)])
+    for [candidate] in found:
+        assert len(candidate.ids) == 6
+        assert candidate.ids[2] == 9
+
+
+def test_a_sample_is_drawn_by_the_numbers_of_its_new_tokens(gpt2: Generator) -> None:
+    prompts = gpt2.tokenizer.encode(PROMPTS)
+    found = gpt2.generate_ids(prompts, sample=True, seed=3, num_hypotheses=2, max_length=4)
+    never = sorted(gpt2.config.special_ids.never_generated)
+    for place, (prompt, samples) in enumerate(zip(prompts, found, strict=True)):
+        for rank, sample in enumerate(samples):
+            numbers = uniforms(3, place, rank, 4)
+            table = log_probs_after(gpt2, [*prompt, *sample.ids])[len(prompt) :]
+            for step, token in enumerate(sample.ids):
+                weights = np.exp(table[step])
+                weights[never] = 0
+                weights[gpt2.config.special_ids.eos] *= step > 0
+                order = np.argsort(-weights, kind="stable")
+                reached = np.cumsum(weights[order])
+                assert order[np.argmax(reached > numbers[step] * reached[-1])] == token
+
+
+def test_a_text_begins_with_its_prompt_as_it_was_written(gpt2: Generator) -> None:
+    prompts = ["  the  red", "hello ", "", "ﬁne"]
+    texts = gpt2.generate(prompts, **OPTIONS)
+    plain = gpt2.generate(prompts, include_prompt=False, **OPTIONS)
+    ids = gpt2.tokenizer.encode(prompts)
+    for prompt, row, text, new, [best] in zip(
+        prompts, ids, texts, plain, gpt2.generate_ids(ids, **OPTIONS), strict=True
+    ):
+        assert text.startswith(prompt)
+        whole, begun = gpt2.tokenizer.decode([[*row, *best.ids], row])
+        assert (text[len(prompt) :].strip(" "), new) == (whole[len(begun) :].strip(" "),) * 2
+        assert not prompt.endswith(" ") or not text[len(prompt) :].startswith(" ")
+
+
+@pytest.mark.parametrize("include_prompt", [True, False])
+@pytest.mark.parametrize("search", [{}, {"sample": True, "seed": 2}, {"early_stopping": "exact"}])
+def test_the_pieces_of_a_stream_are_the_text(
+    gpt2: Generator, search: dict[str, Any], include_prompt: bool
+) -> None:
+    for prompt in (PROMPTS[0], ""):
+        options = {"include_prompt": include_prompt, "max_length": 40, **search}
+        pieces = list(gpt2.stream(prompt, **options))
+        assert all(pieces)
+        assert ["".join(pieces)] == gpt2.generate([prompt], **options)
+
+
+def test_a_stream_is_one_text(gpt2: Generator) -> None:
+    with pytest.raises(ValueError, match="beam_size 1 and num_hypotheses 1, got 2 and 1"):
+        gpt2.stream("a", beam_size=2)
+
+
+def test_perplexity_is_that_of_a_full_pass(generator: Generator) -> None:
+    eos = generator.config.special_ids.eos
+    texts = [*PROMPTS, "the red dog"]
+    scored, perplexities = generator.score(texts), generator.perplexity(texts)
+    for ids, one, perplexity in zip(
+        generator.tokenizer.encode(texts), scored, perplexities, strict=True
+    ):
+        table = log_probs_after(generator, ids)
+        total = sum(table[step, token] for step, token in enumerate([*ids, eos]))
+        assert one.log_probability == pytest.approx(total, abs=1e-4)
+        assert perplexity == pytest.approx(np.exp(-total / (len(ids) + 1)), rel=1e-4)
+    assert generator.perplexity([]) == []
+
+
+def test_learned_positions_end_a_text(gpt2: Generator) -> None:
+    prompts = [[9] * 55, [9] * 59, [9] * 3]
+    found = gpt2.generate_ids(prompts, max_length=100, min_length=100)
+    assert [len(one.ids) for [one] in found] == [5, 1, 57]
+    with pytest.raises(LongTextError, match="has 60 tokens, more than the 59"):
+        gpt2.generate_ids([[9] * 60])
+
+
+def test_long_prompts_lose_their_beginning(gpt2: Generator) -> None:
+    cuts = Generator(gpt2.model, gpt2.tokenizer, max_text_length=5, long_texts="cut")
+    prompt = [9, 10, 11, 12, 13, 14, 15]
+    assert cuts.generate_ids([prompt], **OPTIONS) == gpt2.generate_ids([prompt[-5:]], **OPTIONS)
+    [text] = cuts.score(["we see three birds and the river"])
+    assert len(text.ids) == 5
+
+
+@pytest.mark.parametrize(
+    ("prompts", "options", "message"),
+    [
+        ([[9, 3]], {}, "prompt 0 holds token 3: it must hold ids of text"),
+        ([[9], [60]], {}, "token ids must lie in 0 to 59, got 60 in row 1"),
+        ([[9]], {"max_length_ratio": 2}, "max_length_ratio is for translations"),
+        ([[9]], {"banned_sequences": [[70]]}, "banned_sequences names token 70"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused(
+    gpt2: Generator, prompts: list[list[int]], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        gpt2.generate_ids(prompts, **options)

@@ -1,0 +1,1 @@
+"""Tiny random models of Hugging Face transformers: makes them, and puts their weights into ours."""
