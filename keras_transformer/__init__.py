@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from keras_transformer.models.decoder_only import build_decoder
     from keras_transformer.models.encoder_only import build_encoder
     from keras_transformer.models.transformer import build_transformer
+    from keras_transformer.runtime.encoder import OnnxEncoder
+    from keras_transformer.runtime.generator import OnnxGenerator
     from keras_transformer.runtime.translator import OnnxTranslator
     from keras_transformer.search.options import SearchOptions
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
@@ -53,6 +55,8 @@ __all__ = [
     "EncoderConfig",
     "Generator",
     "GraphTokenizer",
+    "OnnxEncoder",
+    "OnnxGenerator",
     "OnnxTranslator",
     "Pairs",
     "Perplexity",
@@ -93,6 +97,8 @@ _HOMES = {
     "EncoderConfig": "config.encoder_only",
     "Generator": "decoding.single_stack.generator",
     "GraphTokenizer": "text.graph_tokenizer",
+    "OnnxEncoder": "runtime.encoder",
+    "OnnxGenerator": "runtime.generator",
     "OnnxTranslator": "runtime.translator",
     "Pairs": "data.sources.corpus",
     "Perplexity": "training.loss.metrics",

@@ -476,6 +476,29 @@ def exported_native(
 
 
 @pytest.fixture(scope="session")
+def export_small(
+    small_encoder: Callable[..., Any],
+    small_decoder: Callable[..., Any],
+    masked_tokenizer: Tokenizer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Exported]:
+    """`export_small(family, target="onnxruntime", **fields)`: a small model's artefact, made once.
+
+    Tests must not change its files.
+    """
+    made: dict[str, Exported] = {}
+
+    def make(family: str, target: str = "onnxruntime", **fields: Any) -> Exported:
+        model = (small_encoder if family == "encoder" else small_decoder)(**fields)
+        key = f"{target} {model.config.to_json()}"
+        if key not in made:
+            made[key] = _export(model, masked_tokenizer, tmp_path_factory, target)
+        return made[key]
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def keras_side(learned_model: Any, tokenizer: Tokenizer) -> Any:
     """The Keras `Translator` of `exported`'s model: it traces a search once for all tests."""
     from keras_transformer.decoding.translator import Translator

@@ -42,6 +42,11 @@ def open_encoder(
     """
     require_family(directory, "encoder", head)
     runtime = runtime or RuntimeOptions()
+    if (directory / "manifest.json").is_file():
+        from keras_transformer.runtime.encoder import OnnxEncoder
+        from keras_transformer.runtime.onnx_graphs.providers import parse_providers
+
+        return OnnxEncoder(directory, providers=parse_providers(runtime.provider), **limits)
     model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.single_stack.encoder import TextEncoder
 
@@ -64,7 +69,13 @@ def open_generator(
         ValueError: As there.
     """
     require_family(directory, "decoder")
-    model, tokenizer = _load_run(directory, runtime or RuntimeOptions())
+    runtime = runtime or RuntimeOptions()
+    if (directory / "manifest.json").is_file():
+        from keras_transformer.runtime.generator import OnnxGenerator
+        from keras_transformer.runtime.onnx_graphs.providers import parse_providers
+
+        return OnnxGenerator(directory, providers=parse_providers(runtime.provider), **limits)
+    model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.single_stack.generator import Generator
 
     return Generator(model, tokenizer, **limits)

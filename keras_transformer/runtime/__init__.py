@@ -1,3 +1,3 @@
-"""Translates texts with exported artefacts: the decode loop on onnxruntime. Needs only numpy,
+"""Translates, reads and continues texts with exported artefacts on onnxruntime. Needs only numpy,
 onnxruntime and sentencepiece; nothing here may import TensorFlow or Keras.
 """

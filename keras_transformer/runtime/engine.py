@@ -15,11 +15,11 @@ from keras_transformer.runtime.alignments import align
 from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.requests import Request
-from keras_transformer.runtime.loop.search import needs_ranking, search
+from keras_transformer.runtime.loop.search import search, step_graph
 from keras_transformer.runtime.onnx_graphs.cache import bytes_per_token, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions
-from keras_transformer.runtime.onnx_graphs.memory import Memory
+from keras_transformer.runtime.onnx_graphs.memory import KEPT_BYTES, Memory
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers
 from keras_transformer.search.inputs import ModelLimits
@@ -29,9 +29,6 @@ from keras_transformer.translation.engine import Alignment
 
 # Initial room for tokens, by the source's length: few translations need more.
 _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
-# Bytes of cache memory that are kept for later batches. A batch that needs more computes for longer
-# than it takes to allocate fresh memory.
-_KEPT_BYTES = 64 << 20
 
 
 class Engine:
@@ -77,7 +74,7 @@ class Engine:
         self._workers = Workers(manifest, directory, threads, providers)
         self._graphs = self._workers.graphs
         self._batch_tokens = batch_tokens or self._workers.batch_tokens
-        self._memory = Memory(min(_KEPT_BYTES, max_cache_bytes or _KEPT_BYTES))
+        self._memory = Memory(min(KEPT_BYTES, max_cache_bytes or KEPT_BYTES))
         self._graphs.open("encoder")
 
     def close(self) -> None:
@@ -107,7 +104,7 @@ class Engine:
         """
         filled = sum(len(source) > 0 for source in sources)
         division = self._workers.divide(filled, options.rows_per_sentence)
-        opened = division.graphs.open("encoder", _step_graph(options, with_scores))
+        opened = division.graphs.open("encoder", step_graph(options, with_scores))
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
         found = [[EMPTY] for _ in sources]
         batches = self._plan(sources, limits, options.rows_per_sentence, division)
@@ -140,7 +137,7 @@ class Engine:
             ValueError: As for `search`, at once.
             RuntimeError: The engine is closed.
         """
-        opened = self._graphs.open("encoder", _step_graph(options, with_scores=False))
+        opened = self._graphs.open("encoder", step_graph(options, with_scores=False))
         options, limits, prefixes = self.limits.check_search([source], options, [prefix])
         if not len(source):
             return iter(())
@@ -238,7 +235,7 @@ class Engine:
         mask, cross = self._graphs.keys_values(opened["encoder"], sources)
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
-        name = _step_graph(request.options, request.with_scores)
+        name = step_graph(request.options, request.with_scores)
         graph, limit = self.manifest.graphs[name], max(request.limits)
         # The graph for plain greedy search has no logits.
         full = "greedy_scores" if name == "greedy" else name
@@ -246,8 +243,8 @@ class Engine:
             opened[name],
             graph,
             lambda: opened[full],
-            mask,
-            cross,
+            len(mask),
+            {"source_mask": mask, **cross},
             int(room),
             limit,
             self._memory,
@@ -256,9 +253,3 @@ class Engine:
             yield steps
         finally:
             steps.close()
-
-
-def _step_graph(options: SearchOptions, with_scores: bool) -> str:
-    if needs_ranking(options):
-        return "decoder"
-    return "greedy_scores" if with_scores else "greedy"

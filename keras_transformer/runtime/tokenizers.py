@@ -17,7 +17,7 @@ def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
     Args:
         directory: The artefact.
         manifest: Its contract.
-        side: "source" or "target".
+        side: "source" or "target", or "text" of a model with one stack.
 
     Raises:
         ValueError: The file is no SentencePiece model, or belongs to another model.
@@ -35,11 +35,12 @@ def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
             f"{path} has the special ids {_listed(found)}, but the manifest says "
             f"{_listed(expected)}: export the model again."
         )
-    size = manifest.config[f"{side}_vocab_size"]
+    field = "vocab_size" if side == "text" else f"{side}_vocab_size"
+    size = manifest.config[field]
     if max(processor.get_piece_size(), found.highest + 1) != size:
         raise ValueError(
-            f"{path} has {processor.get_piece_size()} pieces, but the model's {side}_vocab_size is "
-            f"{size}: it is another model's tokenizer; export the model again."
+            f"{path} has {processor.get_piece_size()} pieces, but the model's {field} is {size}: "
+            "it is another model's tokenizer; export the model again."
         )
     return TextIds(processor, expected)
 

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.engine import Engine
+from keras_transformer.runtime.families import require_family
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.confidence import check_min_score
@@ -68,6 +69,7 @@ class OnnxTranslator(TextTranslator):
         check_min_score(min_score)
         path = Path(directory)
         self.manifest = manifest = Manifest.read(path)
+        require_family(path, manifest, "encoder-decoder")
         learned_positions = ModelLimits.of(manifest.config, manifest.special_ids).max_positions
         limit = SourceLimit(max_source_length, long_texts, learned_positions)
         manifest.verify(path)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.encoder_only import Pooling
-from keras_transformer.search.inputs import check_texts
-from keras_transformer.search.text_limits import LengthLimit, LongTexts
+from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
+from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.tokenizer import MASK_PIECE
 from keras_transformer.translation.results import pad_states
@@ -95,6 +95,18 @@ class TextUnderstanding:
             RuntimeError: The encoder is closed.
         """
         return pad_states(self._engine.states(self._rows(texts)), self.config.model_dim)
+
+    def states_of_ids(self, ids: IdRows) -> list[Array]:
+        """Returns the encoder's states of each row of ids: float32 `(length, model_dim)`.
+
+        Args:
+            ids: Ids of each text, without special ones; the states include bos and eos.
+
+        Raises:
+            ValueError: A row is longer than `max_text_length`, or an id is outside the vocabulary.
+            RuntimeError: As for `states`.
+        """
+        return self._engine.states([self._row(row) for row in self._limit.fit(plain_rows(ids))])
 
     def embed(self, texts: Sequence[str], pooling: Pooling | None = None) -> Array:
         """Returns one vector for each text: float32 `(texts, model_dim)`.

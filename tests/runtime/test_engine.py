@@ -252,7 +252,7 @@ def test_a_closed_engine_refuses_everything(exported: Any, manifest: Manifest) -
     engine = Engine(manifest, exported.path, 1, 8192, None)
     engine.close()
     for call in calls(engine):
-        with pytest.raises(RuntimeError, match="the translator is closed: open another one"):
+        with pytest.raises(RuntimeError, match="the model is closed: open it again"):
             call()
 
 

@@ -108,7 +108,7 @@ def test_empty_sentences_are_no_work_to_divide(engines: list[Engine]) -> None:
 def test_both_kinds_are_closed(engines: list[Engine]) -> None:
     engines[1].close()
     for sources in ([[5]], [[5]] * 40):
-        with pytest.raises(RuntimeError, match="the translator is closed"):
+        with pytest.raises(RuntimeError, match="the model is closed"):
             engines[1].search(sources, SearchOptions())
 
 

@@ -43,6 +43,7 @@ def plan_batches(
     memory: MemoryBound | None = None,
     workers: int = 1,
     least: int = 1,
+    spread: int | None = None,
 ) -> list[list[int]]:
     """Groups sentences of similar length; the same lengths always give the same batches.
 
@@ -59,6 +60,8 @@ def plan_batches(
         memory: A second budget beside `batch_tokens`; none if None.
         workers: Batches that are translated at the same time.
         least: A batch is not made smaller than this many sentences to keep workers busy.
+        spread: Most tokens by which the longest sentence of a batch exceeds the shortest; no
+            limit if None.
 
     Returns:
         Numbers of sentences, the longest first in each batch and, with one worker, over all
@@ -73,6 +76,8 @@ def plan_batches(
     def fits(batch: list[int]) -> bool:
         # Longest first: the first sentence's length is the batch's.
         source_length, rows = source_lengths[batch[0]], len(batch) * rows_per_sentence
+        if spread is not None and source_length - source_lengths[batch[-1]] > spread:
+            return False
         if rows * source_length > batch_tokens:
             return False
         if memory is None:

@@ -42,12 +42,13 @@ class BeamSearch:
         count = len(self._limits)
         self._sentences = np.arange(count)  # [S]
         self._totals = np.zeros((count, 1), np.float32)  # [S, W]
-        start = request.special_ids.decoder_start
-        self._ids = np.full((count, 1), start, np.int32)  # [S, W]
+        self._prompted = request.prompted()
+        self._begun = request.begun
+        self._ids = request.first_ids()[:, None]  # [S, W]
         # For each step so far, [S, W]: the hypotheses' tokens, and the beams that they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []
-        self._history = np.zeros((count, 1, 0), np.int32)  # [S, W, step]
+        self._history = request.history()[:, None, :]  # [S, W, step]
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]
@@ -55,11 +56,12 @@ class BeamSearch:
     def run(self) -> list[list[Candidate]]:
         """Returns up to `num_hypotheses` candidates of each sentence, best first."""
         size = self._options.beam_size
-        for step in range(int(self._limits.max())):
+        for step in range(self._begun, int(self._limits.max())):
             totals, tokens, parents, may_end = self._continuations(step)
             if may_end:
                 totals, tokens, parents = self._sort_out(totals, tokens, parents, step)
-            self._totals = _fill(totals, size, -np.inf)
+            # The decoder overwrites what it returned, also where its logits are asked for again.
+            self._totals = _fill(totals, size, -np.inf).copy()
             self._follow(_fill(tokens, size, 0), _fill(parents, size, 0))
             if may_end or step + 1 >= self._next_limit:
                 self._settle(step + 1)
@@ -85,7 +87,7 @@ class BeamSearch:
             self._constraints.strike(best, step)
             struck = np.isneginf(best.values)
             if struck.sum(axis=1).max() > SPARE + self._options.beam_size * (
-                step < self._options.min_length
+                not self._constraints.may_end(step)
             ):
                 return *self._from_logits(self._steps.logits_again(), step), True
             order = np.argsort(struck, axis=1, kind="stable")
@@ -142,16 +144,16 @@ class BeamSearch:
         self._steps.follow(parents)
 
     def _tokens_of(self, row: int, beam: int) -> list[int]:
-        """Returns a hypothesis's tokens, read back from its end."""
+        """Returns a hypothesis's tokens without its prompt, read back from its end."""
         tokens = []
         for said, continued in zip(reversed(self._said), reversed(self._continued), strict=True):
             tokens.append(int(said[row, beam]))
             beam = continued[row, beam]
-        return tokens[::-1]
+        return tokens[::-1][self._prompted[self._sentences[row]] - self._begun :]
 
     def _histories(self) -> Ids:
         """Returns every hypothesis's tokens, `(S, W, step)`, extending those returned last time."""
-        for step in range(self._history.shape[2], len(self._said)):
+        for step in range(self._history.shape[2] - self._begun, len(self._said)):
             past = take_beams(self._history, self._continued[step])
             self._history = np.concatenate([past, self._said[step][:, :, None]], axis=2)
         return self._history
@@ -172,8 +174,10 @@ class BeamSearch:
 
     def _finish(self, row: int, ids: list[int], total: np.float32, length: int) -> None:
         """Adds a hypothesis to its sentence's best finished ones; the earlier one wins a tie."""
-        found = self._finished[self._sentences[row]]
-        score = total / float32_penalty(float(length), self._options)
+        sentence = self._sentences[row]
+        found = self._finished[sentence]
+        counted = float(length - self._prompted[sentence])
+        score = total / float32_penalty(counted, self._options)
         found.append(Candidate(ids, float(score), float(total)))
         found.sort(key=lambda candidate: -candidate.score)
         del found[self._options.beam_size :]
@@ -192,7 +196,8 @@ class BeamSearch:
                 np.float32,
             )
             at = self._limits[self._sentences] if kind == "exact" else length
-            penalty = float32_penalty(np.asarray(at, np.float64), self._options)
+            counted = np.maximum(at - self._prompted[self._sentences], 1)
+            penalty = float32_penalty(counted.astype(np.float64), self._options)
             full &= worst >= best / penalty
         return full | np.isneginf(best)
 

@@ -31,8 +31,12 @@ class Constraints:
         self._never = request.special_ids.never_generated
         self._too_early = self._never | {self._eos}
         self.last_special = max(self._too_early)
-        self._forced = _forced_ids(request.options, request.prefixes, len(request.limits))
+        self._prompted = request.prompted()
+        self._forced = _forced_ids(request.options, request.prefixes, self._prompted)
         options = request.options
+        # The first step at which each sentence may end.
+        self._may_end = self._prompted + options.min_length
+        self._first_end, self._last_end = int(self._may_end.min()), int(self._may_end.max())
         self._always = bool(
             options.no_repeat_ngram_size
             or options.repetition_penalty != 1
@@ -41,7 +45,11 @@ class Constraints:
 
     def need_logits(self, step: int) -> bool:
         """Tells whether the step needs `apply`; else `strike` is enough."""
-        return self._always or self._is_forced(step)
+        return self._always or self._is_forced(step) or self._ends_differ(step)
+
+    def may_end(self, step: int) -> bool:
+        """Tells whether every sentence may end after `step` tokens."""
+        return step >= self._last_end
 
     def forbids(self, ids: Ids, step: int) -> bool:
         """Tells whether one of these must not come next; `step` counts the tokens so far."""
@@ -67,6 +75,8 @@ class Constraints:
         log_probs = log_softmax(logits)
         free = log_probs.copy() if self._is_forced(step) else log_probs
         log_probs[:, list(self._forbidden(step))] = -np.inf
+        if self._ends_differ(step):
+            log_probs[step < self._may_end[sentences], self._eos] = -np.inf
         if options.no_repeat_ngram_size:
             _forbid_repeats(log_probs, history, options.no_repeat_ngram_size)
         for sequence in options.banned_sequences:
@@ -75,26 +85,33 @@ class Constraints:
             tokens = self._forced[sentences, step]
             rows = np.flatnonzero(tokens != _FREE)
             log_probs[rows] = -np.inf
-            log_probs[rows, tokens[rows]] = free[rows, tokens[rows]]
+            is_prompt = step < self._prompted[sentences[rows]]
+            log_probs[rows, tokens[rows]] = np.where(is_prompt, 0, free[rows, tokens[rows]])
         return log_probs
 
     def _forbidden(self, step: int) -> frozenset[int]:
         """Returns the ids that no hypothesis may continue with after `step` tokens."""
-        return self._too_early if step < self._options.min_length else self._never
+        return self._too_early if step < self._first_end else self._never
+
+    def _ends_differ(self, step: int) -> bool:
+        """Tells whether some sentences may end after `step` tokens and others may not."""
+        return self._first_end <= step < self._last_end
 
     def _is_forced(self, step: int) -> bool:
         return step < self._forced.shape[1] and bool((self._forced[:, step] != _FREE).any())
 
 
-def _forced_ids(options: SearchOptions, prefixes: Sequence[Sequence[int]], sentences: int) -> Ids:
+def _forced_ids(options: SearchOptions, prefixes: Sequence[Sequence[int]], prompted: Rows) -> Ids:
     """Returns the token forced at each place, `(sentences, places)`; -1 if none is."""
+    most = int(prompted.max())
     length = max(
-        [len(prefix) for prefix in prefixes] + [place + 1 for place, _ in options.forced_tokens],
+        [len(prefix) for prefix in prefixes]
+        + [most + place + 1 for place, _ in options.forced_tokens],
         default=0,
     )
-    forced = np.full((sentences, length), _FREE, np.int32)
+    forced = np.full((len(prompted), length), _FREE, np.int32)
     for place, token in options.forced_tokens:
-        forced[:, place] = token
+        forced[np.arange(len(prompted)), prompted + place] = token
     for row, prefix in zip(forced, prefixes, strict=False):
         row[: len(prefix)] = prefix
     return forced

@@ -51,7 +51,9 @@ class OneByOne:
         self._rows = np.arange(rows)
         self._limits = np.repeat(np.asarray(request.limits), self._samples)
         self._next_limit = int(self._limits.min())
+        self._prompted = np.repeat(request.prompted(), self._samples)
         self._tokens = np.zeros((rows, int(self._limits.max())), np.int32)  # [R, length]
+        self._tokens[:, : request.begun] = np.repeat(request.history(), self._samples, axis=0)
         unscored = np.float32(0 if request.with_scores else np.nan)
         self._totals = np.full(rows, unscored)
         self._done = np.zeros(rows, bool)
@@ -60,9 +62,8 @@ class OneByOne:
     def __iter__(self) -> Iterator[Ids]:
         if self._samples > 1:
             self._steps.follow(np.zeros((len(self._request.limits), self._samples), np.int32))
-        start = self._request.special_ids.decoder_start
-        ids = np.full(len(self._rows), start, np.int32)
-        for step in range(self._tokens.shape[1]):
+        ids = np.repeat(self._request.first_ids(), self._samples)
+        for step in range(self._request.begun, self._tokens.shape[1]):
             ids, values, special = self._next(ids, step)
             self._tokens[:, step] = ids
             if self._request.with_scores:
@@ -118,17 +119,20 @@ class OneByOne:
         if self._uniforms is None:
             chosen = values.argmax(axis=1)
         else:
-            chosen = draw(values, self._options, self._uniforms[self._rows, step])
+            # While a prompt is forced, any number will do; a row that has ended takes its last.
+            numbers = np.clip(step - self._prompted, 0, self._uniforms.shape[1] - 1)
+            chosen = draw(values, self._options, self._uniforms[self._rows, numbers])
         return tokens[rows, chosen], values[rows, chosen]
 
     def _finish(self, ids: Ids, values: Values, length: int) -> None:
         """Puts the candidates of the rows that end here among the results."""
         stuck = np.isneginf(values)
         ends = ((ids == self._eos) | stuck | (self._limits == length)) & ~self._done
-        penalty = float32_penalty(float(length), self._options)
         for row in np.flatnonzero(ends & ~stuck):
-            tokens = self._tokens[row, : length - (ids[row] == self._eos)].tolist()
+            begin = self._prompted[row]
+            tokens = self._tokens[row, begin : length - (ids[row] == self._eos)].tolist()
             total = self._totals[row]
+            penalty = float32_penalty(float(length - begin), self._options)
             found = Candidate(tokens, float(total / penalty), float(total))
             self._found[self._rows[row]] = found
         self._done |= ends
@@ -149,11 +153,12 @@ class OneByOne:
             self._totals[rows],
         )
         self._tokens, self._done = self._tokens[rows], self._done[rows]
+        self._prompted = self._prompted[rows]
         self._next_limit = int(self._limits[~self._done].min())
         return ids[rows]
 
     def _draw_uniforms(self) -> npt.NDArray[np.float64]:
-        length = self._tokens.shape[1]
+        length = int((self._limits - self._prompted).max())
         places = self._request.places or range(len(self._request.limits))
         return np.stack(
             [

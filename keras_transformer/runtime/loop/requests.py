@@ -148,6 +148,9 @@ class Request:
         special_ids: Ids that stand for no text.
         limits: Most tokens of each sentence's translation, eos included.
         prefixes: Ids that each translation begins with; empty for none.
+        prompt_lengths: How many ids of each prefix are a prompt; empty for none. They cost nothing
+            and do not count in a length, except in `limits`, and candidates are without them.
+        begun: Ids of each prompt that the decoder has read already, its start token apart.
         places: Place of each sentence among the caller's inputs, for its random numbers.
         seed: Seed of the random numbers; used in sampling only.
         with_scores: Whether scores are wanted; greedy search is faster without them.
@@ -157,9 +160,26 @@ class Request:
     special_ids: SpecialIds
     limits: Sequence[int]
     prefixes: Sequence[Sequence[int]] = ()
+    prompt_lengths: Sequence[int] = ()
+    begun: int = 0
     places: Sequence[int] = ()
     seed: int = 0
     with_scores: bool = True
+
+    def prompted(self) -> Rows:
+        """Returns how many tokens of each sentence are a prompt: `(sentences,)`."""
+        return np.asarray(self.prompt_lengths or [0] * len(self.limits), np.int64)
+
+    def first_ids(self) -> Ids:
+        """Returns the decoder's next input of each sentence: `(sentences,)`."""
+        if not self.begun:
+            return np.full(len(self.limits), self.special_ids.decoder_start, np.int32)
+        return np.array([prefix[self.begun - 1] for prefix in self.prefixes], np.int32)
+
+    def history(self) -> Ids:
+        """Returns the ids that the decoder has read, and its next one: `(sentences, begun)`."""
+        begun = [list(prefix[: self.begun]) for prefix in self.prefixes if self.begun]
+        return np.array(begun, np.int32).reshape(len(self.limits), self.begun)
 
 
 def float32_penalty(length: npt.ArrayLike, options: SearchOptions) -> Values:

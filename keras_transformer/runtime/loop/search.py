@@ -26,6 +26,13 @@ def search(steps: Steps, request: Request) -> list[list[Candidate]]:
     return one_by_one.results()
 
 
+def step_graph(options: SearchOptions, with_scores: bool) -> str:
+    """Returns the name of the graph whose steps a search makes."""
+    if needs_ranking(options):
+        return "decoder"
+    return "greedy_scores" if with_scores else "greedy"
+
+
 def _needs_beams(options: SearchOptions) -> bool:
     # With "exact", one beam still looks past its first end.
     return options.beam_size > 1 or (options.early_stopping == "exact" and not options.sample)

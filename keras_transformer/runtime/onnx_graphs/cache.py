@@ -90,8 +90,8 @@ class KeyValueCache:
         elif step:
             held = self.beams[:, :, : step - 1]
             held[:] = take_beams(self.beams, parents)[:, :, : step - 1]
-        if step:
-            self.beams[:, :, step - 1] = np.arange(beams) if widened else parents
+        if step and not widened:
+            self.beams[:, :, step - 1] = parents
         return widened
 
     def keep(self, sentences: Rows, step: int) -> None:
@@ -107,12 +107,13 @@ class KeyValueCache:
         self.buffers = []
 
     def _widen(self, beams: int, step: int) -> None:
-        """Gives each sentence more rows, all of which continue its only one."""
+        """Gives each sentence more rows, all of which continue its only one and share it."""
         block, wide = self._zeros(len(self.beams) * beams, self.capacity)
         for old, new in zip(self.buffers, wide, strict=True):
-            new[:, :, :step] = np.repeat(old[:, :, :step], beams, axis=0)
+            new[::beams, :, :step] = old[:, :, :step]
         self._replace(block, wide)
         self.beams = self._own(len(self.beams), beams, self.capacity)
+        self.beams[:, :, :step] = 0
 
     @staticmethod
     def _own(sentences: int, beams: int, tokens: int) -> Ids:

@@ -25,8 +25,9 @@ class DecoderSteps:
         graph: Its manifest entry.
         with_logits: Returns a session with the same inputs and caches that also outputs logits;
             called when they are first needed.
-        source_mask: int32 `(batch, source_length)`, 1 for tokens.
-        cross: The encoder's outputs; they and the mask are overwritten when sentences leave.
+        sentences: How many there are.
+        per_sentence: What the graph takes of every sentence beside its tokens: of a translation
+            the mask of the source and the encoder's outputs. Overwritten when sentences leave.
         capacity: Tokens to make room for initially.
         limit: Most steps that will be made.
         memory: Where the caches' memory comes from.
@@ -40,8 +41,8 @@ class DecoderSteps:
         decoder: Session,
         graph: Graph,
         with_logits: Callable[[], Session],
-        source_mask: npt.NDArray[np.int32],
-        cross: Arrays,
+        sentences: int,
+        per_sentence: Arrays,
         capacity: int,
         limit: int,
         memory: Memory,
@@ -52,15 +53,28 @@ class DecoderSteps:
         specs = [spec for spec in graph.inputs if spec.name.startswith("cache_key_")]
         specs += [spec for spec in graph.inputs if spec.name.startswith("cache_value_")]
         self._cache_names = [spec.name for spec in specs]
-        self._cache = KeyValueCache(specs, len(source_mask), capacity, limit, memory)
+        self._cache = KeyValueCache(specs, sentences, capacity, limit, memory)
         self.peak_bytes = 0
-        self._per_sentence: Arrays = {"source_mask": source_mask, **cross}
+        self._per_sentence = per_sentence
         self._step = 0
         self._step_number = np.zeros(1, np.int32)
         self._beam_size = np.ones(1, np.int32)
         self._num_candidates = np.ones(1, np.int64)
         self._asked = 1
         self._rebind()
+
+    def prefill(self, graph: Session, ids: Ids) -> None:
+        """Reads the tokens that every sentence begins with, in one run, before the first step.
+
+        Args:
+            graph: Session of the prefill graph.
+            ids: `(sentences, length)`, the start token included; no more than the capacity.
+        """
+        binding = graph.io_binding()
+        binding.bind_cpu_input("token_ids", ids)
+        self._bind_caches(binding)
+        graph.run_with_iobinding(binding)
+        self._step = ids.shape[1]
 
     def first(self, ids: Ids) -> First:
         """See `Steps.first`; for the greedy graphs only."""
@@ -143,6 +157,7 @@ class DecoderSteps:
         binding = session.io_binding()
         inputs: Arrays = {
             "target_ids": self._ids,
+            "token_ids": self._ids,
             "step": self._step_number,
             "beam_size": self._beam_size,
             "num_candidates": self._num_candidates,
@@ -153,11 +168,14 @@ class DecoderSteps:
         for name, value in inputs.items():
             if name in self._names:
                 binding.bind_cpu_input(name, value)
+        self._bind_caches(binding)
+        return binding
+
+    def _bind_caches(self, binding: IOBinding) -> None:
         for name, buffer in zip(self._cache_names, self._cache.buffers, strict=True):
             memory = OrtValue.ortvalue_from_numpy(buffer)
             binding.bind_ortvalue_input(name, memory)
             binding.bind_ortvalue_output(f"new_{name}", memory)
-        return binding
 
     def _bind_first(self, sentences: int) -> None:
         self._first = First(np.empty(sentences, np.int32), np.zeros(sentences, np.float32))

@@ -73,7 +73,7 @@ class Graphs:
         """
         sessions = self._sessions
         if sessions is None:
-            raise RuntimeError("the translator is closed: open another one.")
+            raise RuntimeError("the model is closed: open it again.")
         for name in names:
             sessions[name]
         return sessions

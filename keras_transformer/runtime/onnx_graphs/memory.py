@@ -9,6 +9,10 @@ import numpy.typing as npt
 
 Block = npt.NDArray[np.uint8]
 
+# Bytes of cache memory that an engine keeps for later batches. A batch that needs more computes for
+# longer than it takes to allocate fresh memory.
+KEPT_BYTES = 64 << 20
+
 
 class Memory:
     """Lends blocks of bytes; any number of threads may use it at once.

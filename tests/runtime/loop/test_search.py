@@ -32,12 +32,17 @@ class ScriptedSteps:
         self.sentences = np.arange(len(logits))
         self.fed = np.zeros((len(logits), 1, 0), np.int32)
         self.rows: list[int] = []
+        self.returned: Sequence[np.ndarray] = ()
 
     def logits(self, ids: np.ndarray) -> np.ndarray:
         sentences, beams, step = self.fed.shape
         assert ids.shape == (sentences * beams,)
         self.rows.append(len(ids))
+        ids = ids.copy()
         newest = ids.reshape(sentences, beams, 1)
+        # A decoder writes into the arrays that it returned before.
+        for array in self.returned:
+            array[...] = 1
         self.fed = np.concatenate([self.fed, newest], axis=2)
         return self.table[np.repeat(self.sentences, beams), step, ids].copy()
 
@@ -50,9 +55,12 @@ class ScriptedSteps:
     def first(self, ids: np.ndarray) -> First:
         assert self.fed.shape[1] == 1
         logits = self.logits(ids)
-        return First(logits.argmax(axis=1).astype(np.int32), log_softmax(logits).max(axis=1))
+        found = First(logits.argmax(axis=1).astype(np.int32), log_softmax(logits).max(axis=1))
+        self.returned = found
+        return found
 
     def best(self, ids: np.ndarray, count: int, totals: np.ndarray) -> Best:
+        totals = totals.copy()
         logits = self.logits(ids)
         in_row = min(count, logits.shape[1])
         # Ranked by beam first, as the graph does it.
@@ -61,7 +69,9 @@ class ScriptedSteps:
         extended = (values + totals.reshape(-1, 1)).reshape(sentences, beams * in_row)
         best, places = top_candidates(extended, min(count, beams * in_row))
         chosen = np.take_along_axis(ids.reshape(sentences, -1), places, 1)
-        return Best(chosen.astype(np.int32), best, (places // in_row).astype(np.int32))
+        found = Best(chosen.astype(np.int32), best, (places // in_row).astype(np.int32))
+        self.returned = found
+        return found
 
     def follow(self, parents: np.ndarray) -> None:
         rows = np.arange(len(self.fed))[:, None]
@@ -112,6 +122,65 @@ def test_the_table_of_cases(search_case: Any, naive_search: Callable[..., Any]) 
             for place, table in enumerate(case.log_probs)
         ],
     )
+
+
+PROMPTS = [[4, 5, 6], [7], [8, 4], [5, 5, 5, 5]]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"beam_size": 3, "num_hypotheses": 3},
+        {"beam_size": 2, "min_length": 3, "early_stopping": "exact", "length_penalty": 1.0},
+        {"forced_tokens": [(1, 6)], "beam_size": 2},
+        {"sample": True, "seed": 5, "num_hypotheses": 2},
+        {"sample": True, "seed": 5, "top_k": 3, "min_length": 2},
+    ],
+    ids=str,
+)
+def test_a_prompt_is_where_a_search_begins(
+    naive_search: Callable[..., Any], options: dict[str, Any], at_once: bool
+) -> None:
+    """A search after a prompt is one whose table begins there: nothing else counts the prompt."""
+    random = np.random.default_rng(7)
+    logits = random.standard_normal((4, 9, 9, 9)).astype(np.float32)
+    chosen = SearchOptions(max_length=5, **options)
+    lengths = list(map(len, PROMPTS))
+    request = Request(
+        options=chosen,
+        special_ids=SPECIAL_IDS,
+        limits=[length + 5 for length in lengths],
+        prefixes=PROMPTS,
+        prompt_lengths=lengths,
+        begun=min(lengths) if at_once else 0,
+        places=range(4),
+        seed=chosen.seed or 0,
+    )
+    steps = ScriptedSteps(logits)
+    steps.fed = np.zeros((4, 1, request.begun), np.int32)
+    found = [[tuple(one) for one in sentence] for sentence in search(steps, request)]
+    expected = []
+    for place, (table, prompt) in enumerate(zip(logits, PROMPTS, strict=True)):
+        begun = table[len(prompt) :].copy()
+        begun[0, SPECIAL_IDS.decoder_start] = begun[0, prompt[-1]]
+        log_probs = begun - np.log(np.exp(begun).sum(axis=-1, keepdims=True))
+        expected.append(naive_search(log_probs, max_length=5, sentence=place, **options))
+    agree(found, expected)
+
+
+@pytest.mark.parametrize("loud_at", [0, 1, 2])
+def test_totals_outlive_the_arrays_of_a_step_whose_logits_are_asked_for_again(
+    naive_search: Callable[..., Any], loud_at: int
+) -> None:
+    """More candidates are struck at one step than there are spare ones."""
+    logits = np.random.default_rng(1).standard_normal((1, 4, 9, 9)).astype(np.float32)
+    logits[:, :, :, :4] -= 30  # No step but one meets a special id.
+    logits[:, loud_at, :, [0, 2]] += 60
+    options = {"beam_size": 4, "num_hypotheses": 4, "max_length": 4}
+    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    agree(run(logits, **options), [naive_search(log_probs[0], **options)])
 
 
 @st.composite

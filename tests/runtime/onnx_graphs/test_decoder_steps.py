@@ -39,8 +39,11 @@ def start(request: pytest.FixtureRequest) -> Start:
             sessions[graph],
             manifest.graphs[graph],
             lambda: sessions["greedy_scores" if graph == "greedy" else graph],
-            (source_ids != 0).astype(np.int32),
-            dict(zip(outputs, cross, strict=True)),
+            len(source_ids),
+            {
+                "source_mask": (source_ids != 0).astype(np.int32),
+                **dict(zip(outputs, cross, strict=True)),
+            },
             capacity,
             limit,
             Memory(1 << 20),

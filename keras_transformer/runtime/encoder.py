@@ -1,0 +1,82 @@
+"""Takes the directory of an exported encoder and returns what reads texts with it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.runtime.encoder_engine import OnnxEncoderEngine
+from keras_transformer.runtime.families import require_family
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
+from keras_transformer.understanding.text_understanding import TextUnderstanding
+
+
+class OnnxEncoder(TextUnderstanding):
+    """Reads texts with an encoder that `export_onnx` wrote; needs no TensorFlow.
+
+    Any number of threads may share one. It is a context manager that closes itself.
+
+    Args:
+        directory: The artefact. Its files are checked against the manifest's hashes.
+        threads: Threads for the graphs; one for each core that the process may use if None.
+        batch_tokens: Most padded tokens that are read at once; chosen for the model's size if None.
+        max_text_length: Most tokens of a text, unless the model allows fewer; None for no other
+            limit than the model's.
+        long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the
+            index; "cut" drops their ends.
+        providers: As for `OnnxTranslator`.
+
+    Attributes:
+        manifest: The artefact's contract.
+        config: The model's config.
+        max_text_length: Most tokens of a text; None if there is no limit.
+
+    Raises:
+        FileNotFoundError: The directory or one of its files is missing.
+        ValueError: The manifest or a file is damaged, foreign, or of an unknown version; the model
+            is of another family; a provider is missing or cannot run the artefact.
+
+    Example:
+        >>> encoder = OnnxEncoder("exported/bert")  # doctest: +SKIP
+        >>> encoder.embed(["A man in a red shirt."]).shape  # doctest: +SKIP
+        (1, 128)
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        threads: int | None = None,
+        *,
+        batch_tokens: int | None = None,
+        max_text_length: int | None = MAX_TEXT_LENGTH,
+        long_texts: LongTexts = "refuse",
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        path = Path(directory)
+        self.manifest = manifest = Manifest.read(path)
+        require_family(path, manifest, "encoder")
+        manifest.verify(path)
+        text_ids = open_text_ids(path, manifest, "text")
+        self._runs: OnnxEncoderEngine = OnnxEncoderEngine(
+            manifest, path, threads, batch_tokens, providers
+        )
+        super().__init__(self._runs, text_ids, max_text_length, long_texts)
+
+    def close(self) -> None:
+        """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""
+        self._runs.close()
+
+    def __enter__(self) -> "OnnxEncoder":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

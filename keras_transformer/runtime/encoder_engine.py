@@ -1,0 +1,110 @@
+"""Runs an artefact's encoder on rows of ids, in any number and order: manages batches and sessions,
+and knows nothing of text.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.runtime.loop.even_batches import even_batches
+from keras_transformer.runtime.onnx_graphs.graphs import Sessions
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.workers import Workers
+from keras_transformer.search.text_limits import check_vocabulary
+from keras_transformer.understanding.engine import Array, Row
+
+# Heads with an output for each token.
+_OF_TOKENS = ("tagging", "spans")
+
+
+class OnnxEncoderEngine:
+    """An opened artefact as an `EncoderEngine`; any number of threads may use it at once.
+
+    Args:
+        manifest: The artefact's contract.
+        directory: Where its files are.
+        threads: Threads of the graphs; one for each core that the process may use if None.
+        batch_tokens: Most padded tokens in a batch; chosen for the model's size if None.
+        providers: As for `check_providers`.
+
+    Attributes:
+        config: The model's config.
+
+    Raises:
+        ValueError: A number is below 1, or a graph does not match the manifest.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: Path,
+        threads: int | None,
+        batch_tokens: int | None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        self.config = EncoderConfig.from_dict(dict(manifest.config))
+        if batch_tokens is not None and batch_tokens < 1:
+            raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}.")
+        self._workers = Workers(manifest, directory, threads, providers)
+        self._batch_tokens = batch_tokens or self._workers.batch_tokens
+        self._outputs = {name: graph.outputs[0].name for name, graph in manifest.graphs.items()}
+        self._workers.graphs.open("encoder")
+
+    def close(self) -> None:
+        """Releases the graphs; calls that are running finish, later ones raise RuntimeError."""
+        self._workers.close()
+
+    def states(self, rows: Sequence[Row]) -> list[Array]:
+        """As `EncoderEngine.states`."""
+        found = self._run("encoder", rows)
+        return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
+
+    def head(self, rows: Sequence[Row], places: Sequence[Sequence[int]] | None = None) -> list:
+        """As `EncoderEngine.head`."""
+        found = self._run("head", rows, places)
+        if places is not None:
+            return [one[: len(places[number])] for number, one in enumerate(found)]
+        if self.config.head in _OF_TOKENS:
+            return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
+        return found
+
+    def _run(
+        self, graph: str, rows: Sequence[Row], places: Sequence[Sequence[int]] | None = None
+    ) -> list[Array]:
+        """Runs a graph on batches of rows and returns its output for each, padding included."""
+        ids = [row.token_ids for row in rows]
+        check_vocabulary(ids, self.config.vocab_size, self.config.max_positions)
+        division = self._workers.divide(len(rows), 1)
+        opened: Sessions = division.graphs.open(graph)
+        batches = even_batches(
+            list(map(len, ids)), batch_tokens=self._batch_tokens, workers=division.at_a_time
+        )
+
+        def run(batch: list[int]) -> Any:
+            inputs = {
+                "token_ids": _padded([ids[row] for row in batch], self.config.special_ids.pad)
+            }
+            if self.config.num_token_types > 1:
+                inputs["token_type_ids"] = _padded([rows[row].token_type_ids for row in batch], 0)
+            if places is not None:
+                inputs["places"] = _padded([places[row] for row in batch], 0)
+            [output] = opened[graph].run([self._outputs[graph]], inputs)
+            return output
+
+        found: dict[int, Array] = {}
+        outputs = self._workers.map(run, batches, division.at_a_time)
+        for batch, output in zip(batches, outputs, strict=True):
+            found.update(zip(batch, output.astype(np.float32, copy=False), strict=True))
+        return [found[row] for row in range(len(rows))]
+
+
+def _padded(rows: Sequence[Sequence[int]], filler: int) -> npt.NDArray[np.int32]:
+    padded = np.full((len(rows), max(map(len, rows))), filler, np.int32)
+    for line, row in zip(padded, rows, strict=True):
+        line[: len(row)] = row
+    return padded

@@ -1,0 +1,92 @@
+"""Takes the directory of an exported decoder and returns what continues texts with it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.generation.text_generator import TextGenerator
+from keras_transformer.runtime.families import require_family
+from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
+
+
+class OnnxGenerator(TextGenerator):
+    """Continues texts with a decoder alone that `export_onnx` wrote; needs no TensorFlow.
+
+    Any number of threads may share one. It is a context manager that closes itself.
+
+    Args:
+        directory: The artefact. Its files are checked against the manifest's hashes.
+        threads: Threads for the graphs; one for each core that the process may use if None.
+        batch_tokens: Most padded tokens at once, new ones included, counted for every beam or
+            sample; chosen for the model's size if None.
+        max_cache_bytes: Most memory for the keys and values of what is decoded at once; no limit
+            if None. `peak_cache_bytes` tells how much they have taken.
+        max_text_length: Most tokens of a prompt or a text, unless the model allows fewer; None for
+            no other limit than the model's.
+        long_texts: What to do with longer ones: "refuse" raises `LongTextError`, which has the
+            index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
+        providers: As for `OnnxTranslator`.
+
+    Attributes:
+        manifest: The artefact's contract.
+        config: The model's config.
+        max_text_length: Most tokens of a prompt or a text; None if there is no limit.
+
+    Raises:
+        FileNotFoundError: The directory or one of its files is missing.
+        ValueError: The manifest or a file is damaged, foreign, or of an unknown version; the model
+            is of another family; a provider is missing or cannot run the artefact.
+
+    Example:
+        >>> generator = OnnxGenerator("exported/gpt")  # doctest: +SKIP
+        >>> generator.generate(["A man in"], max_length=20)  # doctest: +SKIP
+        ['A man in a red shirt is sitting on a bench.']
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        threads: int | None = None,
+        *,
+        batch_tokens: int | None = None,
+        max_cache_bytes: int | None = None,
+        max_text_length: int | None = MAX_TEXT_LENGTH,
+        long_texts: LongTexts = "refuse",
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        path = Path(directory)
+        self.manifest = manifest = Manifest.read(path)
+        require_family(path, manifest, "decoder")
+        manifest.verify(path)
+        text_ids = open_text_ids(path, manifest, "text")
+        # Kept with its own type, for the methods that only this engine has.
+        self._runs: OnnxGenerationEngine = OnnxGenerationEngine(
+            manifest, path, threads, batch_tokens, max_cache_bytes, providers
+        )
+        super().__init__(self._runs, text_ids, max_text_length, long_texts)
+
+    @property
+    def peak_cache_bytes(self) -> int:
+        """Most memory that the keys and values of a batch have taken so far, in bytes."""
+        return self._runs.peak_cache_bytes
+
+    def close(self) -> None:
+        """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""
+        self._runs.close()
+
+    def __enter__(self) -> "OnnxGenerator":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
