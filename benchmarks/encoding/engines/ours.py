@@ -4,9 +4,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.runtime.encoder import OnnxEncoder
 from speed import artefacts
 from speed.serving import serve
+
+from keras_transformer.runtime.encoder import OnnxEncoder
 
 from ..engine import EncoderEngine, Rows
 
@@ -24,11 +25,13 @@ class OurEngine(EncoderEngine):
     def load(self, folder: str, precision: str) -> None:
         """Opens our artefact; the one before is freed first."""
         self._encoder: Any = None
-        self._encoder = OnnxEncoder(Path(folder) / artefacts.ours(precision, self._target))
+        self._encoder = OnnxEncoder(
+            Path(folder) / artefacts.ours(precision, self._target), max_text_length=None
+        )
 
     def prepare(self, rows: Rows) -> Rows:
-        """Returns the rows: ids are what it takes."""
-        return rows
+        """Returns the rows without bos and eos, which it adds itself."""
+        return [row[1:-1] for row in rows]
 
     def run(self, prepared: Rows) -> Any:
         """Returns states `(length, model_dim)` of each row."""

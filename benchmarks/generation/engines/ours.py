@@ -25,7 +25,9 @@ class OurEngine(GenerationEngine):
     def load(self, folder: str, precision: str) -> None:
         """Opens our artefact; the one before is freed first."""
         self._generator: Any = None
-        self._generator = OnnxGenerator(Path(folder) / artefacts.ours(precision, self._target))
+        self._generator = OnnxGenerator(
+            Path(folder) / artefacts.ours(precision, self._target), max_text_length=None
+        )
 
     def prepare(self, prompts: list[list[int]]) -> list[list[int]]:
         """Returns the prompts: ids are what it takes."""
