@@ -262,6 +262,8 @@ import sys
 import numpy, onnxruntime, sentencepiece, sentencex
 
 before = set(sys.modules)
+import keras_transformer.runtime.encoder
+import keras_transformer.runtime.generator
 import keras_transformer.runtime.translator
 
 print(*sorted(set(sys.modules) - before), sep="\\n")
@@ -282,6 +284,8 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
     packages |= {"config.checks", "config.stack", "config.transformer", "whole_files"}
+    packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
+    packages |= {"understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
 
 

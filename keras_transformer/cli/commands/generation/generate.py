@@ -1,13 +1,14 @@
 """`keras-transformer generate`: continues lines of standard input, block by block, in order."""
 
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
+from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, blocks_of_input
 from keras_transformer.cli.text_models import open_generator
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.search.options import SearchOptions
@@ -78,13 +79,14 @@ def build_parser() -> CommandParser:
 def _stream_lines(
     generator: TextGenerator, lines: TextLineOptions, settings: dict[str, Any]
 ) -> None:
-    """Writes each text piece by piece; only sampled texts need the numbers of their lines."""
+    """Writes each text piece by piece, line by line."""
 
-    def answer(block: list[str]) -> Iterator[str]:
+    def write(block: list[str]) -> None:
         for prompt in block:
-            for piece in generator.stream(prompt, **settings):
-                sys.stdout.write(" ".join(piece.splitlines()) if "\n" in piece else piece)
-                sys.stdout.flush()
-            yield ""
+            for piece in itertools.chain(generator.stream(prompt, **settings), [None]):
+                text = "\n" if piece is None else piece.replace("\r", " ").replace("\n", " ")
+                sys.stdout.buffer.write(text.encode())
+                sys.stdout.buffer.flush()
 
-    answer_lines("generate", generator, lines, answer)
+    for _ in blocks_of_input("generate", generator, replace(lines, block_lines=1), write):
+        pass

@@ -1,0 +1,106 @@
+"""`generate` and `perplexity` on a stand-in for the model: lines in, lines out."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from keras_transformer.search.options import Hypothesis, SearchOptions
+
+
+@dataclasses.dataclass
+class ShoutingGenerator:
+    """Continues texts with exclamation marks; remembers blocks and options."""
+
+    max_text_length = 100
+    blocks: list[list[str]] = dataclasses.field(default_factory=list)
+    options: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        return list(map(len, texts))
+
+    def generate(self, prompts: Sequence[str], **options: Any) -> list[str]:
+        self.blocks.append(list(prompts))
+        self.options.append(options)
+        return [f"{prompt}!\n" for prompt in prompts]
+
+    def generate_n_best(self, prompts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
+        self.generate(prompts, **options)
+        ranks = range(min(2, options["num_hypotheses"]))
+        return [
+            [Hypothesis(prompt + "!" * (1 + rank), [], -0.5 - rank, -1.0) for rank in ranks]
+            for prompt in prompts
+        ]
+
+    def stream(self, prompt: str, **options: Any) -> Iterator[str]:
+        self.options.append(options)
+        yield from (prompt, "!", "\n!")
+
+    def score(self, texts: Sequence[str]) -> list[Hypothesis]:
+        return [Hypothesis(text, [9] * len(text), 0.0, -float(2 * len(text))) for text in texts]
+
+
+@pytest.fixture
+def generator(monkeypatch: pytest.MonkeyPatch) -> ShoutingGenerator:
+    """Stands in for the model of both commands."""
+    made = ShoutingGenerator()
+    for command in ("generate", "perplexity"):
+        monkeypatch.setattr(
+            f"keras_transformer.cli.commands.generation.{command}.open_generator",
+            lambda *_, **__: made,
+        )
+    return made
+
+
+def test_lines_keep_their_order_and_empty_lines_are_continued(run_cli, generator) -> None:
+    result = run_cli("generate", "model", "--block-lines", 2, stdin="hola\n\n¿qué?\n".encode())
+    assert (result.code, result.out, result.err) == (0, "hola! \n! \n¿qué?! \n", "")
+    assert generator.blocks == [["hola", ""], ["¿qué?"]]
+
+
+def test_search_flags_reach_the_generator(run_cli, generator) -> None:
+    flags = "--beam-size 4 --max-length 9 --min-length 2 --no-repeat-ngram-size 3"
+    run_cli("generate", "model", *flags.split(), "--no-include-prompt", stdin=b"a\n")
+    options = SearchOptions(beam_size=4, max_length=9, min_length=2, no_repeat_ngram_size=3)
+    assert generator.options == [{**asdict(options), "include_prompt": False}]
+
+
+def test_hypotheses_of_a_line_stand_together_and_keep_their_count(run_cli, generator) -> None:
+    flags = "--sample --num-hypotheses 3 --scores".split()
+    result = run_cli("generate", "model", *flags, stdin=b"a\nb\n")
+    assert result.out.splitlines() == [
+        "-0.500000\ta!",
+        "-1.500000\ta!!",
+        "-inf\t",
+        "-0.500000\tb!",
+        "-1.500000\tb!!",
+        "-inf\t",
+    ]
+
+
+def test_a_terminal_sees_a_text_as_it_is_written(run_cli, generator, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    result = run_cli("generate", "model", stdin=b"a\nb\n")
+    assert (result.code, result.out) == (0, "a! !\nb! !\n")
+    assert generator.blocks == []
+    run_cli("generate", "model", "--beam-size", 2, stdin=b"a\n")
+    assert generator.blocks == [["a"]]
+
+
+def test_a_ratio_to_a_source_is_no_option(run_cli, generator) -> None:
+    result = run_cli("generate", "model", "--max-length-ratio", 2, stdin=b"a\n")
+    assert result.code == 2
+
+
+def test_perplexities_are_those_of_lines_and_of_the_whole(run_cli, generator) -> None:
+    result = run_cli("perplexity", "model", "--block-lines", 1, stdin=b"abc\n\na\n")
+    lines = [math.exp(6 / 4), 1.0, math.exp(2 / 2)]
+    assert result.out.splitlines() == [f"{line:.4f}" for line in lines]
+    assert result.err == (
+        f"perplexity of the whole text: {math.exp(8 / 7):.4f} (7 tokens with the ends of 3 lines)\n"
+    )
+    empty = run_cli("perplexity", "model", stdin=b"")
+    assert (empty.code, empty.out, empty.err) == (0, "", "")

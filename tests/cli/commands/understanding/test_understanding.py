@@ -1,0 +1,169 @@
+"""`fill-mask`, `classify`, `tag` and `embed` on a stand-in for the model: lines in, lines out."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.search.text_limits import LongTextError
+from keras_transformer.understanding.results import Classification, Filling, WordTag
+from keras_transformer.understanding.text_understanding import MissingMaskError
+
+
+@dataclasses.dataclass
+class SpellingEncoder:
+    """Answers from the letters of a text, and remembers the blocks it was given."""
+
+    limits: dict[str, Any]
+    blocks: list[list[str]] = dataclasses.field(default_factory=list)
+    config = EncoderConfig.preset("bert-tiny", vocab_size=10, model_dim=2, num_heads=1)
+
+    @property
+    def max_text_length(self) -> int:
+        return self.limits["max_text_length"]
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        return list(map(len, texts))
+
+    def _take(self, texts: Sequence[str]) -> None:
+        for index, text in enumerate(texts):
+            if len(text) > self.max_text_length and self.limits["long_texts"] == "refuse":
+                raise LongTextError(index, len(text), self.max_text_length)
+        self.blocks.append(list(texts))
+
+    def fill_mask(self, texts: Sequence[str], count: int) -> list[list[Filling]]:
+        for index, text in enumerate(texts):
+            if "<mask>" not in text:
+                raise MissingMaskError(index)
+        self._take(texts)
+        words = ["one", "two\r\n"][:count]
+        return [
+            [Filling(text.replace("<mask>", w), [w], -0.5 * (1 + n)) for n, w in enumerate(words)]
+            for text in texts
+        ]
+
+    def classify(self, texts: Sequence[str]) -> list[Classification]:
+        self._take(texts)
+        return [Classification(text[:1] or "none", 0.75, None) for text in texts]
+
+    def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
+        self._take(texts)
+        return [
+            [WordTag(word, word[0] if word.isalpha() else "", 1.0) for word in text.split()]
+            for text in texts
+        ]
+
+    def embed(self, texts: Sequence[str], pooling: str | None) -> np.ndarray:
+        self._take(texts)
+        return np.array([[len(text), pooling == "first"] for text in texts], np.float32)
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> SpellingEncoder:
+    """Stands in for the model of every command here."""
+    made = SpellingEncoder({})
+
+    def open_encoder(directory: Any, runtime: Any, head: Any = None, **limits: Any) -> Any:
+        made.limits.update(limits)
+        return made
+
+    for command in ("fill_mask", "classify", "tag", "embed"):
+        monkeypatch.setattr(
+            f"keras_transformer.cli.commands.understanding.{command}.open_encoder", open_encoder
+        )
+    return made
+
+
+def test_each_line_has_its_class(run_cli, encoder) -> None:
+    result = run_cli("classify", "model", "--block-lines", 2, stdin="año\n\nb\n".encode())
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "a\t0.750000\nnone\t0.750000\nb\t0.750000\n"
+    assert encoder.blocks == [["año", ""], ["b"]]
+
+
+def test_each_word_has_its_tag(run_cli, encoder) -> None:
+    result = run_cli("tag", "model", stdin=b"the 1 dog\n\nx\n")
+    assert (result.code, result.out, result.err) == (0, "t _ d\n\nx\n", "")
+
+
+def test_fillings_of_a_line_stand_together_and_keep_their_count(run_cli, encoder) -> None:
+    stdin = b"a <mask>\n<mask> b\n"
+    result = run_cli("fill-mask", "model", "--num-hypotheses", 3, stdin=stdin)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == [
+        "-0.500000\ta one",
+        "-1.000000\ta two  ",
+        "-inf\t",
+        "-0.500000\tone b",
+        "-1.000000\ttwo   b",
+        "-inf\t",
+    ]
+
+
+def test_a_line_without_a_mask_is_named_after_those_before_it(run_cli, encoder) -> None:
+    result = run_cli("fill-mask", "model", "--block-lines", 2, stdin=b"<mask>\n<mask>\n<mask>\nb\n")
+    assert (result.code, result.out) == (1, "-0.500000\tone\n" * 3)
+    assert result.err == (
+        "keras-transformer fill-mask: error: line 4 of the input has no <mask>, or it was cut off: "
+        "write <mask> where a word is missing.\n"
+    )
+
+
+def test_long_lines_are_cut_and_named(run_cli, encoder) -> None:
+    result = run_cli("classify", "model", "--max-text-length", 3, stdin=b"ab\nabcd\nabc\n")
+    assert (result.code, result.out.count("\n")) == (0, 3)
+    assert result.err == (
+        "keras-transformer classify: line 2 of the input was cut: it has 4 tokens.\n"
+    )
+    assert encoder.limits == {"max_text_length": 3, "long_texts": "cut"}
+
+
+def test_long_lines_are_refused_after_those_before_them(run_cli, encoder) -> None:
+    flags = ["--max-text-length", 3, "--long-lines", "refuse"]
+    result = run_cli("classify", "model", *flags, stdin=b"ab\nabcd\nabc\n")
+    assert (result.code, result.out) == (1, "a\t0.750000\n")
+    assert "line 2 of the input has 4 tokens, more than the 3 allowed: use --long-lines cut" in (
+        result.err
+    )
+
+
+def test_vectors_are_written_to_a_file(run_cli, encoder, tmp_path) -> None:
+    output = tmp_path / "new" / "vectors.npy"
+    flags = ["--output", output, "--block-lines", 2, "--pooling", "first"]
+    result = run_cli("embed", "model", *flags, stdin=b"a\nbc\n\n")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    found = np.load(output)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, [[1, 1], [2, 1], [0, 1]])
+    result = run_cli("embed", "model", "--output", output, stdin=b"")
+    assert (result.code, np.load(output).shape) == (0, (0, 2))
+
+
+def test_vectors_are_written_whole_or_not_at_all(run_cli, encoder, tmp_path) -> None:
+    output = tmp_path / "vectors.npy"
+    output.write_text("old", encoding="utf-8")
+    flags = ["--output", output, "--max-text-length", 3, "--long-lines", "refuse"]
+    result = run_cli("embed", "model", *flags, "--block-lines", 1, stdin=b"a\nabcd\n")
+    assert result.code == 1 and "line 2 of the input has 4 tokens" in result.err
+    assert output.read_text(encoding="utf-8") == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["vectors.npy"]
+
+
+def test_an_output_that_cannot_be_is_refused_before_the_model_is_opened(run_cli, tmp_path) -> None:
+    result = run_cli("embed", "no model", "--output", tmp_path, stdin=b"a\n")
+    assert result.code == 1 and "it is a directory already" in result.err
+
+
+@pytest.mark.parametrize(
+    ("command", "flags", "message"),
+    [
+        ("fill-mask", ["--num-hypotheses", 0], "--num-hypotheses must be at least 1, got 0"),
+        ("classify", ["--block-lines", 0], "--block-lines must be at least 1, got 0"),
+    ],
+)
+def test_wrong_flags_are_refused(run_cli, encoder, command: str, flags: list, message: str) -> None:
+    result = run_cli(command, "model", *flags, stdin=b"a\n")
+    assert result.code == 1 and message in result.err
