@@ -7,7 +7,7 @@ stand here, exact versions with hashes in `requirements.lock` (`make lock` renew
 from glob import glob
 from pathlib import Path
 
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
 # The command line on top of the bare install: enough for `keras-transformer translate` and
@@ -105,52 +105,9 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.11",
-    # Listed by hand: find_packages() would also ship tests/, examples/ and benchmarks/.
     packages=[
-        "keras_transformer",
-        "keras_transformer.artefact",
-        "keras_transformer.cli",
-        "keras_transformer.cli.commands",
-        "keras_transformer.cli.commands.generation",
-        "keras_transformer.cli.commands.understanding",
-        "keras_transformer.config",
-        "keras_transformer.data",
-        "keras_transformer.data.batching",
-        "keras_transformer.data.encoding",
-        "keras_transformer.data.prepared",
-        "keras_transformer.data.sources",
-        "keras_transformer.decoding",
-        "keras_transformer.decoding.single_stack",
-        "keras_transformer.gelu",
-        "keras_transformer.generation",
-        "keras_transformer.layers",
-        "keras_transformer.layers.heads",
-        "keras_transformer.layers.variants",
-        "keras_transformer.models",
-        "keras_transformer.plotting",
-        "keras_transformer.runtime",
-        "keras_transformer.runtime.loop",
-        "keras_transformer.runtime.onnx_graphs",
-        "keras_transformer.search",
-        "keras_transformer.serving",
-        "keras_transformer.serving.http",
-        "keras_transformer.serving.models",
-        "keras_transformer.serving.rpc",
-        "keras_transformer.text",
-        "keras_transformer.training",
-        "keras_transformer.training.loop",
-        "keras_transformer.training.loss",
-        "keras_transformer.training.run",
-        "keras_transformer.training.tasks",
-        "keras_transformer.translation",
-        "keras_transformer.understanding",
-        "keras_transformer.export",
-        "keras_transformer.export.onnx",
-        "keras_transformer.export.onnx.graphs",
-        "keras_transformer.export.onnx.heads",
-        "keras_transformer.export.onnx.check",
-        "keras_transformer.export.onnx.quantize",
-        "keras_transformer.export.saved_model",
+        *find_packages(include=["keras_transformer", "keras_transformer.*"]),
+        *(f"keras_transformer.{name}" for name in find_packages(include=["export", "export.*"])),
     ],
     package_dir={"keras_transformer": "keras_transformer", "keras_transformer.export": "export"},
     package_data={

@@ -107,10 +107,39 @@ class Paper:
         v: np.ndarray,
         keep: np.ndarray | None = None,
         scale: bool = True,
+        bias: np.ndarray | float = 0.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Equation 1: q (T, d_k), k (S, d_k), v (S, d_v); outputs (T, d_v), weights (T, S)."""
-        weights = cls.softmax(q @ k.T / (math.sqrt(k.shape[-1]) if scale else 1), keep)
+        weights = cls.softmax(q @ k.T / (math.sqrt(k.shape[-1]) if scale else 1) + bias, keep)
         return weights @ v, weights
+
+    @classmethod
+    def relative_bias(cls, stack: Any, length: int) -> np.ndarray | None:
+        """Raffel et al. 2020, section 2.1, distance by distance: (heads, T, T); None for none."""
+        layer = stack.relative
+        if layer is None:
+            return None
+        matrix = np.asarray(layer.matrix, np.float64)
+        biases = np.empty((layer.num_heads, length, length))
+        for query in range(length):
+            for key in range(length):
+                biases[:, query, key] = matrix[cls.relative_bucket(layer, key - query)]
+        return biases
+
+    @staticmethod
+    def relative_bucket(layer: Any, ahead: int) -> int:
+        """The bucket of a key that stands a number of places after its query."""
+        one_way, first = layer.num_buckets, 0
+        if layer.attends_ahead:
+            one_way //= 2
+            first = one_way if ahead > 0 else 0
+        distance = abs(ahead) if layer.attends_ahead else max(-ahead, 0)
+        exact = one_way // 2
+        if distance < exact:
+            return first + distance
+        share = math.log(distance / exact) / math.log(layer.max_distance / exact)
+        # What float64 puts just below a whole number is that number.
+        return first + min(exact + int(share * (one_way - exact) + 1e-9), one_way - 1)
 
     @staticmethod
     def rotary(vectors: np.ndarray, base: float, first_place: int = 0) -> np.ndarray:
@@ -128,7 +157,12 @@ class Paper:
 
     @classmethod
     def multi_head(
-        cls, layer: Any, query: np.ndarray, key: np.ndarray, keep: np.ndarray | None = None
+        cls,
+        layer: Any,
+        query: np.ndarray,
+        key: np.ndarray,
+        keep: np.ndarray | None = None,
+        bias: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Section 3.2.2 with the layer's weights; query (T, D), key (S, D), keep (T, S)."""
         heads, all_weights = [], []
@@ -145,7 +179,8 @@ class Paper:
             )
             if layer.rotary_base is not None:
                 q, k = (cls.rotary(vectors, layer.rotary_base) for vectors in (q, k))
-            attended, weights = cls.attention(q, k, v, keep, layer.scale)
+            own_bias = 0.0 if bias is None else bias[head]
+            attended, weights = cls.attention(q, k, v, keep, layer.scale, own_bias)
             heads.append(attended)
             all_weights.append(weights)
         outputs = cls.linear(layer.output_linear, np.concatenate(heads, axis=-1))
@@ -196,6 +231,33 @@ class Paper:
         variance = (centred**2).mean(axis=-1, keepdims=True)
         gamma, beta = (np.asarray(weight, np.float64) for weight in (norm.gamma, norm.beta))
         return centred / np.sqrt(variance + norm.epsilon) * gamma + beta
+
+    @classmethod
+    def embed(cls, embeddings: Any, ids: Any, types: Any = None) -> np.ndarray:
+        """Section 3.4 and 3.5 with the layer's options, for a text without padding: (T, D)."""
+        states = np.asarray(embeddings.tokens.matrix, np.float64)[ids]
+        if embeddings.scale:
+            states = states * math.sqrt(embeddings.model_dim)
+        first, last = embeddings.position_offset, embeddings.position_offset + len(ids)
+        if embeddings.add_positions and embeddings.max_positions is not None:
+            states = states + np.asarray(embeddings.positions.matrix, np.float64)[first:last]
+        elif embeddings.add_positions:
+            table = cls.positions(last, embeddings.model_dim)[first:]
+            if embeddings.sinusoid_layout == "halves":
+                table = np.concatenate([table[:, 0::2], table[:, 1::2]], axis=-1)
+            states = states + table
+        if types is not None:
+            states = states + np.asarray(embeddings.token_types.matrix, np.float64)[types]
+        if embeddings.layer_norm is not None:
+            states = cls.layer_norm(embeddings.layer_norm, states)
+        return states
+
+    @classmethod
+    def logits(cls, head: Any, states: np.ndarray) -> np.ndarray:
+        """Section 3.4's final linear layer: own or tied, with a bias or without."""
+        matrix = head.linear.kernel if head.tokens is None else np.transpose(head.tokens.matrix)
+        logits = states @ np.asarray(matrix, np.float64)
+        return logits if head.bias is None else logits + np.asarray(head.bias, np.float64)
 
     @staticmethod
     def positions(length: int, model_dim: int) -> np.ndarray:

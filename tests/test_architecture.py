@@ -264,6 +264,8 @@ import numpy, onnxruntime, sentencepiece, sentencex
 before = set(sys.modules)
 import keras_transformer.runtime.encoder
 import keras_transformer.runtime.generator
+import keras_transformer.runtime.encoder
+import keras_transformer.runtime.generator
 import keras_transformer.runtime.translator
 
 print(*sorted(set(sys.modules) - before), sep="\\n")
@@ -283,7 +285,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     ours = {name for name in ours if not name.startswith("keras_transformer.runtime")}
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
-    packages |= {"config.checks", "config.stack", "config.transformer", "whole_files"}
+    packages |= {"config.checks", "config.embedding", "config.stack", "config.transformer", "whole_files"}
     packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
     packages |= {"understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}

@@ -14,6 +14,7 @@ class DecoderConfig(SingleStackConfig):
 
     Args:
         tied_head: Whether logits come from the matrix of the embeddings.
+        logit_bias: Whether each logit has a trained bias.
         **fields: As for `SingleStackConfig`.
 
     Raises:
@@ -66,13 +67,16 @@ class DecoderConfig(SingleStackConfig):
     norm: NormPlacement = "pre"
     max_positions: int | None = 1024
     tied_head: bool = True
+    logit_bias: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_flag("tied_head", self.tied_head)
+        check_flag("logit_bias", self.logit_bias)
 
     @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the papers' equations."""
-        rows = (2 - self.tied_head) * self.vocab_size + (self.max_positions or 0)
-        return rows * self.model_dim + self.stack.parameter_count()
+        tokens = (2 - self.tied_head) * self.vocab_size * self.model_dim
+        embeddings = tokens + self.embedding_parameters()
+        return embeddings + self.stack.parameter_count() + self.logit_bias * self.vocab_size

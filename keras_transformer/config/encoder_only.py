@@ -19,7 +19,6 @@ class EncoderConfig(SingleStackConfig):
 
     Args:
         num_token_types: Number of token types, BERT's segments; 0 for none.
-        embedding_norm: Whether the sum of embeddings is normalized.
         pooler: Whether what reads a whole text reads tanh(Wx + b) of its first token's state x;
             without it, x itself.
         head: What the model returns: None for states; "masked_lm" logits over the vocabulary;
@@ -73,7 +72,6 @@ class EncoderConfig(SingleStackConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
-        check_flag("embedding_norm", self.embedding_norm)
         check_flag("pooler", self.pooler)
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
@@ -92,6 +90,10 @@ class EncoderConfig(SingleStackConfig):
                 f"and only there, got head={self.head!r} and {len(self.labels)} labels."
             )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the family and the fields as plain JSON values."""
+        return {**super().to_dict(), "labels": list(self.labels)}
+
     @property
     def has_pooler(self) -> bool:
         """Whether the model has a pooler: heads that do not read a whole text need none."""
@@ -102,9 +104,8 @@ class EncoderConfig(SingleStackConfig):
         """Number of trainable scalars, counted from the papers' equations."""
         width = self.model_dim
         norm = 2 * width if self.norm_kind == "layer_norm" else width
-        rows = self.vocab_size + self.num_token_types + (self.max_positions or 0)
-        # An embedding norm is always a LayerNorm.
-        embeddings = rows * width + (2 * width if self.embedding_norm else 0)
+        tokens = (self.vocab_size + self.num_token_types) * width
+        embeddings = tokens + self.embedding_parameters()
         dense = width * width + width
         heads = {
             None: 0,

@@ -5,27 +5,23 @@ blocks.
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Self
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.checks import check_size
+from keras_transformer.config.embedding import EmbeddedConfig, Positions
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import BlockConfig, StackConfig
 
-Positions = Literal["sinusoidal", "learned", "none"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SingleStackConfig(BlockConfig):
+class SingleStackConfig(EmbeddedConfig):
     """Sizes and choices of a model with one stack.
 
     Args:
         vocab_size: Number of token ids, special ids included.
         num_layers: Blocks N.
-        positions: "sinusoidal", "learned", or "none" if attention has rotary positions.
-        max_positions: Longest sequence in tokens with "learned" positions; allowed only there.
-        scale_embeddings: Whether tokens are multiplied by √model_dim.
         special_ids: The ids that are not text.
-        **block_fields: As for `BlockConfig`.
+        **fields: As for `EmbeddedConfig`.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -47,24 +43,12 @@ class SingleStackConfig(BlockConfig):
         check_size("vocab_size", self.vocab_size, least=5)
         super().__post_init__()
         check_size("num_layers", self.num_layers)
-        check_choice("positions", self.positions, get_args(Positions))
-        check_flag("scale_embeddings", self.scale_embeddings)
-        self._check_max_positions()
         if not isinstance(self.special_ids, SpecialIds):
             raise TypeError(f"special_ids must be SpecialIds, got {self.special_ids!r}.")
         if self.special_ids.highest >= self.vocab_size:
             raise ValueError(
                 f"special_ids names the id {self.special_ids.highest}, but the vocabulary has the "
                 f"ids 0 to {self.vocab_size - 1}."
-            )
-
-    def _check_max_positions(self) -> None:
-        if self.max_positions is not None:
-            check_size("max_positions", self.max_positions)
-        if (self.positions == "learned") != (self.max_positions is not None):
-            raise ValueError(
-                "max_positions is needed with positions='learned' and only there, got "
-                f"positions={self.positions!r} and max_positions={self.max_positions}."
             )
 
     @property

@@ -46,6 +46,9 @@ class BlockConfig:
             for as many as queries have.
         rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
             `positions` adds; 10,000 in the paper, None for none.
+        relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
+            trained bias to the scores of its self-attention (Raffel et al. 2020); None for none.
+        relative_max_distance: Distances from here on share a bucket.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -70,6 +73,8 @@ class BlockConfig:
     scale_attention: bool = True
     num_key_value_heads: int | None = None
     rotary_base: float | None = None
+    relative_buckets: int | None = None
+    relative_max_distance: int = 128
 
     def __post_init__(self) -> None:
         for name in ("model_dim", "feed_forward_dim", "num_heads"):
@@ -90,6 +95,7 @@ class BlockConfig:
         for name in ("gated_feed_forward", "use_bias", "scale_attention"):
             check_flag(name, getattr(self, name))
         self._check_attention()
+        self._check_relative_bias()
         if not isinstance(self.activation, str) or not self.activation:
             raise TypeError(
                 f"activation must be the name of a Keras activation, got {self.activation!r}."
@@ -117,6 +123,19 @@ class BlockConfig:
             raise ValueError(f"rotary_base must be above 1 and finite, got {self.rotary_base}.")
         if self.key_dim % 2:
             raise ValueError(f"rotary_base needs an even key_dim, got key_dim={self.key_dim}.")
+
+    def _check_relative_bias(self) -> None:
+        check_size("relative_max_distance", self.relative_max_distance)
+        if self.relative_buckets is None:
+            return
+        check_size("relative_buckets", self.relative_buckets, least=4)
+        if self.relative_buckets % 2:
+            raise ValueError(f"relative_buckets must be even, got {self.relative_buckets}.")
+        if self.relative_max_distance <= self.relative_buckets // 2:
+            raise ValueError(
+                "relative_max_distance must be more than half of relative_buckets "
+                f"({self.relative_buckets}), got {self.relative_max_distance}."
+            )
 
     def _default_head_width(self, name: str) -> int:
         if self.model_dim % self.num_heads:
@@ -162,7 +181,8 @@ class StackConfig(BlockConfig):
             feed_forward += hidden + width
         norm = 2 * width if self.norm_kind == "layer_norm" else width
         block = (1 + attends_source) * (attention + norm) + feed_forward + norm
-        return self.num_layers * block + (norm if self.norm == "pre" else 0)
+        relative = (self.relative_buckets or 0) * self.num_heads
+        return self.num_layers * block + (norm if self.norm == "pre" else 0) + relative
 
     def layer_arguments(self) -> dict[str, Any]:
         """Returns the arguments of the `Encoder` and `Decoder` layers, which take their width from

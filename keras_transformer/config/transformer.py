@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from keras_transformer.config.checks import check_choice, check_size
+from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.embedding import EmbeddedConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import BlockConfig, StackConfig
 
-PositionKind = Literal["sinusoidal", "learned"]
 EmbeddingSharing = Literal["all", "target", "none"]
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -39,7 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TransformerConfig(BlockConfig):
+class TransformerConfig(EmbeddedConfig):
     """Sizes and choices of an encoder-decoder Transformer (Vaswani et al. 2017, section 3): both
     stacks have the same blocks.
 
@@ -48,12 +48,11 @@ class TransformerConfig(BlockConfig):
         target_vocab_size: Number of target token ids; the source's if omitted (None).
         num_encoder_layers: Encoder blocks N.
         num_decoder_layers: Decoder blocks N.
-        positions: "sinusoidal" (section 3.5) or "learned".
-        max_positions: Longest sequence in tokens; required with "learned", and allowed only there.
         share_embeddings: "all" one matrix for source, target and final linear layer
             (section 3.4), "target" for target and final linear layer, "none" for three matrices.
+        logit_bias: Whether each logit has a trained bias.
         special_ids: The ids that are not text, the same on both sides.
-        **block_fields: As for `BlockConfig`.
+        **fields: As for `EmbeddedConfig`.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -69,9 +68,8 @@ class TransformerConfig(BlockConfig):
     target_vocab_size: int = None  # type: ignore[assignment]
     num_encoder_layers: int = 6
     num_decoder_layers: int = 6
-    positions: PositionKind = "sinusoidal"
-    max_positions: int | None = None
     share_embeddings: EmbeddingSharing = "all"
+    logit_bias: bool = False
     special_ids: SpecialIds = SpecialIds()
 
     def __post_init__(self) -> None:
@@ -82,7 +80,7 @@ class TransformerConfig(BlockConfig):
         super().__post_init__()
         for name in ("num_encoder_layers", "num_decoder_layers"):
             check_size(name, getattr(self, name))
-        check_choice("positions", self.positions, get_args(PositionKind))
+        check_flag("logit_bias", self.logit_bias)
         check_choice("share_embeddings", self.share_embeddings, get_args(EmbeddingSharing))
         if self.share_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
             raise ValueError(
@@ -91,13 +89,6 @@ class TransformerConfig(BlockConfig):
                 "choose share_embeddings='target' or 'none'."
             )
         self._check_special_ids()
-        if self.max_positions is not None:
-            check_size("max_positions", self.max_positions)
-        if (self.positions == "learned") != (self.max_positions is not None):
-            raise ValueError(
-                "max_positions is needed with positions='learned' and only there, got "
-                f"positions={self.positions!r} and max_positions={self.max_positions}."
-            )
 
     def _check_special_ids(self) -> None:
         if not isinstance(self.special_ids, SpecialIds):
@@ -142,8 +133,8 @@ class TransformerConfig(BlockConfig):
         stacks = self.encoder.parameter_count() + self.decoder.parameter_count(attends_source=True)
         source, target = self.source_vocab_size, self.target_vocab_size
         tokens = {"all": source, "target": source + target, "none": source + 2 * target}
-        learned = 2 * (self.max_positions or 0)
-        return stacks + (tokens[self.share_embeddings] + learned) * self.model_dim
+        matrices = tokens[self.share_embeddings] * self.model_dim
+        return stacks + matrices + 2 * self.embedding_parameters() + self.logit_bias * target
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

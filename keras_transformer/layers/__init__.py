@@ -7,6 +7,7 @@ from keras_transformer.layers.encoder import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.layers.heads.classes import ClassHead
+from keras_transformer.layers.heads.layer_mix import LayerMix
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.layers.positions import LearnedPositions, SinusoidalPositions
@@ -22,6 +23,7 @@ __all__ = [
     "Encoder",
     "EncoderBlock",
     "FeedForward",
+    "LayerMix",
     "LearnedPositions",
     "MaskedTokenHead",
     "MultiHeadAttention",

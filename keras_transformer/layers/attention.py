@@ -137,6 +137,7 @@ class MultiHeadAttention(keras.layers.Layer):
         keep_mask: Tensor | None = None,
         return_weights: bool = False,
         training: bool | None = None,
+        bias: Tensor | None = None,
     ) -> Any:
         """Attends from every query to the keys that its mask allows.
 
@@ -148,6 +149,8 @@ class MultiHeadAttention(keras.layers.Layer):
                 True where a query may attend; None allows all.
             return_weights: Whether to return the attention weights too.
             training: Whether to drop attention weights.
+            bias: Added to the scores; broadcasts to `(batch, heads, target_length,
+                source_length)`.
 
         Returns:
             `(batch, target_length, model_dim)`, zeros if a query has no key at all, and with
@@ -155,7 +158,7 @@ class MultiHeadAttention(keras.layers.Layer):
             dropout.
         """
         keys_values = self.project(query if key is None else key, value)
-        return self.attend(query, keys_values, keep_mask, return_weights, training)
+        return self.attend(query, keys_values, keep_mask, return_weights, training, bias=bias)
 
     def project(
         self, key: Tensor, value: Tensor | None = None, first_place: Tensor | int = 0
@@ -184,6 +187,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return_weights: bool = False,
         training: bool | None = None,
         first_place: Tensor | int = 0,
+        bias: Tensor | None = None,
     ) -> Any:
         """Attends from queries `(batch, target_length, model_dim)` to `project`'s result.
 
@@ -195,6 +199,8 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.scale:
             queries = queries * self.key_dim**-0.5
         scores = self._multiply(queries, ops.swapaxes(keys, -1, -2))
+        if bias is not None:
+            scores = scores + bias
         weights = masked_softmax(scores, keep_mask)
         heads = self._multiply(self.drop(weights, training=training), values)
         outputs = self.output_linear(self._merge(heads))
@@ -255,6 +261,7 @@ class MultiHeadAttention(keras.layers.Layer):
         keep_mask: Tensor | None = None,
         return_weights: bool = False,
         training: bool | None = None,
+        bias: Tensor | None = None,
     ) -> Any:
         """Returns the symbolic output, with `return_weights` the weights' too."""
         outputs = keras.KerasTensor(query.shape, dtype=self.compute_dtype)

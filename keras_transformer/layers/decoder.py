@@ -74,6 +74,7 @@ class DecoderBlock(Block):
         keep_mask: Tensor | None = None,
         source_keep_mask: Tensor | None = None,
         training: bool | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """Runs the block over whole sequences.
 
@@ -84,6 +85,8 @@ class DecoderBlock(Block):
             source_keep_mask: Boolean, broadcasts to
                 `(batch, heads, target_length, source_length)`.
             training: Whether to apply dropout.
+            bias: Added to the scores of self-attention; broadcasts to `(batch, heads,
+                target_length, target_length)`.
 
         Returns:
             `(batch, target_length, model_dim)`.
@@ -91,11 +94,18 @@ class DecoderBlock(Block):
         inputs = self.self_attention_residual.enter(states)
         own = self.self_attention.project(inputs)
         cross = self.cross_attention.project(encoder_states) if self.attends_source else None
-        states, _ = self._run(states, inputs, own, keep_mask, cross, source_keep_mask, training)
+        states, _ = self._run(
+            states, inputs, own, keep_mask, cross, source_keep_mask, training, bias=bias
+        )
         return states
 
     def align(
-        self, states: Tensor, keep_mask: Tensor, source_keep_mask: Tensor, cross: KeysValues
+        self,
+        states: Tensor,
+        keep_mask: Tensor,
+        source_keep_mask: Tensor,
+        cross: KeysValues,
+        bias: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Runs the block over whole sequences and returns their attention to the source.
 
@@ -104,6 +114,7 @@ class DecoderBlock(Block):
             keep_mask: As for the call.
             source_keep_mask: As for the call.
             cross: Projected encoder keys and values `(batch, heads, source_length, width)`.
+            bias: As for the call.
 
         Returns:
             States, and the cross-attention's weights `(batch, heads, target_length,
@@ -111,7 +122,7 @@ class DecoderBlock(Block):
         """
         inputs = self.self_attention_residual.enter(states)
         own = self.self_attention.project(inputs)
-        return self._run(states, inputs, own, keep_mask, cross, source_keep_mask, False)
+        return self._run(states, inputs, own, keep_mask, cross, source_keep_mask, False, bias=bias)
 
     def step(
         self,
@@ -120,6 +131,7 @@ class DecoderBlock(Block):
         source_keep_mask: Tensor | None,
         cross: KeysValues | None,
         cache: KeysValues,
+        bias: Tensor | None = None,
     ) -> tuple[Tensor, KeysValues]:
         """Runs the block on the token at position `step`.
 
@@ -130,6 +142,7 @@ class DecoderBlock(Block):
             source_keep_mask: Boolean `(batch, 1, 1, source_length)`.
             cross: Projected encoder keys and values `(batch, heads, source_length, width)`.
             cache: Keys and values `(rows, heads, cache_length, width)`.
+            bias: Added to the scores of self-attention: `(1, heads, 1, cache_length)`.
 
         Returns:
             States `(rows, 1, model_dim)` and the cache with this position written.
@@ -140,7 +153,7 @@ class DecoderBlock(Block):
         past = ops.arange(ops.shape(cache[0])[2], dtype="int32") <= step
         mask = past[None, None, None, :]
         states, _ = self._run(
-            states, inputs, cache, mask, cross, source_keep_mask, False, first_place=step
+            states, inputs, cache, mask, cross, source_keep_mask, False, first_place=step, bias=bias
         )
         return states, cache
 
@@ -154,9 +167,10 @@ class DecoderBlock(Block):
         source_keep_mask: Tensor | None,
         training: bool | None,
         first_place: Tensor | int = 0,
+        bias: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         attended = self.self_attention.attend(
-            inputs, own, keep_mask, training=training, first_place=first_place
+            inputs, own, keep_mask, training=training, first_place=first_place, bias=bias
         )
         states = self.self_attention_residual(states, attended, training=training)
         weights = None
@@ -200,6 +214,7 @@ class Decoder(Stack):
     """
 
     block_class = DecoderBlock
+    attends_ahead = False
 
     def __init__(self, num_layers: int, attends_source: bool = True, **arguments: Any) -> None:
         super().__init__(num_layers, **arguments)
@@ -230,8 +245,11 @@ class Decoder(Stack):
             keep_mask = ops.ones(ops.shape(states)[:2], dtype="bool")
         mask = attention_mask(keep_mask, causal=True)
         source_mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
+        bias = self.attention_bias(ops.shape(states)[1])
+        masks = {"keep_mask": mask, "source_keep_mask": source_mask}
         for block in self.blocks:
-            states = self._run_block(block, (states, encoder_states), (mask, source_mask), training)
+            inputs = {"states": states, "encoder_states": encoder_states, "bias": bias}
+            states = self._run_block(block, inputs, masks, training)
         return self._finish(states)
 
     def project(self, encoder_states: Tensor) -> list[KeysValues]:
@@ -263,9 +281,10 @@ class Decoder(Stack):
             source_length)`.
         """
         mask, source_mask = attention_mask(keep_mask, causal=True), attention_mask(source_keep_mask)
+        bias = self.attention_bias(ops.shape(states)[1])
         weights = []
         for block, keys_values in zip(self.blocks, cross, strict=True):
-            states, attention = block.align(states, mask, source_mask, keys_values)
+            states, attention = block.align(states, mask, source_mask, keys_values, bias)
             weights.append(ops.mean(attention, axis=1))
         return self._finish(states), sum(weights) / len(weights)
 
@@ -290,9 +309,13 @@ class Decoder(Stack):
             States `(rows, 1, model_dim)` and the caches with this position written.
         """
         mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
+        bias = None
+        if self.relative is not None:
+            keys = ops.arange(ops.shape(caches[0][0])[2], dtype="int32")
+            bias = self.relative(ops.reshape(ops.cast(step, "int32"), (1,)), keys)
         new_caches = []
         for block, keys_values, cache in zip(self.blocks, cross, caches, strict=True):
-            states, new_cache = block.step(states, step, mask, keys_values, cache)
+            states, new_cache = block.step(states, step, mask, keys_values, cache, bias)
             new_caches.append(new_cache)
         return self._finish(states), new_caches
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Block, Stack, SubLayer
@@ -36,11 +37,15 @@ class EncoderBlock(Block):
         )
 
     def call(
-        self, states: Tensor, keep_mask: Tensor | None = None, training: bool | None = None
+        self,
+        states: Tensor,
+        keep_mask: Tensor | None = None,
+        training: bool | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
-        """Runs the block."""
+        """Runs the block; `bias` is added to the scores of its self-attention."""
         attended = self.attention(
-            self.attention_residual.enter(states), keep_mask=keep_mask, training=training
+            self.attention_residual.enter(states), keep_mask=keep_mask, training=training, bias=bias
         )
         states = self.attention_residual(states, attended, training=training)
         transformed = self.feed_forward(self.feed_forward_residual.enter(states), training=training)
@@ -57,14 +62,17 @@ class Encoder(Stack):
     """
 
     block_class = EncoderBlock
+    attends_ahead = True
 
     def call(
         self, states: Tensor, keep_mask: Tensor | None = None, training: bool | None = None
     ) -> Tensor:
         """Runs the blocks one after the other."""
         mask = None if keep_mask is None else attention_mask(keep_mask)
+        bias = self.attention_bias(ops.shape(states)[1])
         for block in self.blocks:
-            states = self._run_block(block, (states,), (mask,), training)
+            inputs = {"states": states, "bias": bias}
+            states = self._run_block(block, inputs, {"keep_mask": mask}, training)
         return self._finish(states)
 
     def all_states(self, states: Tensor, keep_mask: Tensor | None = None) -> list[Tensor]:
@@ -75,7 +83,8 @@ class Encoder(Stack):
             keep_mask: Boolean `(batch, source_length)`, True at real tokens.
         """
         mask = None if keep_mask is None else attention_mask(keep_mask)
+        bias = self.attention_bias(ops.shape(states)[1])
         found = [states]
         for block in self.blocks:
-            found.append(block(found[-1], mask))
+            found.append(block(found[-1], mask, bias=bias))
         return [*found[:-1], self._finish(found[-1])]

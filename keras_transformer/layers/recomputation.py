@@ -2,7 +2,7 @@
 and computed again for the gradients (Chen et al. 2016).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -12,8 +12,8 @@ Tensor = Any
 
 def recomputed(
     layer: keras.layers.Layer,
-    inputs: Sequence[Tensor],
-    masks: Sequence[Tensor],
+    inputs: Mapping[str, Tensor | None],
+    masks: Mapping[str, Tensor | None],
     training: bool | None,
 ) -> Tensor:
     """Calls a layer so that only its inputs are kept for the gradients.
@@ -23,23 +23,26 @@ def recomputed(
     passes share.
 
     Args:
-        layer: A built layer whose first arguments are `inputs` and `masks`.
-        inputs: Floating tensors, to which gradients flow back.
-        masks: Constants of any dtype.
+        layer: A built layer.
+        inputs: Floating tensors by the layer's arguments, to which gradients flow back.
+        masks: Constants of any dtype by the layer's arguments.
         training: Passed to the layer.
 
     Returns:
-        What `layer(*inputs, *masks, training=training)` returns.
+        What `layer(**inputs, **masks, training=training)` returns.
     """
     state = layer.non_trainable_variables
     # Copies, because the second pass must not read variables that are written below.
     before = [variable.value * 1 for variable in state]
 
-    def call(weights: list[Tensor], *inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
-        return layer.stateless_call(weights, before, *inputs, *masks, training=training)
+    given = {name: tensor for name, tensor in inputs.items() if tensor is not None}
+
+    def call(weights: list[Tensor], *tensors: Tensor) -> tuple[Tensor, list[Tensor]]:
+        arguments = {**dict(zip(given, tensors, strict=True)), **masks}
+        return layer.stateless_call(weights, before, **arguments, training=training)
 
     weights = [variable.value for variable in layer.trainable_variables]
-    outputs, after = keras.remat(call)(weights, *inputs)
+    outputs, after = keras.remat(call)(weights, *given.values())
     for variable, value in zip(state, after, strict=True):
         variable.assign(value)
     return outputs

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
+from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import make_norm
 
 Tensor = Any
@@ -170,24 +172,48 @@ class Stack(Block):
 
     Args:
         num_layers: Number of blocks N.
+        relative_buckets: Buckets of the relative bias that all blocks share; None for none.
+        relative_max_distance: See `RelativeBias`.
         **block_arguments: As for a block.
 
     Attributes:
+        relative: The `RelativeBias`; None without.
         recompute: Whether training keeps only a block's inputs and computes the rest again for the
             gradients: less memory for about a third more time. Not saved with the model.
     """
 
     block_class: type[Block]
+    attends_ahead: bool
     recompute = False
 
-    def __init__(self, num_layers: int, **block_arguments: Any) -> None:
+    def __init__(
+        self,
+        num_layers: int,
+        relative_buckets: int | None = None,
+        relative_max_distance: int = 128,
+        **block_arguments: Any,
+    ) -> None:
         if num_layers < 1:
             raise ValueError(f"num_layers must be at least 1, got {num_layers}.")
         super().__init__(**block_arguments)
         self.num_layers = num_layers
+        self.relative_buckets = relative_buckets
+        self.relative_max_distance = relative_max_distance
+        self.relative: RelativeBias | None = None
+        if relative_buckets is not None:
+            self.relative = RelativeBias(
+                self.num_heads,
+                relative_buckets,
+                relative_max_distance,
+                self.attends_ahead,
+                dtype=self.dtype_policy,
+                name="relative",
+            )
 
     def build(self, states_shape: Any) -> None:
-        """Creates the blocks for the states' width."""
+        """Creates the blocks for the states' width, and the relative bias."""
+        if self.relative is not None:
+            self.relative.build()
         self.blocks = [
             self.block_class(
                 **self._block_arguments(), dtype=self.dtype_policy, name=f"block_{index}"
@@ -204,23 +230,38 @@ class Stack(Block):
             self.final_norm.build(states_shape)
 
     def _block_arguments(self) -> dict[str, Any]:
-        own = ("name", "trainable", "dtype", "num_layers")
+        own = ["name", "trainable", "dtype", "num_layers", "relative_buckets"]
+        own += ["relative_max_distance"]
         return {key: value for key, value in self.get_config().items() if key not in own}
+
+    def attention_bias(self, length: Tensor | int) -> Tensor | None:
+        """Returns what each block adds to its scores: `(1, heads, length, length)`; None if nothing
+        is added.
+        """
+        if self.relative is None:
+            return None
+        places = ops.arange(length, dtype="int32")
+        return self.relative(places, places)
 
     def _run_block(
         self,
         block: Block,
-        inputs: tuple[Tensor | None, ...],
-        masks: tuple[Tensor | None, ...],
+        inputs: dict[str, Tensor | None],
+        masks: dict[str, Tensor | None],
         training: bool | None,
     ) -> Tensor:
         if training and self.recompute:
             return recomputed(block, inputs, masks, training)
-        return block(*inputs, *masks, training=training)
+        return block(**inputs, **masks, training=training)
 
     def _finish(self, states: Tensor) -> Tensor:
         return self.final_norm(states) if self.final_norm is not None else states
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {**super().get_config(), "num_layers": self.num_layers}
+        return {
+            **super().get_config(),
+            "num_layers": self.num_layers,
+            "relative_buckets": self.relative_buckets,
+            "relative_max_distance": self.relative_max_distance,
+        }

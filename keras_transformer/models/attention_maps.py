@@ -42,17 +42,23 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     keep = target_padding_mask(target_ids, special_ids)
     source_mask, mask = attention_mask(source_keep), attention_mask(keep, causal=True)
     states = model.source_embeddings(source_ids, source_keep)
+    bias = model.encoder_stack.attention_bias(states.shape[1])
     encoder, decoder, cross = [], [], []
     for block in model.encoder_stack.blocks:
         inputs = block.attention_residual.enter(states)
-        encoder.append(block.attention(inputs, keep_mask=source_mask, return_weights=True)[1])
-        states = block(states, source_mask)
+        encoder.append(
+            block.attention(inputs, keep_mask=source_mask, return_weights=True, bias=bias)[1]
+        )
+        states = block(states, source_mask, bias=bias)
     states = model.target_embeddings(target_ids, keep)
+    bias = model.decoder_stack.attention_bias(states.shape[1])
     cross_keys_values = model.source_keys_values(source_ids)
     for block, keys_values in zip(model.decoder_stack.blocks, cross_keys_values, strict=True):
         inputs = block.self_attention_residual.enter(states)
-        decoder.append(block.self_attention(inputs, keep_mask=mask, return_weights=True)[1])
-        states, weights = block.align(states, mask, source_mask, keys_values)
+        decoder.append(
+            block.self_attention(inputs, keep_mask=mask, return_weights=True, bias=bias)[1]
+        )
+        states, weights = block.align(states, mask, source_mask, keys_values, bias)
         cross.append(weights)
     return AttentionMaps(*(_stack(maps) for maps in (encoder, decoder, cross)))
 

@@ -12,7 +12,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import target_padding_mask
-from keras_transformer.models.functional import ids_input, policy
+from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.traced_once import TracedOnce
 
 Tensor = Any
@@ -61,16 +61,10 @@ class DecoderOnly(TracedOnce, keras.Model):
     ) -> None:
         with policy(dtype_policy):
             embeddings = Embeddings(
-                config.vocab_size,
-                config.model_dim,
-                config.max_positions,
-                config.dropout,
-                add_positions=config.positions != "none",
-                scale=config.scale_embeddings,
-                name="embeddings",
+                config.vocab_size, name="embeddings", **config.embedding_arguments()
             )
             stack = Decoder(**config.stack.layer_arguments(), attends_source=False, name="decoder")
-            head = VocabularyHead(config.vocab_size, name="head")
+            head = VocabularyHead(config.vocab_size, config.logit_bias, name="head")
             if config.tied_head:
                 head.tie(embeddings.tokens)
             inputs = {"token_ids": ids_input("token_ids")}
@@ -85,15 +79,18 @@ class DecoderOnly(TracedOnce, keras.Model):
     def prediction_states(self) -> keras.Model:
         """The model without its head: from the same inputs to states `(batch, length, model_dim)`.
 
-        It shares this model's weights.
+        It shares this model's weights. With biases of the logits, the states have one feature
+        more, 1.
         """
         inputs = {"token_ids": ids_input("token_ids")}
         states = _states(self.config, self.embeddings, self.decoder_stack, **inputs)
+        if self.config.logit_bias:
+            states = with_one(states)
         return keras.Model(inputs, states, name="prediction_states")
 
     @property
     def output_matrix(self) -> Tensor:
-        """The head as `(vocab_size, model_dim)`, in the compute dtype."""
+        """The head as `(vocab_size, model_dim)`, in the compute dtype; biases are a last column."""
         return ops.cast(self.head.matrix, self.compute_dtype)
 
     def recompute_activations(self, recompute: bool = True) -> None:

@@ -228,14 +228,9 @@ class _Features(keras.layers.Layer):
 def _make_embeddings(config: EncoderConfig) -> Embeddings:
     return Embeddings(
         config.vocab_size,
-        config.model_dim,
-        config.max_positions,
-        config.dropout,
-        add_positions=config.positions != "none",
         num_token_types=config.num_token_types,
-        norm_epsilon=config.layer_norm_epsilon if config.embedding_norm else None,
-        scale=config.scale_embeddings,
         name="embeddings",
+        **config.embedding_arguments(),
     )
 
 

@@ -12,7 +12,7 @@ from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
-from keras_transformer.models.functional import ids_input, policy
+from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.traced_once import TracedOnce
 
 Tensor = Any
@@ -85,7 +85,7 @@ class Transformer(TracedOnce, keras.Model):
             source_embeddings, target_embeddings = _make_embeddings(config)
             encoder_stack = Encoder(**config.encoder.layer_arguments(), name="encoder")
             decoder_stack = Decoder(**config.decoder.layer_arguments(), name="decoder")
-            head = VocabularyHead(config.target_vocab_size, name="head")
+            head = VocabularyHead(config.target_vocab_size, config.logit_bias, name="head")
             if config.share_embeddings != "none":
                 head.tie(target_embeddings.tokens)
             inputs = {name: ids_input(name) for name in ("source_ids", "target_ids")}
@@ -142,16 +142,19 @@ class Transformer(TracedOnce, keras.Model):
     def prediction_states(self) -> keras.Model:
         """The model without its head: from the same inputs to states.
 
-        The states are `(batch, target_length, model_dim)`.
+        The states are `(batch, target_length, model_dim)`. With biases of the logits, they have
+        one feature more, 1.
         """
         inputs = {name: ids_input(name) for name in ("source_ids", "target_ids")}
         encoder_states = self._states_of_source(inputs["source_ids"])
         states = self._states_of_target(**inputs, encoder_states=encoder_states)
+        if self.config.logit_bias:
+            states = with_one(states)
         return keras.Model(inputs, states, name="prediction_states")
 
     @property
     def output_matrix(self) -> Tensor:
-        """The head as `(vocabulary, model_dim)`, in the compute dtype."""
+        """The head as `(vocabulary, model_dim)`, in the compute dtype; biases are a last column."""
         return ops.cast(self.head.matrix, self.compute_dtype)
 
     def recompute_activations(self, recompute: bool = True) -> None:
@@ -274,13 +277,7 @@ class Transformer(TracedOnce, keras.Model):
 def _make_embeddings(config: TransformerConfig) -> tuple[Embeddings, Embeddings]:
     vocab_sizes = {"source": config.source_vocab_size, "target": config.target_vocab_size}
     source, target = (
-        Embeddings(
-            vocab_size,
-            config.model_dim,
-            config.max_positions,
-            config.dropout,
-            name=f"{side}_embeddings",
-        )
+        Embeddings(vocab_size, name=f"{side}_embeddings", **config.embedding_arguments())
         for side, vocab_size in vocab_sizes.items()
     )
     if config.share_embeddings == "all":

@@ -8,6 +8,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -195,18 +196,25 @@ def read_special_ids(processor: sentencepiece.SentencePieceProcessor) -> Special
 
 
 def shared_special_ids(source: Tokenizer, target: Tokenizer) -> SpecialIds:
-    """Returns the special ids of both sides' tokenizers.
+    """Returns the special ids of both sides' tokenizers; no mask if only one of them has it.
 
     Raises:
         ValueError: They differ, and a model has one set of them.
     """
-    if source.special_ids != target.special_ids:
+    first, second = (_without_mask(side.special_ids) for side in (source, target))
+    if source.special_ids == target.special_ids:
+        return source.special_ids
+    if first != second:
         raise ValueError(
             f"the source tokenizer has the {source.special_ids}, the target tokenizer "
             f"{target.special_ids}: train both with the same --pad_id, --unk_id, --bos_id and "
             "--eos_id of spm_train."
         )
-    return source.special_ids
+    return first
+
+
+def _without_mask(special_ids: SpecialIds) -> SpecialIds:
+    return replace(special_ids, mask=None)
 
 
 def train_tokenizer(

@@ -40,6 +40,8 @@ MODERN_BLOCK = {
     "num_key_value_heads": 1,
     "rotary_base": 100.0,
 }
+STACK = {"num_layers": 2, "relative_buckets": None, "relative_max_distance": 128}
+RELATIVE = {"relative_buckets": 8, "relative_max_distance": 6}
 ATTENTION = {
     "num_heads": 2,
     "key_dim": 4,
@@ -108,11 +110,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "EncoderBlock": BLOCK,
     "DecoderBlock": {"attends_source": True, **BLOCK},
     "DecoderBlock alone": {"attends_source": False, **BLOCK},
-    "Encoder": {"num_layers": 2, **BLOCK},
-    "Encoder modern": {"num_layers": 2, **MODERN_BLOCK},
-    "Decoder": {"num_layers": 2, "attends_source": True, **BLOCK},
-    "Decoder modern": {"num_layers": 2, "attends_source": True, **MODERN_BLOCK},
-    "Decoder alone": {"num_layers": 2, "attends_source": False, **MODERN_BLOCK},
+    "Encoder": {**STACK, **BLOCK},
+    "Encoder modern": {**STACK, **MODERN_BLOCK},
+    "Encoder relative": {**STACK, **BLOCK, **RELATIVE},
+    "Decoder": {**STACK, "attends_source": True, **BLOCK},
+    "Decoder modern": {**STACK, "attends_source": True, **MODERN_BLOCK},
+    "Decoder alone": {**STACK, "attends_source": False, **MODERN_BLOCK, **RELATIVE},
 }
 # What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
 CALLS: dict[str, dict[str, str]] = {

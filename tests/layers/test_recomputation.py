@@ -26,7 +26,7 @@ def two_updates(recompute: bool, jit_compile: bool) -> tuple[list[np.ndarray], .
 
     def call(states: tf.Tensor) -> tf.Tensor:
         if recompute:
-            return recomputed(block, (states,), (KEEP,), True)
+            return recomputed(block, {"states": states}, {"keep_mask": KEEP}, True)
         return block(states, KEEP, training=True)
 
     @tf.function(jit_compile=jit_compile)

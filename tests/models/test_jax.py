@@ -4,12 +4,16 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.models.encoder_only import build_encoder
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="needs the package jax"
@@ -22,18 +26,27 @@ import numpy as np
 # An import of TensorFlow fails as if it were not installed.
 sys.modules["tensorflow"] = None
 
+import json
 import keras
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config.families import config_from_dict
 from keras_transformer.models import build_transformer
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.training.loop.schedule import WarmupSchedule
 from keras_transformer.training.loop.training_model import TrainingModel
 
 assert keras.backend.backend() == "jax"
 given = np.load(sys.argv[1])
-inputs = {name: given[name] for name in ("source_ids", "target_ids")}
-model = build_transformer(TransformerConfig.from_json(str(given["config"])))
+values = json.loads(str(given["config"]))
+build = {"encoder": build_encoder, "decoder": build_decoder}.get(
+    values.get("family"), build_transformer
+)
+model = build(config_from_dict(values))
+inputs = {name: given[name] for name in model.input}
 model.set_weights([given[f"weight_{index}"] for index in range(len(model.weights))])
 logits = np.asarray(model(inputs, training=False))
+if "places" in given:
+    inputs["places"] = given["places"]
 training = TrainingModel(model)
 training.compile(keras.optimizers.Adam(WarmupSchedule(0.01, 2), global_clipnorm=1.0))
 labels, weights = given["labels"], given["sample_weight"]
@@ -42,24 +55,41 @@ np.savez(sys.argv[2], logits=logits, losses=losses)
 """
 
 
+SIZES = {"vocab_size": 24, "model_dim": 12, "feed_forward_dim": 20, "num_heads": 3, "num_layers": 2}
+
+
+@pytest.fixture(scope="module", params=["transformer", "encoder", "decoder"])
+def model(request: pytest.FixtureRequest, random_model: Any, randomize: Any) -> Any:
+    """A random model of each family, without dropout."""
+    if request.param == "transformer":
+        return random_model(dropout=0.0)
+    plain: dict[str, Any] = {**SIZES, "dropout": 0.0, "attention_dropout": 0.0}
+    if request.param == "encoder":
+        return randomize(build_encoder(EncoderConfig(**plain, head="masked_lm")))
+    return randomize(build_decoder(DecoderConfig(**plain, relative_buckets=8, logit_bias=True)))
+
+
 @pytest.fixture(scope="module")
-def batch() -> dict[str, np.ndarray]:
+def batch(model: Any) -> dict[str, np.ndarray]:
+    """The model's inputs, labels and weights, and for masked tokens their places."""
     generator = np.random.default_rng(0)
     ids = generator.integers(4, 24, (5, 9)).astype("int32")
     ids[1:3, 6:] = 0
-    target_ids = np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=2)
-    target_ids[ids == 0] = 0
+    shifted = np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=2)
+    shifted[ids == 0] = 0
+    weights = (ids != 0).astype("float32")
+    if "source_ids" in model.input:
+        return {"source_ids": ids, "target_ids": shifted, "labels": ids, "sample_weight": weights}
+    if "token_type_ids" not in model.input:
+        return {"token_ids": shifted, "labels": ids, "sample_weight": weights}
+    places = np.array([[1, 4]] * 5, np.int32)
     return {
-        "source_ids": ids,
-        "target_ids": target_ids,
-        "labels": ids,
-        "sample_weight": (ids != 0).astype("float32"),
+        "token_ids": ids,
+        "token_type_ids": (np.arange(9) > 3).astype("int32") * (ids != 0),
+        "places": places,
+        "labels": np.take_along_axis(ids, places, axis=1),
+        "sample_weight": np.ones((5, 2), "float32"),
     }
-
-
-@pytest.fixture(scope="module")
-def model(random_model: Callable[..., Any]) -> Any:
-    return random_model(dropout=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +114,7 @@ def on_jax(
 def test_logits_on_jax_are_those_on_tensorflow(
     on_jax: dict[str, np.ndarray], batch: dict[str, np.ndarray], model: Any
 ) -> None:
-    inputs = {name: batch[name] for name in ("source_ids", "target_ids")}
+    inputs = {name: batch[name] for name in model.input}
     expected = np.asarray(model(inputs, training=False))
     np.testing.assert_allclose(on_jax["logits"], expected, atol=1e-4)
 
@@ -94,7 +124,7 @@ def test_the_first_loss_on_jax_is_that_on_tensorflow(
 ) -> None:
     from keras_transformer.training.loop.training_model import TrainingModel
 
-    inputs = {name: batch[name] for name in ("source_ids", "target_ids")}
+    inputs = {name: batch[name] for name in batch if name not in ("labels", "sample_weight")}
     training = TrainingModel(model)
     loss = training.compute_loss(
         inputs, batch["labels"], training(inputs), batch["sample_weight"], training=False

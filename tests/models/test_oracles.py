@@ -14,7 +14,7 @@ def oracle(request: pytest.FixtureRequest) -> Oracle:
 
 def test_there_are_oracles_of_every_kind() -> None:
     heads = {f"bert_{head}" for head in ("masked_lm", "classification", "tagging", "spans")}
-    assert {"bert", "gpt2", "llama", *heads} <= set(NAMES)
+    assert {"bert", "gpt2", "llama", "t5", *heads} <= set(NAMES)
 
 
 def test_outputs_equal_theirs(oracle: Oracle) -> None:
@@ -32,7 +32,7 @@ def test_outputs_equal_theirs(oracle: Oracle) -> None:
 def test_the_states_of_every_layer_equal_theirs() -> None:
     oracle = load_oracle("bert")
     layers = oracle.model.hidden_states(oracle.inputs)
-    assert len(layers) == 3
+    assert len(layers) == 3  # The embeddings', and each block's.
     for place, states in enumerate(layers):
         theirs = oracle.outputs[f"hidden_{place}"][oracle.keep]
         np.testing.assert_allclose(np.asarray(states)[oracle.keep], theirs, atol=1e-4)

@@ -62,6 +62,18 @@ LLAMA = {
     "rms_norm_eps": 1e-6,
     "tie_word_embeddings": False,
 }
+T5 = {
+    "vocab_size": VOCABULARY,
+    "d_model": WIDTH,
+    "d_kv": 8,
+    "d_ff": HIDDEN,
+    "num_layers": LAYERS,
+    "num_heads": HEADS,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 6,
+}
+T5_SOURCE_IDS = [[7, 31, 5, 9, 39, 6, 8, 1], [6, 1, 0, 0, 0, 0, 0, 0], [4, 11, 12, 1, 0, 0, 0, 0]]
+T5_TARGET_IDS = [[0, 8, 21, 6], [0, 17, 0, 0], [0, 9, 9, 0]]
 
 
 def encoder(**fields: Any) -> dict[str, Any]:
@@ -72,6 +84,27 @@ def encoder(**fields: Any) -> dict[str, Any]:
 def decoder(**fields: Any) -> dict[str, Any]:
     """Returns the values of a `DecoderConfig`."""
     return {"family": "decoder", **SIZES, **fields}
+
+
+def t5() -> dict[str, Any]:
+    """Returns the values of the `TransformerConfig` that is as `T5` is."""
+    sizes = {"num_encoder_layers": LAYERS, "num_decoder_layers": LAYERS, "num_heads": HEADS}
+    return {
+        "source_vocab_size": VOCABULARY,
+        "model_dim": WIDTH,
+        "feed_forward_dim": HIDDEN,
+        **sizes,
+        "positions": "none",
+        "scale_embeddings": False,
+        "relative_buckets": T5["relative_attention_num_buckets"],
+        "relative_max_distance": T5["relative_attention_max_distance"],
+        "norm": "pre",
+        "norm_kind": "rms_norm",
+        "layer_norm_epsilon": 1e-6,
+        "use_bias": False,
+        "scale_attention": False,
+        "special_ids": {"pad": 0, "eos": 1, "unk": 2, "bos": None, "decoder_start": 0},
+    }
 
 
 def states_of(results: Any) -> dict[str, Any]:
@@ -149,6 +182,11 @@ ORACLES: dict[str, Oracle] = {
         ),
         logits_of,
     ),
+    "t5": (
+        lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
+        t5(),
+        logits_of,
+    ),
 }
 
 
@@ -162,15 +200,32 @@ def randomize(model: Any, seed: int) -> None:
         weight.data = centre + 0.3 * drawn
 
 
+def inputs_for(config: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns a batch by our names, and the same by theirs."""
+    if "family" not in config:
+        source_ids, target_ids = torch.tensor(T5_SOURCE_IDS), torch.tensor(T5_TARGET_IDS)
+        real = (target_ids != 0).long()
+        real[:, 0] = 1  # The start is the padding's id.
+        theirs = {
+            "input_ids": source_ids,
+            "attention_mask": (source_ids != 0).long(),
+            "decoder_input_ids": target_ids,
+            "decoder_attention_mask": real,
+        }
+        return {"source_ids": source_ids, "target_ids": target_ids}, theirs
+    inputs = {"token_ids": torch.tensor(TOKEN_IDS)}
+    theirs = {"input_ids": inputs["token_ids"], "attention_mask": (inputs["token_ids"] != 0).long()}
+    if config["family"] == "encoder":
+        inputs["token_type_ids"] = theirs["token_type_ids"] = torch.tensor(TOKEN_TYPE_IDS)
+    return inputs, theirs
+
+
 def make(name: str) -> dict[str, Any]:
     """Returns what an oracle's file holds."""
     build, config, outputs_of = ORACLES[name]
     model = build().eval()
     randomize(model, seed=list(ORACLES).index(name))
-    inputs = {"token_ids": torch.tensor(TOKEN_IDS)}
-    theirs = {"input_ids": inputs["token_ids"], "attention_mask": (inputs["token_ids"] != 0).long()}
-    if config["family"] == "encoder" and config.get("num_token_types", 2):
-        inputs["token_type_ids"] = theirs["token_type_ids"] = torch.tensor(TOKEN_TYPE_IDS)
+    inputs, theirs = inputs_for(config)
     with torch.no_grad():
         outputs = outputs_of(model(**theirs, output_hidden_states=True))
     # Shared matrices stand in the file once.

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import config_from_dict
+from keras_transformer.layers.masks import target_padding_mask
 from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
 from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
+from keras_transformer.models.transformer import Transformer, build_transformer
 
 Array = npt.NDArray[Any]
 Weights = Mapping[str, Array]
@@ -56,14 +59,19 @@ def load_oracle(name: str, folder: Path = FOLDER, dtype_policy: str | None = Non
     for key, array in arrays.items():
         part, _, leaf = key.partition("/")
         parts[part][leaf] = array
+    model: Any
     if isinstance(config, EncoderConfig):
-        model: Any = build_encoder(config, dtype_policy)
+        model = build_encoder(config, dtype_policy)
         load_bert(model, parts["weight"])
-    else:
-        model = build_decoder(config, dtype_policy)  # type: ignore[arg-type]
+    elif isinstance(config, DecoderConfig):
+        model = build_decoder(config, dtype_policy)
         loader = load_llama if "lm_head.weight" in parts["weight"] else load_gpt2
         loader(model, parts["weight"])
-    keep = parts["input"]["token_ids"] != config.special_ids.pad
+    else:
+        model = build_transformer(config, dtype_policy)
+        load_t5(model, parts["weight"])
+    ids = parts["input"].get("token_ids", parts["input"].get("target_ids"))
+    keep = np.asarray(target_padding_mask(ids, config.special_ids))
     return Oracle(model, parts["input"], parts["output"], keep)
 
 
@@ -142,6 +150,33 @@ def load_llama(model: DecoderOnly, weights: Weights) -> None:
             put_linear(linear, here, name)
     put_norm(model.decoder_stack.final_norm, body, "norm")
     put_linear(model.head.linear, weights, "lm_head")
+
+
+def load_t5(model: Transformer, weights: Weights) -> None:
+    """Puts a T5's weights into an encoder-decoder whose head is tied.
+
+    Theirs divides the states in front of the head by √d; here the last norm's γ is divided.
+    """
+    model.source_embeddings.tokens.matrix.assign(weights["shared.weight"])
+    for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
+        body = without_prefix(weights, f"{side}.")
+        bias = body["block.0.layer.0.SelfAttention.relative_attention_bias.weight"]
+        stack.relative.matrix.assign(bias)  # type: ignore[union-attr]
+        for index, block in enumerate(stack.blocks):
+            for place, part in enumerate(block.sub_layers):
+                here = without_prefix(body, f"block.{index}.layer.{place}.")
+                put_norm(part.residual.layer_norm, here, "layer_norm")
+                layer: Any = part.layer
+                if part.attends_to is None:
+                    put_linear(layer.hidden, here, "DenseReluDense.wi")
+                    put_linear(layer.output_linear, here, "DenseReluDense.wo")
+                    continue
+                kind = "SelfAttention" if part.attends_to == "own" else "EncDecAttention"
+                for name in ("query", "key", "value", "output"):
+                    put_linear(getattr(layer, f"{name}_linear"), here, f"{kind}.{name[0]}")
+        put_norm(stack.final_norm, body, "final_layer_norm")
+    gamma: Any = model.decoder_stack.final_norm.gamma  # type: ignore[union-attr]
+    gamma.assign(gamma * model.config.model_dim**-0.5)
 
 
 def without_prefix(weights: Weights, prefix: str) -> dict[str, Array]:

@@ -8,7 +8,13 @@ import numpy as np
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph, Comparison
-from keras_transformer.export.onnx.check.steps import by_name, check_decoder, random_steps
+from keras_transformer.export.onnx.check.steps import (
+    Step,
+    by_name,
+    check_decoder,
+    random_steps,
+    traced,
+)
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.runtime.loop.top_k import log_softmax
@@ -24,22 +30,34 @@ def check_encoder(
 ) -> None:
     """Compares states and what the head makes of them; arguments as for `check_numbers`."""
     inputs = _random_texts(model, np.random.default_rng(0))
-    encoder = CheckedGraph(manifest, directory, "encoder")
-    compare(encoder.run(inputs), {"states": np.asarray(model.encoder(inputs))})
+    keep = inputs["token_ids"] != model.config.special_ids.pad
+
+    def compare_tokens(graph: str, expected: Arrays, **more: np.ndarray) -> None:
+        # States and logits of padding mean nothing.
+        found = CheckedGraph(manifest, directory, graph).run({**inputs, **more})
+        kept = [
+            {
+                name: v[keep] if v.ndim == 3 and v.shape[:2] == keep.shape else v
+                for name, v in values.items()
+            }
+            for values in (found, expected)
+        ]
+        compare(*kept)
+
+    compare_tokens("encoder", {"states": np.asarray(model.encoder(inputs))})
     if "head" not in manifest.graphs:
         return
     output = manifest.graphs["head"].outputs[0].name
-    # Beside rows of tokens, places of any kind may be asked for.
-    shape = (len(_ROWS), _PREDICTIONS)
-    places = np.random.default_rng(1).integers(0, inputs["token_ids"].shape[1], shape, np.int32)
+    random = np.random.default_rng(1)
+    places = np.stack([random.choice(np.flatnonzero(row), _PREDICTIONS) for row in keep])
+    places = places.astype(np.int32)
     expected: Any = model(inputs)
     if model.config.head is None:
         expected = expected["pooled"]
     expected = np.asarray(expected)
     if model.config.head == "masked_lm":
         expected = np.take_along_axis(expected, places[:, :, None], axis=1)
-    head = CheckedGraph(manifest, directory, "head")
-    compare(head.run({**inputs, "places": places}), {output: expected})
+    compare_tokens("head", {output: expected}, places=places)
 
 
 def check_generation(
@@ -49,11 +67,12 @@ def check_generation(
     random, config = np.random.default_rng(0), model.config
     sizes = (config.vocab_size, config.max_positions)
     ids, parents = random_steps(_TEXTS, config.special_ids, *sizes, random)
+    step = traced(model.decode_step)
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
         check_decoder(
             CheckedGraph(manifest, directory, name),
-            model.decode_step,
+            step,
             # One place more than needed, which the graph must leave unchanged.
             model.empty_caches(_TEXTS * beams, len(ids) + 1),
             {},
@@ -63,7 +82,7 @@ def check_generation(
         )
     texts = np.ascontiguousarray(ids[:, :, 0].T)
     _check_scorer(model, CheckedGraph(manifest, directory, "scorer"), texts, compare)
-    _check_prefill(model, CheckedGraph(manifest, directory, "prefill"), texts, compare)
+    _check_prefill(model, step, CheckedGraph(manifest, directory, "prefill"), texts, compare)
 
 
 def _check_scorer(
@@ -87,19 +106,23 @@ def _check_scorer(
 
 
 def _check_prefill(
-    model: DecoderOnly, prefill: CheckedGraph, texts: np.ndarray, compare: Comparison
+    model: DecoderOnly,
+    step_in_keras: Step,
+    prefill: CheckedGraph,
+    texts: np.ndarray,
+    compare: Comparison,
 ) -> None:
     """Compares the caches with those of single steps; the places behind must stay as they were."""
     batch, length = texts.shape
     random = np.random.default_rng(1)
     caches: Any = [
         tuple(random.standard_normal(part.shape).astype(np.float32) for part in pair)
-        for pair in model.empty_caches(batch, length + 2)
+        for pair in model.empty_caches(batch, length + 1)
     ]
     buffers = prefill.typed({name: part.copy() for name, part in by_name("cache", caches).items()})
     prefill.run_in_place({"token_ids": texts}, buffers)
     for step in range(length):
-        _, caches = model.decode_step(texts[:, step], np.int32(step), caches)
+        _, caches = step_in_keras(texts[:, step], np.int32(step), caches)
     expected = by_name("cache", [tuple(map(np.asarray, pair)) for pair in caches])
     compare(buffers, expected)
 

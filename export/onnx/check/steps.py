@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph, Comparison
@@ -29,6 +30,12 @@ def random_steps(
     ids = random.choice(text_ids, shape)
     ids[0] = special_ids.decoder_start
     return ids, random.integers(0, BEAMS, shape, np.int32)
+
+
+def traced(step: Callable[..., Any]) -> Step:
+    """Compiles a decode step, as running it eagerly takes most of a check's time."""
+    function = tf.function(step, autograph=False)
+    return lambda rows, place, caches: function(tf.constant(rows), tf.constant(place), caches)
 
 
 def check_decoder(

@@ -8,7 +8,7 @@ import numpy as np
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.running import CheckedGraph, Comparison
-from keras_transformer.export.onnx.check.steps import by_name, check_decoder, random_steps
+from keras_transformer.export.onnx.check.steps import by_name, check_decoder, random_steps, traced
 from keras_transformer.models.transformer import Transformer
 
 _SOURCE_LENGTHS = (7, 1, 4)
@@ -37,11 +37,12 @@ def check_translation(
     )
     sizes = (config.target_vocab_size, config.max_positions)
     ids, parents = random_steps(len(source_ids), special_ids, *sizes, random)
+    step = traced(lambda rows, place, caches: model.decode_step(rows, place, keep, cross, caches))
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
         check_decoder(
             CheckedGraph(manifest, directory, name),
-            lambda rows, step, caches: model.decode_step(rows, step, keep, cross, caches),
+            step,
             # One place more than needed, which the graph must leave unchanged.
             model.empty_caches(len(source_ids) * beams, len(ids) + 1),
             given,

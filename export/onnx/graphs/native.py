@@ -29,6 +29,7 @@ from keras_transformer.export.onnx.layers.linear import (
 )
 from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
+from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
@@ -86,24 +87,31 @@ class Native(OnnxRuntime):
 
     def enter_encoder(
         self, graph: GraphBuilder, parts: EncoderParts
-    ) -> tuple[str, str, EmitAttention]:
+    ) -> tuple[str, str, EmitAttention, TokenRows | None]:
         """Embeds ids; see `OnnxRuntime.enter_encoder`."""
         flags = {"count": 2, "domain": NATIVE, "pad": parts.pad}
         mask, positions = graph.ops("TokenPositions", parts.ids, **flags)
         ids = graph.reshape(parts.ids, -1)
         types = None if parts.token_types is None else graph.reshape(parts.token_types, -1)
+        rows = TokenRows.of(graph, mask) if parts.drops_padding else None
+        if rows is not None:
+            ids, positions = rows.take(ids), rows.take(positions)
+            types = None if types is None else rows.take(types)
 
         def own(attention: Any, _: int) -> Parts:
             if not _is_ours(attention):
-                return sequence_attention(graph, attention, parts.ids, mask)
+                return sequence_attention(graph, attention, parts.ids, mask, rows)
 
             def between(projected: str) -> str:
                 flags = {"domain": NATIVE, "heads": attention.num_heads}
-                return graph.op("SequenceAttention", projected, mask, **flags)
+                if rows is None:
+                    return graph.op("SequenceAttention", projected, mask, **flags)
+                whole = rows.spread(projected)
+                return rows.take(graph.op("SequenceAttention", whole, mask, **flags))
 
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
-        return self._embed(graph, parts.embeddings, ids, positions, types), mask, own
+        return self._embed(graph, parts.embeddings, ids, positions, types), mask, own, rows
 
     def split_source(
         self, graph: GraphBuilder, projected: str, attentions: list[Any], mask: str

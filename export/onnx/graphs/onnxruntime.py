@@ -35,6 +35,7 @@ from keras_transformer.export.onnx.layers.stack import (
     first_bias,
     run_sub_layers,
 )
+from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
@@ -69,10 +70,9 @@ class OnnxRuntime:
 
     def _emit_encoder(self, graph: GraphBuilder, model: Transformer | EncoderOnly) -> None:
         """Emits ids → states, and cross-attention keys and values of every decoder block."""
-        states, mask = self._encode(graph, encoder_parts(model))
-        if isinstance(model, EncoderOnly):
-            shape = graph.extended_shape("token_ids", model.config.model_dim)
-            graph.output("states", graph.op("Reshape", states, shape))
+        states, mask, rows = self._encode(graph, encoder_parts(model))
+        if rows is not None:
+            graph.output("states", rows.padded(states, model.config.model_dim))
             return
         attentions = [block.cross_attention for block in model.decoder_stack.blocks]
         projected = self.kernels.linear(graph, states, source_projection(attentions))
@@ -83,13 +83,13 @@ class OnnxRuntime:
 
     def _emit_head(self, graph: GraphBuilder, model: EncoderOnly) -> None:
         """Emits ids → what the encoder's head or its pooler makes of the states."""
-        states, mask = self._encode(graph, encoder_parts(model))
-        emit_head(graph, self.kernels, model, states, mask)
+        states, _, rows = self._encode(graph, encoder_parts(model))
+        emit_head(graph, self.kernels, model, states, rows)
 
-    def _encode(self, graph: GraphBuilder, parts: EncoderParts) -> tuple[str, str]:
-        """Returns an encoder's states `(rows, model_dim)` and its mask."""
-        states, mask, own = self.enter_encoder(graph, parts)
-        return self.run(graph, parts.stack, states, {"own": own}), mask
+    def _encode(self, graph: GraphBuilder, parts: EncoderParts) -> tuple[str, str, Any]:
+        """Returns states `(rows, model_dim)`, the mask, and the `TokenRows` of `enter_encoder`."""
+        states, mask, own, rows = self.enter_encoder(graph, parts)
+        return self.run(graph, parts.stack, states, {"own": own}), mask, rows
 
     def _emit_decoder(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits one decoder step: newest tokens and caches → candidates and extended caches."""
@@ -158,18 +158,21 @@ class OnnxRuntime:
 
     def enter_encoder(
         self, graph: GraphBuilder, parts: EncoderParts
-    ) -> tuple[str, str, EmitAttention]:
+    ) -> tuple[str, str, EmitAttention, TokenRows | None]:
         """Embeds ids.
 
         Returns:
-            States `(rows, model_dim)`, the mask for self-attention, and what emits self-attention.
+            States `(rows, model_dim)`, the mask for self-attention, what emits self-attention, and
+            the tokens that the rows stand for; None if all places do.
         """
         ids = parts.ids
         keep = graph.op("Not", graph.op("Equal", ids, np.int32(parts.pad)))
         mask = graph.cast(keep, "int32")
-        bias, types = first_bias(parts.stack), parts.token_types
-        states = embed_sequences(graph, self.kernels, parts.embeddings, ids, bias, mask, types)
-        return states, mask, lambda layer, _: sequence_attention(graph, layer, ids, mask)
+        rows = TokenRows.of(graph, mask) if parts.drops_padding else None
+        given = (ids, first_bias(parts.stack), mask, parts.token_types, rows)
+        states = embed_sequences(graph, self.kernels, parts.embeddings, *given)
+        own = partial(_own_attention, graph, given=(ids, mask, rows))
+        return states, mask, own, rows
 
     def run(
         self, graph: GraphBuilder, stack: Any, states: str, attend: dict[str, EmitAttention]
@@ -245,6 +248,12 @@ class OnnxRuntime:
         """Returns logits, the products of states with the rows of the vocabulary's matrix."""
         layer = Linear(matrix, transposed=True, ranked=ranked)
         return self.kernels.linear(graph, states, layer)
+
+
+def _own_attention(
+    graph: GraphBuilder, layer: Any, _: int, given: tuple[str, str, TokenRows | None]
+) -> Parts:
+    return sequence_attention(graph, layer, *given)
 
 
 def vocabulary_matrix(parts: DecoderParts) -> np.ndarray:

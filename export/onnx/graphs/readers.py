@@ -25,6 +25,7 @@ class EncoderParts(NamedTuple):
         ids: The graph's input of ids `(batch, length)`.
         token_types: The graph's input of token types, of the same shape; None without.
         pad: The id that fills rows.
+        drops_padding: Whether states are those of tokens alone, one after the other.
     """
 
     embeddings: Embeddings
@@ -32,6 +33,7 @@ class EncoderParts(NamedTuple):
     ids: str
     token_types: str | None
     pad: int
+    drops_padding: bool
 
 
 class DecoderParts(NamedTuple):
@@ -55,8 +57,10 @@ def encoder_parts(model: Transformer | EncoderOnly) -> EncoderParts:
     pad = model.config.special_ids.pad
     if isinstance(model, EncoderOnly):
         types = TOKEN_TYPES if model.config.num_token_types > 1 else None
-        return EncoderParts(model.embeddings, model.encoder_stack, "token_ids", types, pad)
-    return EncoderParts(model.source_embeddings, model.encoder_stack, "source_ids", None, pad)
+        return EncoderParts(model.embeddings, model.encoder_stack, "token_ids", types, pad, True)
+    return EncoderParts(
+        model.source_embeddings, model.encoder_stack, "source_ids", None, pad, False
+    )
 
 
 def decoder_parts(model: Transformer | DecoderOnly) -> DecoderParts:

@@ -9,12 +9,13 @@ from keras_transformer.export.onnx.graphs.specs import LOGITS
 from keras_transformer.export.onnx.layers.activations import emit_activation
 from keras_transformer.export.onnx.layers.linear import Linear, weight_array
 from keras_transformer.export.onnx.layers.norms import normalized
+from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.models.encoder_only import EncoderOnly
 
 
 def emit_head(
-    graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str, mask: str
+    graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str, rows: TokenRows
 ) -> None:
     """Emits the outputs of the graph "head"; see `specs.head_specs`.
 
@@ -22,34 +23,44 @@ def emit_head(
         graph: The graph.
         kernels: How linear layers are multiplied.
         model: The model.
-        states: float32 `(batch * length, model_dim)`.
-        mask: int32 `(batch, length)`, 1 for tokens.
+        states: float32 `(tokens, model_dim)`.
+        rows: Where the tokens stand.
     """
     kind = model.config.head
     if kind == "masked_lm":
-        graph.output(LOGITS, _masked_tokens(graph, kernels, model, states))
+        graph.output(LOGITS, _masked_tokens(graph, kernels, model, rows.at(states, "places")))
     elif kind in ("tagging", "spans"):
         logits = kernels.linear(graph, states, Linear.of(model.head.linear))
-        shape = graph.extended_shape("token_ids", model.head.num_classes)
-        graph.output(LOGITS, graph.op("Reshape", logits, shape))
-    elif kind == "embedding":
-        pool = _mean_state if model.config.pooling == "mean" else _first_state
-        graph.output("vectors", pool(graph, _by_text(graph, model, states), mask))
+        graph.output(LOGITS, rows.padded(logits, model.head.num_classes))
+    elif kind == "embedding" and model.config.pooling == "mean":
+        padded = rows.padded(states, model.config.model_dim)
+        graph.output("vectors", _mean_state(graph, padded, rows.mask))
     else:
-        pooled = _pooled(graph, kernels, model, states, mask)
-        if kind is None:
-            graph.output("pooled", pooled)
-        else:
-            name = "values" if kind == "regression" else LOGITS
-            graph.output(name, kernels.linear(graph, pooled, Linear.of(model.head.linear)))
+        # See `pooler.first_state`.
+        first = rows.at(states, graph.op("ArgMax", rows.mask, axis=1, keepdims=1))
+        name, found = _of_first_state(graph, kernels, model, first)
+        graph.output(name, found)
+
+
+def _of_first_state(
+    graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str
+) -> tuple[str, str]:
+    """Returns the output's name and its value for states `(batch, model_dim)`."""
+    kind = model.config.head
+    if kind == "embedding":
+        return "vectors", states
+    if model.pooler is not None:
+        states = graph.op("Tanh", kernels.linear(graph, states, Linear.of(model.pooler.linear)))
+    if kind is None:
+        return "pooled", states
+    found = kernels.linear(graph, states, Linear.of(model.head.linear))
+    return ("values" if kind == "regression" else LOGITS), found
 
 
 def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str) -> str:
-    """Returns logits at some places of each text: `(batch, predictions, vocab_size)`."""
+    """Returns logits of states `(batch * predictions, model_dim)`, shaped by the places."""
     head, width = model.head, model.config.model_dim
-    places = graph.op("Unsqueeze", graph.cast("places", "int64"), integers(2))
-    chosen = graph.op("GatherND", _by_text(graph, model, states), places, batch_dims=1)
-    hidden = kernels.linear(graph, graph.reshape(chosen, -1, width), Linear.of(head.transform))
+    hidden = kernels.linear(graph, states, Linear.of(head.transform))
     features = normalized(
         graph, emit_activation(graph, head.activation, hidden, width), head.layer_norm
     )
@@ -60,29 +71,8 @@ def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, st
     return graph.op("Reshape", logits, graph.extended_shape("places", head.vocab_size))
 
 
-def _pooled(
-    graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str, mask: str
-) -> str:
-    """Returns what heads of whole texts read: `(batch, model_dim)`."""
-    first = _first_state(graph, _by_text(graph, model, states), mask)
-    if model.pooler is None:
-        return first
-    return graph.op("Tanh", kernels.linear(graph, first, Linear.of(model.pooler.linear)))
-
-
-def _by_text(graph: GraphBuilder, model: EncoderOnly, states: str) -> str:
-    shape = graph.extended_shape("token_ids", model.config.model_dim)
-    return graph.op("Reshape", states, shape)
-
-
-def _first_state(graph: GraphBuilder, states: str, mask: str) -> str:
-    """Returns the state of each text's first token; see `pooler.first_state`."""
-    place = graph.op("ArgMax", mask, axis=1, keepdims=1)
-    return graph.op("GatherND", states, place, batch_dims=1)
-
-
 def _mean_state(graph: GraphBuilder, states: str, mask: str) -> str:
-    """Returns the mean of each text's states at tokens; see `pooler.mean_state`."""
+    """Returns the mean of states `(batch, length, model_dim)` at tokens; see `mean_state`."""
     weights = graph.op("Unsqueeze", graph.cast(mask, "float32"), integers(2))
     total = graph.op("ReduceSum", graph.op("Mul", states, weights), integers(1), keepdims=0)
     count = graph.op("ReduceSum", weights, integers(1), keepdims=0)

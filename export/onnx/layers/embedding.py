@@ -7,6 +7,7 @@ import numpy as np
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.export.onnx.layers.norms import normalized
+from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
@@ -70,8 +71,9 @@ def embed_sequences(
     bias: np.ndarray | None,
     mask: str | None = None,
     token_types: str | None = None,
+    rows: TokenRows | None = None,
 ) -> str:
-    """Embeds whole sequences: float32 `(batch * length, model_dim)`.
+    """Embeds whole sequences: float32 `(batch * length, model_dim)`, or `rows` of them.
 
     Args:
         graph: The graph.
@@ -81,15 +83,21 @@ def embed_sequences(
         bias: `(model_dim,)`, added to the result; None for none.
         mask: int32 `(batch, length)`, 1 for the tokens that positions count; all if None.
         token_types: Integers `(batch, length)`; all types are 0 if None.
+        rows: The tokens to embed; all places if None.
     """
-    states = embed_tokens(graph, kernels, embeddings, ids)
+
+    def chosen(values: str) -> str:
+        return values if rows is None else rows.take(graph.reshape(values, -1))
+
+    states = embed_tokens(graph, kernels, embeddings, chosen(ids))
     if embeddings.positions is not None:
         vectors = position_vectors(graph, kernels, embeddings, places_of_rows(graph, ids))
         if mask is not None:
-            vectors = graph.op("Gather", vectors, token_positions(graph, mask), axis=0)
+            positions = chosen(token_positions(graph, mask))
+            vectors = graph.op("Gather", vectors, positions, axis=0)
         states = graph.op("Add", states, vectors)
     states = graph.reshape(states, -1, embeddings.model_dim)
-    types = None if token_types is None else graph.reshape(token_types, -1)
+    types = None if token_types is None else graph.reshape(chosen(token_types), -1)
     return finish_embedding(graph, embeddings, states, types, bias)
 
 

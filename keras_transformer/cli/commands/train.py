@@ -1,4 +1,4 @@
-"""`keras-transformer train`: takes parallel text and settings and writes a run directory."""
+"""`keras-transformer train`: takes text and settings and writes a run directory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,11 +6,20 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from jsonargparse import Namespace
+
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_corpus
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.cli.single_texts import (
+    PlainText,
+    TextFlags,
+    single_stack_fields,
+    text_recipe,
+    train_on_texts,
+)
+from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.model_config import (
@@ -18,9 +27,10 @@ from keras_transformer.training.run.model_config import (
     model_config,
     vocabulary_of,
 )
-from keras_transformer.training.run.options import RECIPES, TrainOptions
+from keras_transformer.training.run.options import CLASSIFIERS, RECIPES, TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.whole_files import check_output
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
@@ -34,11 +44,33 @@ _DEMO_TRAINING = {
     "r_drop": 0.0,
 }
 # Their defaults depend on the preset or the kind of data.
-_RECIPE_FIELDS = {name for recipe in (_DEMO_TRAINING, *RECIPES.values()) for name in recipe}
+_RECIPE_FIELDS = {
+    name for recipe in (_DEMO_TRAINING, *RECIPES.values(), *CLASSIFIERS.values()) for name in recipe
+}
 _DEMO_MODEL = {"dropout": 0.1}
 # Fixed by the tokenizers, hence no flags of their own.
 _VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size", "special_ids")
 _MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(_VOCAB_FIELDS)
+# The fields of models with one stack that an encoder-decoder lacks, by the class of their config.
+_MORE_MODEL_FIELDS = single_stack_fields(_MODEL_FIELDS | set(_VOCAB_FIELDS))
+_ALL_MODEL_FIELDS = _MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
+_DEFAULT_PRESET = "tiny"
+_LABELLED = dict.fromkeys(
+    ("train_tsv", "valid_tsv"), "with --task classify: label, tab, text, or two texts"
+)
+Preset = Literal[
+    "tiny",
+    "small",
+    "base",
+    "big",
+    "bert-tiny",
+    "bert-base",
+    "bert-large",
+    "gpt2-tiny",
+    "gpt2",
+    "gpt2-medium",
+    "llama-tiny",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,26 +79,38 @@ class RunOptions:
 
     Args:
         output: Run directory to write.
-        preset: Model size; "base" and "big" are the paper's. Single fields: --model.*.
+        task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
+            that fills in hidden tokens ("masked-lm") or a decoder that continues texts
+            ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
+            ("classify"); on words with tags (--train-text) one that tags words ("tag").
+        preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
+            paper's); for masked-lm, classify and tag bert-*; for causal-lm gpt2* and llama-tiny.
+            If not given, that of --init, or the first of these. Single fields: --model.*.
         vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
             2000).
         tokenizer_type: Kind of SentencePiece model.
-        joint_vocabulary: One vocabulary for both languages, or one for each.
+        joint_vocabulary: One vocabulary for both languages, or one for each (translation).
         tokenizer: Existing SentencePiece model for both languages, or two: the source's and the
             target's.
         init: Directory of a finished run to fine-tune: training starts from its weights, with its
-            vocabulary. Its --preset and --model.* must be given again; rates of dropout may differ.
+            vocabulary. For translation its --preset and --model.* must be given again; rates of
+            dropout may differ. Other tasks take the weights that fit, of any run, and list the
+            others. A translation whose --init is a run of masked-lm or classify takes its encoder.
+        init_decoder: Directory of a finished run of causal-lm, whose decoder a translation takes
+            (translation).
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
     """
 
     output: Path
-    preset: Literal["tiny", "small", "base", "big"] = "tiny"
+    task: Literal["translation", "masked-lm", "causal-lm", "classify", "tag"] = "translation"
+    preset: Preset | None = None
     vocab_size: int | None = None
     tokenizer_type: Literal["unigram", "bpe"] = "unigram"
     joint_vocabulary: bool = True
     tokenizer: list[Path] = field(default_factory=list)
     init: Path | None = None
+    init_decoder: Path | None = None
     resume: bool = False
 
     def __post_init__(self) -> None:
@@ -77,15 +121,21 @@ class RunOptions:
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
-    data, run = read_fields(given, DataOptions), read_fields(given, RunOptions)
-    _refuse_vocabulary(data, run)
+    run = read_fields(given, RunOptions)
+    model = _translation(given, run) if run.task == "translation" else _on_texts(given, run)
+    print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
+    return 0
+
+
+def _translation(given: Namespace, run: RunOptions) -> Any:
+    """Trains on parallel text; returns the model."""
+    data = read_fields(given, DataOptions)
+    _refuse_text_flags(given, run)
+    _refuse_vocabulary(data.data, run)
     tokenizers = _open_tokenizers(run.tokenizer)
     is_demo = data.data == "demo"
-    recipe = TrainOptions.preset(run.preset, **(_DEMO_TRAINING if is_demo else {}))
-    for name in _RECIPE_FIELDS:
-        if given[name] is None:
-            given[name] = getattr(recipe, name)
-    options = read_fields(given, TrainOptions)
+    preset = run.preset or _DEFAULT_PRESET
+    options = _options(given, TrainOptions.preset(preset, **(_DEMO_TRAINING if is_demo else {})))
     overrides = {**(_DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])}
     with flags_in_errors(DataOptions, RunOptions, TrainOptions, model_fields=_MODEL_FIELDS):
         _check_first(run, tokenizers, options, overrides)
@@ -93,9 +143,47 @@ def main(arguments: Sequence[str]) -> int:
             # Before the corpus is read: TensorFlow joins a cluster first or not at all.
             load_training().open_replicas(options.strategy)
         with _advice_when_interrupted(run.output):
-            model = _train(data, run, tokenizers, options, overrides)
-    print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
-    return 0
+            return _train(data, run, tokenizers, options, overrides)
+
+
+def _on_texts(given: Namespace, run: RunOptions) -> Any:
+    """Trains on single texts; returns the model."""
+    _refuse_vocabulary("texts", run)
+    tokenizers = _open_tokenizers(run.tokenizer)
+    options = _options(given, text_recipe(run))
+    overrides = model_overrides(given["model"])
+    flags = TextFlags, RunOptions, TrainOptions, TextOptions
+    with (
+        flags_in_errors(*flags, model_fields=_ALL_MODEL_FIELDS),
+        _advice_when_interrupted(run.output),
+    ):
+        return train_on_texts(given, run, tokenizers, options, overrides)
+
+
+def _options(given: Namespace, recipe: TrainOptions) -> TrainOptions:
+    """Returns the training options: the flags, and the recipe's values for those not given."""
+    for name in _RECIPE_FIELDS:
+        if given[name] is None:
+            given[name] = getattr(recipe, name)
+    return read_fields(given, TrainOptions)
+
+
+def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
+    """Refuses what only the tasks on single texts read."""
+    for name in ("train_text", "valid_text"):
+        if given[name]:
+            raise ValueError(
+                f"--{name.replace('_', '-')} is plain text: give --task masked-lm or causal-lm."
+            )
+    if run.preset not in (None, *PRESETS):
+        raise ValueError(
+            f"--preset {run.preset} is not for --task translation, which takes "
+            f"{', '.join(PRESETS)}."
+        )
+    read_fields(given, TextOptions).check(run.task)
+    foreign = sorted(set(model_overrides(given["model"])) - _MODEL_FIELDS)
+    if foreign:
+        raise ValueError(f"--model.{foreign[0].replace('_', '-')} is not for --task translation.")
 
 
 def _check_first(
@@ -109,13 +197,15 @@ def _check_first(
     check_output(run.output, is_directory=True)
     if not run.resume:
         refuse_to_overwrite(RunDirectory(run.output))
-    if run.init is not None:
-        check_finished_run(run.init)
+    for begun in (run.init, run.init_decoder):
+        if begun is not None:
+            check_finished_run(begun)
     size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
     vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:
         vocabulary = vocabulary_of(*tokenizers)
-    model_config(run.preset, overrides, *vocabulary, max_length=options.max_length)
+    preset = run.preset or _DEFAULT_PRESET
+    model_config(preset, overrides, *vocabulary, max_length=options.max_length)
 
 
 def _train(
@@ -127,20 +217,21 @@ def _train(
 ) -> Any:
     is_demo = data.data == "demo"
     vocab_size = run.vocab_size
-    if vocab_size is None and is_demo and tokenizers is None and run.init is None:
+    if vocab_size is None and is_demo and tokenizers is None and not (run.init or run.init_decoder):
         vocab_size = default_vocab_size(data)
     corpus = open_corpus(data)  # before TensorFlow is loaded: a missing file is told at once
     options.check_validation(has_valid=corpus.valid is not None)
     return load_training().train(
         corpus,
         run.output,
-        preset=run.preset,
+        preset=run.preset or _DEFAULT_PRESET,
         overrides=overrides,
         vocab_size=vocab_size,
         tokenizer_type=run.tokenizer_type,
         joint_vocabulary=run.joint_vocabulary,
         tokenizers=tokenizers,
         init=run.init,
+        init_decoder=run.init_decoder,
         options=options,
         resume=run.resume,
     )
@@ -167,10 +258,16 @@ def _defaults_text(name: str) -> str:
         users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
     if name in _DEMO_TRAINING:
         users.setdefault(_DEMO_TRAINING[name], []).append("the demo")
+    found = {preset: recipe[name] for preset, recipe in CLASSIFIERS.items() if name in recipe}
+    if len(found) == len(CLASSIFIERS) and len(set(found.values())) == 1:
+        users.setdefault(next(iter(found.values())), []).append("classify")
+    else:
+        for preset, value in found.items():
+            users.setdefault(value, []).append(f"classify with {preset}")
     return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
 
 
-def _refuse_vocabulary(data: DataOptions, run: RunOptions) -> None:
+def _refuse_vocabulary(data: str, run: RunOptions) -> None:
     """Refuses flags of the vocabulary if something else already decides it."""
     given = [
         f"--{name.replace('_', '-')}"
@@ -179,14 +276,15 @@ def _refuse_vocabulary(data: DataOptions, run: RunOptions) -> None:
     ]
     if run.tokenizer:
         given.append("--tokenizer")
-    if data.data == "prepared" and given:
+    if data == "prepared" and given:
         raise ValueError(
             f"{given[0]} was decided when the corpus was prepared: leave it out, or prepare the "
             "corpus again."
         )
-    if run.init and given:
+    begun = run.init or run.init_decoder
+    if begun and given:
         raise ValueError(
-            f"{given[0]} was decided when {run.init} was trained, whose vocabulary --init takes: "
+            f"{given[0]} was decided when {begun} was trained, whose vocabulary --init takes: "
             "leave it out."
         )
     if run.tokenizer and given[0] != "--tokenizer":
@@ -209,8 +307,10 @@ def _open_tokenizers(paths: list[Path]) -> tuple[Tokenizer, Tokenizer] | None:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser("train", "Train a Transformer on parallel text.")
-    parser.add_fields(DataOptions, title="data")
+    parser = CommandParser("train", "Train a Transformer: on parallel, plain or labelled text.")
+    parser.add_fields(DataOptions, title="data", notes=_LABELLED)
+    parser.add_fields(PlainText, title="plain text")
+    parser.add_fields(TextOptions, title="what is made of plain text")
     parser.add_fields(RunOptions, title="run")
     parser.add_fields(
         TrainOptions,
@@ -225,6 +325,14 @@ def build_parser() -> CommandParser:
         skip=_VOCAB_FIELDS,
         defaults=dict.fromkeys(_MODEL_FIELDS),
     )
+    for family, names in _MORE_MODEL_FIELDS.items():
+        parser.add_fields(
+            family,
+            title=f"model ({family.family} alone)",  # type: ignore[attr-defined]
+            prefix="model.",
+            skip=[field.name for field in fields(family) if field.name not in names],
+            defaults=dict.fromkeys(names),
+        )
     return parser
 
 

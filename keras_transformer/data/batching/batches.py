@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+# Its reader registers itself.
+import keras_transformer.data.batching.text_rows  # noqa: F401
 from keras_transformer.data.batching.in_memory import plan_pairs
 from keras_transformer.data.batching.reading import ONE_WORKER, Place, reader_of
 from keras_transformer.data.encoding.id_pairs import EncodedPairs

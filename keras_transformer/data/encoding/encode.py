@@ -52,12 +52,14 @@ def encode_pairs(
         if target_tokenizer.model == source_tokenizer.model
         else GraphTokenizer(target_tokenizer.model)
     )
-    source = _tokenize(pairs.source, source_reader)
-    target = _tokenize(pairs.target, target_reader)
+    source = tokenize(pairs.source, source_reader)
+    target = tokenize(pairs.target, target_reader)
     return filter_pairs(source, target, max_length, pairs.origin, source_tokenizer.special_ids)
 
 
-def _tokenize(texts: Sequence[str], reader: GraphTokenizer) -> RaggedIds:
+def tokenize(texts: Sequence[str], reader: GraphTokenizer) -> RaggedIds:
+    """Returns the ids of each text, without special ids, made in a tf.data graph."""
+
     def blocks() -> Iterator[list[str]]:
         for start in range(0, len(texts), _BLOCK):
             yield list(texts[start : start + _BLOCK])

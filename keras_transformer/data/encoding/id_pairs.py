@@ -4,6 +4,7 @@ dropped. Needs only numpy, so that processes that just tokenize stay small.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from keras_transformer.data.batching.plan import order_pairs
 class FilterReport:
     """How many pairs were read, kept and dropped, and why; `str()` is one line."""
 
+    noun: ClassVar[str] = "pairs"
+
     total: int
     kept: int
     empty: int
@@ -25,7 +28,7 @@ class FilterReport:
     def __str__(self) -> str:
         limit = "" if self.max_length is None else f" (over {self.max_length} tokens)"
         return (
-            f"kept {self.kept:,} of {self.total:,} pairs; dropped {self.empty:,} empty, "
+            f"kept {self.kept:,} of {self.total:,} {self.noun}; dropped {self.empty:,} empty, "
             f"{self.too_long:,} too long{limit}"
         )
 

@@ -29,9 +29,10 @@ def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
         states: `(batch, length, model_dim)`.
         keep_mask: Boolean `(batch, length)`, True at real tokens.
     """
-    weights = ops.cast(keep_mask, states.dtype)[:, :, None]
-    total = ops.sum(ops.where(keep_mask[:, :, None], states, 0), axis=1)
-    return total / ops.maximum(ops.sum(weights, axis=1), 1)
+    # In float32: sums over a text are more than half precision can hold.
+    real = ops.where(keep_mask[:, :, None], ops.cast(states, "float32"), 0)
+    tokens = ops.sum(ops.cast(keep_mask, "float32"), axis=1)[:, None]
+    return ops.cast(ops.sum(real, axis=1) / ops.maximum(tokens, 1), states.dtype)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -5,7 +5,7 @@ the sum of their gradients. The update is that of the whole batch, in the memory
 import tensorflow as tf
 
 from keras_transformer.data.batching.assembly import Batch
-from keras_transformer.models import Transformer
+from keras_transformer.models.families import AnyModel
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.loss.cross_entropy import count_tokens
 
@@ -77,7 +77,7 @@ class AccumulatingTrainingModel(TrainingModel):
 
     def __init__(
         self,
-        transformer: Transformer,
+        transformer: AnyModel,
         label_smoothing: float = 0.1,
         r_drop: float = 0.0,
         *,

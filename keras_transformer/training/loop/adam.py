@@ -48,6 +48,9 @@ class FusedAdam(keras.optimizers.Optimizer):
         epsilon: ε.
         global_clipnorm: Largest norm of all gradients together; None for no clipping.
         name: Name of the optimizer.
+
+    Attributes:
+        rates: Factors of the learning rate by the path of a variable; 1 for those it lacks.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class FusedAdam(keras.optimizers.Optimizer):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
+        self.rates: dict[str, float] = {}
 
     def build(self, variables: Sequence[Variable]) -> None:
         """Creates the moments of the variables to update."""
@@ -99,7 +103,9 @@ class FusedAdam(keras.optimizers.Optimizer):
         decays = ops.power(self.beta_1, step), ops.power(self.beta_2, step)
         learning_rate = ops.cast(self.learning_rate, "float32")
         for (variable, _), gradient in zip(found, gradients, strict=True):
-            self._update(variable, gradient, learning_rate, decays)
+            rate = self.rates.get(variable.path)
+            own = learning_rate if rate is None else learning_rate * rate
+            self._update(variable, gradient, own, decays)
         count.assign_add(1)
 
     def _update(

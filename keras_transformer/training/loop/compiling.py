@@ -4,17 +4,18 @@ its loss and the paper's optimizer and schedule (sections 5.3, 5.4), for one or 
 
 import tensorflow as tf
 
-from keras_transformer.models import Transformer
+from keras_transformer.models.families import AnyModel
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
 from keras_transformer.training.loop.adam import FusedAdam
 from keras_transformer.training.loop.schedule import WarmupSchedule
 from keras_transformer.training.loop.synchronous import SynchronousAdam, SynchronousTrainingModel
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.transfer.freezing import freeze_layers, layer_rates
 
 
 def compile_transformer(
-    transformer: Transformer, options: TrainOptions, updates: int
+    transformer: AnyModel, options: TrainOptions, updates: int
 ) -> TrainingModel:
     """Returns the compiled model that `fit` trains.
 
@@ -26,9 +27,10 @@ def compile_transformer(
     return compile_training(training_model(transformer, options), options, updates)
 
 
-def training_model(transformer: Transformer, options: TrainOptions) -> TrainingModel:
+def training_model(transformer: AnyModel, options: TrainOptions) -> TrainingModel:
     """Joins a Transformer to its loss, for the replicas of the current strategy's scope if any."""
     transformer.recompute_activations(options.recompute)
+    freeze_layers(transformer, options.freeze)
     arguments = transformer, options.label_smoothing, options.r_drop
     if tf.distribute.has_strategy():
         return SynchronousTrainingModel(*arguments, micro_batches=options.micro_batches)
@@ -57,5 +59,8 @@ def compile_training(model: TrainingModel, options: TrainOptions, updates: int) 
         ),
         jit_compile=options.jit_compile,
     )
+    if options.layer_decay < 1:
+        paths = [weight.path for weight in model.transformer.weights]
+        model.optimizer.rates = layer_rates(paths, options.layer_decay)
     model.optimizer.build(model.trainable_variables)
     return model

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.models import Transformer
+from keras_transformer.models.families import AnyModel
 from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.training.loss.cross_entropy import count_tokens
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
@@ -37,7 +37,7 @@ class TrainingModel(TracedOnce, keras.Model):
     """
 
     def __init__(
-        self, transformer: Transformer, label_smoothing: float = 0.1, r_drop: float = 0.0
+        self, transformer: AnyModel, label_smoothing: float = 0.1, r_drop: float = 0.0
     ) -> None:
         token_loss = SmoothedCrossEntropy(label_smoothing)
         if not r_drop >= 0:

@@ -9,7 +9,25 @@ from keras_transformer.data.encoding.id_pairs import check_max_length
 _SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
 # Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
 _LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
-# The recipe of each preset of `TransformerConfig`; `docs/recipe.md` has the reasons.
+# Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
+_SMALL_TEXTS = {
+    "epochs": 30,
+    "batch_tokens": 2048,
+    "learning_rate": 0.002,
+    "warmup_steps": 500,
+    "label_smoothing": 0.0,
+}
+# A decoder learns from every token, an encoder from 15 % of them.
+_SMALL_DECODERS = {**_SMALL_TEXTS, "epochs": 10}
+_LARGE_TEXTS = {
+    "epochs": 40,
+    "batch_tokens": 16_384,
+    "learning_rate": 0.0002,
+    "warmup_steps": 10_000,
+    "cooldown": 1.0,
+    "label_smoothing": 0.0,
+}
+# The recipe of each preset of a family; `docs/recipe.md` has the reasons.
 RECIPES: dict[str, dict[str, Any]] = {
     "tiny": _SMALL_CORPORA,
     "small": _SMALL_CORPORA,
@@ -20,6 +38,21 @@ RECIPES: dict[str, dict[str, Any]] = {
         "max_steps": 300_000,
         "average_checkpoints": 20,
     },
+    "bert-tiny": _SMALL_TEXTS,
+    "bert-base": _LARGE_TEXTS,
+    "bert-large": _LARGE_TEXTS,
+    "gpt2-tiny": _SMALL_DECODERS,
+    "gpt2": _LARGE_TEXTS,
+    "gpt2-medium": _LARGE_TEXTS,
+    "llama-tiny": _SMALL_DECODERS,
+}
+# What replaces a preset's recipe where a classifier is trained (Devlin et al. 2018, A.3): few
+# passes, smaller steps. The smaller the model, the larger the steps that it bears.
+_CLASSIFIER = {"epochs": 4, "warmup_steps": 100, "average_checkpoints": 1, "cooldown": 0.9}
+CLASSIFIERS: dict[str, dict[str, Any]] = {
+    "bert-tiny": {**_CLASSIFIER, "learning_rate": 0.0005},
+    "bert-base": {**_CLASSIFIER, "learning_rate": 0.00003, "batch_tokens": 4096},
+    "bert-large": {**_CLASSIFIER, "learning_rate": 0.00002, "batch_tokens": 4096},
 }
 
 
@@ -55,6 +88,10 @@ class TrainOptions:
         max_length: Longest sentence in tokens; longer pairs are left out.
         dtype_policy: Keras dtype policy, "float32" or "mixed_bfloat16".
         jit_compile: Whether to compile the step with XLA.
+        freeze: What keeps its weights: "embeddings"; "encoder", with its embeddings; or a number N
+            of blocks, with the embeddings below them; None to train all.
+        layer_decay: Factor of the learning rate from each block to the one below, in (0, 1]:
+            lower layers, which are more general, then change less; 1 for one rate.
         micro_batches: Number of parts to split a batch into, processed one after the other:
             gradients are accumulated, so a step needs the memory of one part only, and the update
             is that of the whole batch.
@@ -90,6 +127,8 @@ class TrainOptions:
     max_length: int = 256
     dtype_policy: str = "float32"
     jit_compile: bool = False
+    freeze: str | None = None
+    layer_decay: float = 1.0
     micro_batches: int = 1
     recompute: bool = False
     seed: int = 0
@@ -117,6 +156,13 @@ class TrainOptions:
         check_max_length(self.max_length)
         if self.bleu_sentences < 0:
             raise ValueError(f"bleu_sentences must be at least 0, got {self.bleu_sentences}.")
+        if self.freeze not in (None, "embeddings", "encoder") and not self.freeze.isdecimal():
+            raise ValueError(
+                "freeze must be 'embeddings', 'encoder' or a number of blocks, got "
+                f"{self.freeze!r}."
+            )
+        if not 0 < self.layer_decay <= 1:
+            raise ValueError(f"layer_decay must lie in (0, 1], got {self.layer_decay}.")
         if not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
         if not 0 <= self.beta_2 < 1:
@@ -169,7 +215,7 @@ class TrainOptions:
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "TrainOptions":
-        """Returns the recipe of a preset of `TransformerConfig` (`docs/recipe.md`).
+        """Returns the recipe of a preset of any family (`docs/recipe.md`).
 
         Args:
             name: The preset's name.
@@ -178,6 +224,16 @@ class TrainOptions:
         if name not in RECIPES:
             raise ValueError(f"preset must be one of {', '.join(RECIPES)}, got {name!r}.")
         return cls(**{**RECIPES[name], **overrides})
+
+    @classmethod
+    def for_classifier(cls, preset: str, **overrides: Any) -> "TrainOptions":
+        """Returns the recipe of a classifier of a preset's size, from a trained encoder or anew.
+
+        Args:
+            preset: The preset's name.
+            **overrides: Any field, replacing the recipe's value.
+        """
+        return cls.preset(preset, **{**CLASSIFIERS.get(preset, {}), **overrides})
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

@@ -3,6 +3,7 @@ must have the same settings and data. Returns the history to resume.
 """
 
 import dataclasses
+import json
 from typing import Any
 
 from keras_transformer.config import SpecialIds, TransformerConfig
@@ -58,7 +59,7 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
     """
     if not run.has_checkpoints:
         return History()
-    saved = run.load_training()
+    saved, record = run.load_training(), json.loads(json.dumps(record))
     for part, defaults in _DEFAULTS.items():
         begun, going_on = saved.get(part, {}), record.get(part, {})
         for name in sorted(set(begun) | set(going_on)):

@@ -16,6 +16,8 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.transfer.parts import differing_choices, into_translation
+from keras_transformer.training.transfer.weights import Transfer, take_weights
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 
@@ -31,10 +33,58 @@ class StartingPoint:
         tokenizers: Those of the source and of the target side, the same object if they share a
             vocabulary; None to train them.
         run: The finished run whose weights to load, or None.
+        encoder_run: The finished run of an encoder alone that becomes a translation's encoder.
+        decoder_run: The finished run of a decoder alone that becomes a translation's decoder.
     """
 
     tokenizers: Tokenizers | None = None
     run: RunDirectory | None = None
+    encoder_run: RunDirectory | None = None
+    decoder_run: RunDirectory | None = None
+
+    @classmethod
+    def open_parts(
+        cls,
+        tokenizers: Tokenizers | None,
+        init: str | os.PathLike[str] | None,
+        init_decoder: str | os.PathLike[str] | None,
+        vocab_size: int | None,
+    ) -> "StartingPoint":
+        """As `open`, for a translation whose halves may come from runs of other families.
+
+        The vocabularies are those of the runs: of both sides that of the one run if there is one.
+
+        Args:
+            tokenizers: As for `open`, as are the other two.
+            init: Directory of a finished run, of a translation or of an encoder alone.
+            init_decoder: Directory of a finished run of a decoder alone.
+            vocab_size: Number of pieces of a vocabulary to train.
+
+        Raises:
+            FileNotFoundError: A directory holds no finished run.
+            ValueError: More than one argument decides the vocabulary, or a run is of a family that
+                cannot take the place.
+        """
+        whole = cls.open(tokenizers, init or init_decoder, vocab_size)
+        encoder = RunDirectory(Path(init)) if init else None
+        decoder = RunDirectory(Path(init_decoder)) if init_decoder else None
+        family = None if encoder is None else encoder.load_config().to_dict().get("family")
+        if decoder is None and family is None:
+            return whole
+        if encoder is not None and family != "encoder":
+            raise ValueError(
+                f"init ({init}) must be a run of masked-lm or classify to begin a translation's "
+                "encoder, or of translation without init_decoder."
+            )
+        if decoder is not None:
+            decoder.check_finished()
+            if decoder.load_config().to_dict().get("family") != "decoder":
+                raise ValueError(f"init_decoder ({init_decoder}) must be a run of causal-lm.")
+        sides = [(run or encoder or decoder).load_tokenizers()[0] for run in (encoder, decoder)]  # type: ignore[union-attr]
+        source, target = sides
+        return cls(
+            (source, source if source.model == target.model else target), None, encoder, decoder
+        )
 
     @classmethod
     def open(
@@ -91,17 +141,42 @@ class StartingPoint:
                 f"it with {these} (--tokenizer), or train on the text that it was made from."
             )
 
-    def load_weights(self, model: Transformer) -> None:
-        """Sets a model's weights to those of the run, if there is one."""
+    def load_weights(self, model: Transformer) -> dict[str, Any]:
+        """Sets a model's weights to those of the run or of its parts, if there are any.
+
+        Returns:
+            What was taken from the parts and what was not, which is printed too; empty if a whole
+            run, or none, was taken.
+        """
         if self.run is not None:
             model.set_weights(keras.saving.load_model(self.run.model).get_weights())
+        found: Transfer | None = None
+        for part, run in (("encoder", self.encoder_run), ("decoder", self.decoder_run)):
+            if run is None:
+                continue
+            has_tokens = part == "encoder" or self.encoder_run is None
+            paths = into_translation(part, has_tokens=has_tokens)  # type: ignore[arg-type]
+            trained = keras.saving.load_model(run.model)
+            taken = take_weights(model, trained, paths)
+            found = taken if found is None else found.joined(taken)
+            for choice in differing_choices(trained.config, model.config):
+                print(f"{run.path} differs: {choice}")
+        if found is None:
+            return {}
+        print(f"from runs of other families: {found}")
+        return {"transfer": found.to_dict()}
 
     def record(self) -> dict[str, Any]:
         """Returns the entry in `training.json` on the start; a resumed run must have the same."""
         return {
             "tokenizers_sha256": _digests(self.tokenizers) if self.tokenizers else None,
-            "init_sha256": _sha256(self.run.model.read_bytes()) if self.run else None,
+            "init_sha256": _run_digest(self.run or self.encoder_run),
+            "init_decoder_sha256": _run_digest(self.decoder_run),
         }
+
+
+def _run_digest(run: RunDirectory | None) -> str | None:
+    return _sha256(run.model.read_bytes()) if run else None
 
 
 def _digests(tokenizers: Tokenizers) -> list[str]:

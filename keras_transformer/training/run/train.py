@@ -35,6 +35,7 @@ def train(
     joint_vocabulary: bool = True,
     tokenizers: Tokenizers | None = None,
     init: str | os.PathLike[str] | None = None,
+    init_decoder: str | os.PathLike[str] | None = None,
     options: TrainOptions | None = None,
     resume: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
@@ -54,6 +55,11 @@ def train(
             vocabulary; None to train them on the corpus.
         init: Directory of a finished run to fine-tune, whose weights and tokenizers are used.
             `preset` and `overrides` must be those it was trained with, except for dropout rates.
+            Or of a run of an encoder alone: it becomes the encoder, with its vocabulary, where
+            layer path and shape are the same; what does not fit is listed in print and in
+            `training.json`.
+        init_decoder: Directory of a finished run of a decoder alone, which becomes the decoder in
+            the same way.
         options: How to train; `TrainOptions.preset(preset)` if None.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
@@ -79,7 +85,7 @@ def train(
     size = DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
     task = Translation(
         corpus,
-        StartingPoint.open(tokenizers, init, vocab_size),
+        StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size),
         Vocabulary(size, tokenizer_type, joint_vocabulary),
         partial(model_config, preset, overrides, max_length=options.max_length),
         options,
@@ -90,8 +96,11 @@ def train(
     return run.finish()
 
 
-def load_run(directory: str | os.PathLike[str]) -> tuple[Transformer, Tokenizer, Tokenizer]:
-    """Loads a finished run: its model and both tokenizers (one object if they are shared)."""
+def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokenizer]:
+    """Loads a finished run: its model and both tokenizers (one object if they are shared).
+
+    The model is a `Transformer`, or an `EncoderOnly` or `DecoderOnly`, which have one tokenizer.
+    """
     run = RunDirectory(Path(directory))
     run.check_finished()
     return keras.saving.load_model(run.model), *run.load_tokenizers()

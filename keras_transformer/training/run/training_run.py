@@ -17,7 +17,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.distribution import imported_versions
-from keras_transformer.models import Transformer
+from keras_transformer.models.families import AnyModel
 from keras_transformer.training.loop.callbacks import (
     LearningRateLog,
     RoundEnd,
@@ -115,6 +115,7 @@ class TrainingRun:
         with replicas.scope():
             updates = Pace.of(data.train, options, replicas.workers).total
             model = compile_training(task.to_train(task.build(config)), options, updates)
+        record.update(task.built())
         keep_freed_memory()
         return cls(task, directory, options, data, model, record, history)
 
@@ -129,7 +130,7 @@ class TrainingRun:
         return Pace.of(self.data.train, self.options, self.replicas.workers)
 
     @property
-    def transformer(self) -> Transformer:
+    def transformer(self) -> AnyModel:
         """The model whose weights are trained."""
         return self.model.transformer
 
@@ -209,7 +210,7 @@ class TrainingRun:
         keep = max(self.options.average_checkpoints, _FEWEST_CHECKPOINTS)
         prune_checkpoints(checkpoints, keep, also=() if best is None else (best,))
 
-    def finish(self) -> Transformer:
+    def finish(self) -> Any:
         """Takes the final weights from the checkpoints, saves the model, calibrates its scores.
 
         Returns:
@@ -262,7 +263,7 @@ def _clear_log_errors(logs: Path) -> Iterator[None]:
         raise no_room_error(logs, full, _LOG_BYTES) from error
 
 
-def _save_model(model: Transformer, path: Path) -> None:
+def _save_model(model: AnyModel, path: Path) -> None:
     needed_bytes = sum(weight.nbytes for weight in model.get_weights())
     with whole_file(path, needed_bytes) as partial:
         model.save(partial)

@@ -2,8 +2,8 @@
 
 from typing import Any, Protocol
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.models import Transformer
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.models.families import AnyModel
 from keras_transformer.training.loop.progress import SampledValidation
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -19,20 +19,23 @@ class Task(Protocol):
     def read(self, directory: RunDirectory) -> TrainingData:
         """Returns the data; saves tokenizers in the run directory or loads them from it."""
 
-    def config(self, data: TrainingData) -> TransformerConfig:
+    def config(self, data: TrainingData) -> ModelConfig:
         """Returns the config of the model that the data is for."""
 
     def start(self) -> dict[str, Any]:
         """Returns the entry in `training.json` on the start; a resumed run must have the same."""
 
-    def build(self, config: TransformerConfig) -> Transformer:
+    def build(self, config: Any) -> AnyModel:
         """Builds the model with the weights that training starts from."""
 
-    def to_train(self, model: Transformer) -> TrainingModel:
+    def built(self) -> dict[str, Any]:
+        """Returns what `training.json` should hold beside the rest on how the model was built."""
+
+    def to_train(self, model: Any) -> TrainingModel:
         """Joins the model to its loss and its metrics, without compiling."""
 
-    def validation(self, model: Transformer, data: TrainingData) -> SampledValidation | None:
+    def validation(self, model: Any, data: TrainingData) -> SampledValidation | None:
         """Returns the callback that judges the model after each round beside its loss, or None."""
 
-    def calibrate(self, model: Transformer, data: TrainingData) -> float | None:
+    def calibrate(self, model: Any, data: TrainingData) -> float | None:
         """Returns the finished model's threshold of low confidence, or None if it has none."""

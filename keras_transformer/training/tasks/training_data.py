@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from keras_transformer.data.encoding.encode import EncodedPairs, encode_pairs
+from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.encoding.subword_regularization import (
     ResegmentedPairs,
     segmentation_type,
@@ -22,21 +23,21 @@ from keras_transformer.training.run.starting_point import Tokenizers
 
 @dataclasses.dataclass(frozen=True)
 class TrainingData:
-    """Tokenizers and the pairs they encoded.
+    """Tokenizers and the pairs or texts they encoded.
 
     Attributes:
         source_tokenizer: Reads the source side.
         target_tokenizer: Reads the target side; the same object if both share a vocabulary.
-        train: The pairs to train on.
-        valid: The pairs to validate on after every round, or None.
+        train: The pairs or texts to train on.
+        valid: Those to validate on after every round, or None.
         record: The entry in `training.json` on the data.
         training_text: Describes the training lines; None if an earlier version prepared them.
     """
 
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
-    train: EncodedPairs | ShardedPairs
-    valid: EncodedPairs | ShardedPairs | None
+    train: EncodedPairs | ShardedPairs | EncodedTexts
+    valid: EncodedPairs | ShardedPairs | EncodedTexts | None
     record: dict[str, Any]
     training_text: TrainingText | None = None
 

@@ -1,7 +1,7 @@
 """Translation as a task: parallel text, an encoder-decoder, validation by translating."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from keras_transformer.config import SpecialIds, TransformerConfig
@@ -40,6 +40,7 @@ class Translation:
         model_config: Takes the vocabulary sizes of source and target, whether they share a
             vocabulary, and its special ids; returns the model's config.
         options: How to train.
+        transfer: What `build` took from models of other families, filled by it.
     """
 
     corpus: Corpus | PreparedCorpus
@@ -47,6 +48,7 @@ class Translation:
     vocabulary: Vocabulary
     model_config: Callable[[tuple[int, int], bool, SpecialIds], TransformerConfig]
     options: TrainOptions
+    transfer: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Checks data, starting point and model against each other."""
@@ -82,8 +84,12 @@ class Translation:
     def build(self, config: TransformerConfig) -> Transformer:
         """Builds a Transformer, with the weights of the model to fine-tune if there is one."""
         model = build_transformer(config, self.options.dtype_policy)
-        self.starting_point.load_weights(model)
+        self.transfer.update(self.starting_point.load_weights(model))
         return model
+
+    def built(self) -> dict[str, Any]:
+        """Returns what was taken from models of other families, if there are any."""
+        return self.transfer
 
     def to_train(self, model: Transformer) -> TrainingModel:
         """Adds label-smoothed cross-entropy, or R-Drop."""

@@ -65,6 +65,7 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
         "joint_vocabulary": True,
         "tokenizers": None,
         "init": None,
+        "init_decoder": None,
         "resume": False,
     }
 
@@ -112,8 +113,11 @@ def test_what_is_not_given_is_the_presets_recipe(run_cli, calls, files, preset: 
 
 
 def test_help_names_the_default_of_every_preset(run_cli) -> None:
-    text = " ".join(run_cli("train", "--help").out.split())
-    assert "(default: 64 for tiny, small; 30 for base, big; 8 for the demo)" in text
+    text = " ".join(run_cli("train", "--help").out.split()).replace("- ", "-")
+    assert (
+        "(default: 64 for tiny, small; 30 for base, big, bert-tiny; 40 for bert-base, bert-large, "
+        "gpt2, gpt2-medium; 10 for gpt2-tiny, llama-tiny; 8 for the demo; 4 for classify)"
+    ) in text
 
 
 def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:

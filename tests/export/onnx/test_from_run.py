@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
+from keras_transformer.cli.commands.export import main
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.export import Manifest, OnnxTranslator, export_run
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 
@@ -44,3 +49,26 @@ def test_an_artefact_of_a_run_has_its_threshold_and_record(run: Path, tmp_path: 
 def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"config\.json is missing"):
         export_run(tmp_path, tmp_path / "exported")
+
+
+@pytest.mark.parametrize("family", ["encoder", "decoder"])
+def test_a_run_of_one_stack_is_exported(
+    family: str, tokenizer: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = {"model_dim": 16, "feed_forward_dim": 16, "num_heads": 2, "num_layers": 1}
+    sizes |= {"vocab_size": tokenizer.vocab_size, "special_ids": tokenizer.special_ids}
+    if family == "encoder":
+        model: Any = build_encoder(EncoderConfig(head="masked_lm", **sizes))
+    else:
+        model = build_decoder(DecoderConfig(**sizes))
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.json").write_text(model.config.to_json())
+    model.save(run / "model.keras")
+    tokenizer.save(run / "tokenizer.model")
+    output = tmp_path / "exported"
+    assert main([str(run), "--format", "onnx", "--output", str(output)]) == 0
+    assert f"exported {run} to {output}" in capsys.readouterr().out
+    manifest = Manifest.read(output)
+    assert (manifest.family, manifest.min_score, manifest.training_text) == (family, None, None)
+    assert set(manifest.tokenizers) == {"text"}

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from keras_transformer.config import PRESETS, TransformerConfig
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.training.run.options import RECIPES, TrainOptions
 
 POSITIVE = (
@@ -83,7 +85,8 @@ def test_adam_is_the_papers() -> None:
 
 
 def test_every_preset_has_a_recipe() -> None:
-    assert list(RECIPES) == list(PRESETS)
+    presets = [*PRESETS, *EncoderConfig.presets, *DecoderConfig.presets]
+    assert list(RECIPES) == presets
 
 
 @pytest.mark.parametrize("preset", ["base", "big"])

@@ -5,7 +5,12 @@ import numpy as np
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.layers.attention.fused import attend_fused, with_all_heads
-from keras_transformer.export.onnx.layers.attention.kinds import fits_group_query, is_fused, named
+from keras_transformer.export.onnx.layers.attention.kinds import (
+    fits_group_query,
+    is_fused,
+    is_grouped,
+    named,
+)
 from keras_transformer.export.onnx.layers.attention.split import split_heads, split_places
 from keras_transformer.export.onnx.layers.attention.standard import (
     attend,
@@ -15,11 +20,16 @@ from keras_transformer.export.onnx.layers.attention.standard import (
 )
 from keras_transformer.export.onnx.layers.linear import Linear, own_projection, query_projection
 from keras_transformer.export.onnx.layers.stack import Parts
+from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.layers.attention import MultiHeadAttention
 
 
 def sequence_attention(
-    graph: GraphBuilder, attention: MultiHeadAttention, ids: str, mask: str | None
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    ids: str,
+    mask: str | None,
+    rows: TokenRows | None = None,
 ) -> Parts:
     """Attends within whole sequences.
 
@@ -28,10 +38,19 @@ def sequence_attention(
         attention: The layer.
         ids: A value `(batch, length)`.
         mask: int32 `(batch, length)`, 1 where a key may be attended to; None for causal attention.
+        rows: The tokens that states stand for; all places if None.
     """
     packed = own_projection(attention)
 
     def between(projected: str) -> str:
+        if rows is None:
+            return attended(projected)
+        if is_fused(attention) and not is_grouped(attention) and attention.rotary_base is None:
+            parts = rows.thirds(projected, packed.units // 3)
+            return rows.take(attend_fused(graph, attention, *parts, mask))
+        return rows.take(attended(rows.spread(projected)))
+
+    def attended(projected: str) -> str:
         if not is_fused(attention):
             parts = split_heads(graph, attention, projected, ids)
             hidden = later_places(graph, ids) if mask is None else hidden_keys(graph, mask)

@@ -94,3 +94,14 @@ def test_a_graph_with_subgraphs_is_spliced_twice_without_a_clash() -> None:
 
 def test_integers_are_int64() -> None:
     assert integers(2, -1).dtype == np.int64 and integers().shape == (0,)
+
+
+def test_what_no_output_depends_on_can_be_dropped() -> None:
+    graph = GraphBuilder([X], 18)
+    kept = graph.op("Add", "x", np.ones(3, np.float32))
+    graph.op("Add", graph.op("Relu", kept), np.zeros(3, np.float32))
+    graph.output("y", kept)
+    graph.drop_unread()
+    model = graph.finish([Y])
+    assert [node.op_type for node in model.graph.node] == ["Add"]
+    assert [to_array(one).tolist() for one in model.graph.initializer] == [[1, 1, 1]]

@@ -9,10 +9,11 @@ import pytest
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.layers.activations import emit_activation
+from keras_transformer.layers.variants.activations import activation_named
 
 WIDTH = 6
 EMITTED = ["linear", "relu", "leaky_relu", "elu", "selu", "softplus", "sigmoid", "tanh", "gelu"]
-EMITTED += ["silu", "swish"]
+EMITTED += ["silu", "swish", "gelu_tanh"]
 CONVERTED = ["relu6", "mish", "softsign"]
 
 
@@ -38,7 +39,7 @@ def apply(build: Any, open_graph: Any) -> Any:
 
 @pytest.mark.parametrize("name", [*EMITTED, *CONVERTED])
 def test_values_are_those_of_keras(apply: Any, name: str) -> None:
-    activation = keras.activations.get(name)
+    activation = activation_named(name)
     x = np.random.default_rng(0).normal(0, 3, (50, WIDTH)).astype(np.float32)
     expected = np.asarray(activation(activation(x)))
     np.testing.assert_allclose(apply(activation, x), expected, rtol=1e-5, atol=2e-6)

@@ -1,0 +1,224 @@
+"""`keras-transformer train` on single texts: takes the flags of plain or labelled text and writes a
+run directory.
+"""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jsonargparse import Namespace
+
+from keras_transformer.cli.artefact import check_finished_run
+from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.parser import read_fields
+from keras_transformer.config import SpecialIds
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.sources.tagged import TaggedCorpus, read_tagged
+from keras_transformer.data.sources.texts import (
+    LabelledCorpus,
+    TextCorpus,
+    read_labelled,
+    read_texts,
+)
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.resuming import refuse_to_overwrite
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.whole_files import check_output
+
+if TYPE_CHECKING:
+    from keras_transformer.cli.commands.train import RunOptions
+
+# The family of each task; its presets are those that the task takes.
+FAMILIES: dict[str, Any] = {
+    "masked-lm": EncoderConfig,
+    "causal-lm": DecoderConfig,
+    "classify": EncoderConfig,
+    "tag": EncoderConfig,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainText:
+    """Files of plain text.
+
+    Args:
+        train_text: Training text, one text a line, plain or .gz, one or many files (masked-lm,
+            causal-lm); lines of word/TAG word/TAG for tag.
+        valid_text: Validation text.
+    """
+
+    train_text: list[Path] = field(default_factory=list)
+    valid_text: list[Path] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFlags(PlainText):
+    """Files of plain text, or of labelled text.
+
+    Args:
+        train_tsv: Training files of labelled text.
+        valid_tsv: Validation files of labelled text.
+        **plain: As for `PlainText`.
+    """
+
+    train_tsv: list[Path] = field(default_factory=list)
+    valid_tsv: list[Path] = field(default_factory=list)
+
+    def check(self, task: str) -> None:
+        """Raises `ValueError` if a task lacks its text, or has that of another one."""
+        needed, other = ("tsv", "text") if task == "classify" else ("text", "tsv")
+        for use in ("train", "valid"):
+            if getattr(self, f"{use}_{other}"):
+                raise ValueError(
+                    f"--{use}-{other} is not for --task {task}, which reads --{use}-{needed}."
+                )
+        if not getattr(self, f"train_{needed}"):
+            raise ValueError(f"--task {task} needs --train-{needed}.")
+
+    def read(self, task: str) -> TextCorpus | LabelledCorpus | TaggedCorpus:
+        """Reads the files; errors are those of `read_texts`, `read_labelled`, `read_tagged`."""
+        if task == "tag":
+            valid_tagged = read_tagged(self.valid_text) if self.valid_text else None
+            return TaggedCorpus(read_tagged(self.train_text), valid_tagged)
+        if task == "classify":
+            valid = read_labelled(self.valid_tsv) if self.valid_tsv else None
+            return LabelledCorpus(read_labelled(self.train_tsv), valid)
+        valid_texts = read_texts(self.valid_text) if self.valid_text else None
+        return TextCorpus(read_texts(self.train_text), valid_texts)
+
+
+def recipe_preset(run: "RunOptions") -> str:
+    """Returns the preset whose recipe a run follows: its own, or that of the size to start from."""
+    family = FAMILIES[run.task]
+    if run.preset is not None:
+        return run.preset
+    begun = RunDirectory(run.init).load_config() if run.init is not None else None
+    if not isinstance(begun, family):
+        return next(iter(family.presets))
+    width = begun.model_dim
+
+    def distance(name: str) -> int:
+        return abs(family.preset(name, vocab_size=begun.vocab_size).model_dim - width)
+
+    return min(family.presets, key=distance)
+
+
+def text_recipe(run: "RunOptions") -> TrainOptions:
+    """Checks preset and starting point and returns the recipe of a run on single texts.
+
+    Raises:
+        FileNotFoundError: The run to start from is missing.
+        ValueError: The preset is of another family, or the run to start from is none.
+    """
+    presets = FAMILIES[run.task].presets
+    if run.preset is not None and run.preset not in presets:
+        raise ValueError(
+            f"--preset {run.preset} is not for --task {run.task}, which takes {', '.join(presets)}."
+        )
+    if run.init is not None:
+        check_finished_run(run.init)
+    preset = recipe_preset(run)
+    make = TrainOptions.for_classifier if run.task in ("classify", "tag") else TrainOptions.preset
+    return make(preset)
+
+
+def train_on_texts(
+    given: Namespace,
+    run: "RunOptions",
+    tokenizers: tuple[Any, Any] | None,
+    options: TrainOptions,
+    overrides: dict[str, Any],
+) -> Any:
+    """Reads the text, trains and returns the model.
+
+    Args:
+        given: The parsed flags.
+        run: The run's own.
+        tokenizers: One existing tokenizer, twice; None to train one.
+        options: How to train.
+        overrides: Fields of the model's config.
+    """
+    require_training()
+    check_output(run.output, is_directory=True)
+    if not run.resume:
+        refuse_to_overwrite(RunDirectory(run.output))
+    if tokenizers is not None and tokenizers[0] is not tokenizers[1]:
+        raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
+    if run.init_decoder is not None:
+        raise ValueError(f"--init-decoder is for --task translation: give {run.task} --init.")
+    flags = read_fields(given, TextFlags)
+    flags.check(run.task)
+    text_options = read_fields(given, TextOptions)
+    text_options.check(run.task)
+    _refuse_other_data(given, run.task)
+    _check_model(run, overrides, options.max_length)
+    corpus = flags.read(run.task)  # before TensorFlow is loaded: a missing file is told at once
+    options.check_validation(has_valid=corpus.valid is not None)
+    training = load_training()
+    if options.strategy:
+        training.open_replicas(options.strategy)
+    from keras_transformer.training.texts.train import train_texts
+
+    return train_texts(
+        run.task,  # type: ignore[arg-type]
+        corpus,
+        run.output,
+        preset=run.preset,
+        overrides=overrides,
+        vocab_size=run.vocab_size,
+        tokenizer_type=run.tokenizer_type,
+        tokenizer=tokenizers[0] if tokenizers else None,
+        init=run.init,
+        options=options,
+        text_options=text_options,
+        resume=run.resume,
+    )
+
+
+def _refuse_other_data(given: Namespace, task: str) -> None:
+    """A flag that would silently do nothing is a mistake: name it."""
+    if given.data not in ("demo", "tsv"):
+        raise ValueError(f"--data {given.data} is for --task translation, not for {task}.")
+    for name in ("train_source", "train_target", "valid_source", "valid_target", "tfds_name"):
+        if given[name]:
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag} is for --task translation, not for {task}.")
+
+
+def _check_model(run: "RunOptions", overrides: dict[str, Any], max_length: int) -> None:
+    """Refuses wrong fields of the model before the text is read and TensorFlow is loaded."""
+    from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
+    from keras_transformer.training.texts.model_config import text_model_config
+
+    family = FAMILIES[run.task]
+    begun: ModelConfig | None = None
+    if run.init is not None and run.preset is None:
+        begun = RunDirectory(run.init).load_config()
+    text_model_config(
+        family,
+        run.preset or next(iter(family.presets)),
+        overrides,
+        start=begun if isinstance(begun, family) else None,
+        head={},
+        vocab_size=run.vocab_size or DEFAULT_VOCAB_SIZE,
+        special_ids=SpecialIds(),
+        max_length=max_length,
+    )
+
+
+def single_stack_fields(known: set[str]) -> dict[type, list[str]]:
+    """Returns the fields of each family's config that get a flag `--model.*` and are not yet known.
+
+    Args:
+        known: Fields that have one already.
+    """
+    fixed = {"vocab_size", "special_ids", "head", "labels"}
+    found: dict[type, list[str]] = {}
+    for family in (EncoderConfig, DecoderConfig):
+        names = [field.name for field in fields(family) if field.name not in known | fixed]
+        found[family] = names
+        known = known | set(names)
+    return found

@@ -1,0 +1,84 @@
+"""What the configs of all models say of their embeddings: positions, scale, norm."""
+
+import dataclasses
+from typing import Any, Literal, get_args
+
+from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.stack import BlockConfig
+
+Positions = Literal["sinusoidal", "learned", "none"]
+SinusoidLayout = Literal["interleaved", "halves"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmbeddedConfig(BlockConfig):
+    """Blocks, and the embeddings in front of them.
+
+    Args:
+        positions: "sinusoidal" (Vaswani et al. 2017, section 3.5), "learned", or "none" if
+            attention knows positions by itself.
+        max_positions: Longest sequence in tokens with "learned" positions; allowed only there.
+        position_offset: What the first token's position counts as; with "learned" positions, rows
+            of the matrix before it that are not read.
+        sinusoid_layout: "interleaved" as in the paper, or "halves": all sines, then all cosines.
+        scale_embeddings: Whether tokens are multiplied by √model_dim.
+        embedding_norm: Whether the sum of embeddings is normalized, by a LayerNorm.
+        **block_fields: As for `BlockConfig`.
+
+    Raises:
+        ValueError: A value is out of range or two of them do not match; the message names them.
+        TypeError: A size is not an integer or a rate is not a number.
+    """
+
+    positions: Positions = "sinusoidal"
+    max_positions: int | None = None
+    position_offset: int = 0
+    sinusoid_layout: SinusoidLayout = "interleaved"
+    scale_embeddings: bool = True
+    embedding_norm: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("positions", self.positions, get_args(Positions))
+        check_choice("sinusoid_layout", self.sinusoid_layout, get_args(SinusoidLayout))
+        check_size("position_offset", self.position_offset, least=0)
+        for name in ("scale_embeddings", "embedding_norm"):
+            check_flag(name, getattr(self, name))
+        if self.max_positions is not None:
+            check_size("max_positions", self.max_positions)
+        if (self.positions == "learned") != (self.max_positions is not None):
+            raise ValueError(
+                "max_positions is needed with positions='learned' and only there, got "
+                f"positions={self.positions!r} and max_positions={self.max_positions}."
+            )
+        if self.positions != "sinusoidal" and self.sinusoid_layout != "interleaved":
+            raise ValueError(
+                f"sinusoid_layout={self.sinusoid_layout!r} needs positions='sinusoidal', got "
+                f"positions={self.positions!r}."
+            )
+        if self.sinusoid_layout == "halves" and self.model_dim % 2:
+            raise ValueError(
+                f"sinusoid_layout='halves' needs an even model_dim, got {self.model_dim}."
+            )
+        if self.positions == "none" and self.position_offset:
+            raise ValueError(
+                f"position_offset={self.position_offset} needs positions, got positions='none'."
+            )
+
+    def embedding_parameters(self) -> int:
+        """Returns the number of trainable scalars beside the matrix of tokens."""
+        rows = 0 if self.max_positions is None else self.max_positions + self.position_offset
+        return (rows + 2 * self.embedding_norm) * self.model_dim
+
+    def embedding_arguments(self) -> dict[str, Any]:
+        """Returns the arguments of the `Embeddings` layer but for its vocabulary."""
+        return {
+            "model_dim": self.model_dim,
+            "max_positions": self.max_positions,
+            "dropout": self.dropout,
+            "add_positions": self.positions != "none",
+            "position_offset": self.position_offset,
+            "sinusoid_layout": self.sinusoid_layout,
+            "norm_epsilon": self.layer_norm_epsilon if self.embedding_norm else None,
+            "scale": self.scale_embeddings,
+        }

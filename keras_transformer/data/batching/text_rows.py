@@ -1,0 +1,116 @@
+"""Takes rows of single texts in memory and returns batches: rows of nearly equal length together,
+then what their objective makes of them.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from keras_transformer.data.batching.assembly import (
+    PARALLEL_CALLS,
+    in_order,
+    worker_share,
+)
+from keras_transformer.data.batching.in_memory import training_rows
+from keras_transformer.data.batching.plan import Plan, cut_batches
+from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
+from keras_transformer.data.encoding.single_texts import EncodedTexts
+from keras_transformer.data.objectives.objective import Rows
+from keras_transformer.data.objectives.tags import NO_TAG
+
+# Validation draws the same in every run and after every round, so that losses can be compared.
+_VALIDATION_SEED = 1
+
+
+@reader_of.register(EncodedTexts)
+class TextReader(BatchReader):
+    """Reads `EncodedTexts`.
+
+    Args:
+        texts: The rows.
+    """
+
+    def __init__(self, texts: EncodedTexts) -> None:
+        self.texts = texts
+
+    def per_epoch(self, batch_tokens: int, workers: int) -> int:
+        """As `batches_per_epoch`: the same for any number of workers, which share each batch."""
+        return self._plan(batch_tokens).num_batches
+
+    def training(self, place: Place) -> tf.data.Dataset:
+        """As `training_batches`; a batch is drawn by the run's seed and its number in the run."""
+        plan = self._plan(place.batch_tokens)
+        epochs, epoch_rows = training_rows(plan.starts, place)
+        with tf.device("CPU:0"):
+            order, groups = tf.constant(plan.order), tf.constant(plan.groups)
+        rows = epochs.flat_map(lambda epoch: epoch_rows(epoch, order, groups))
+        rows = rows.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+        return self._batches(rows.enumerate(place.step), place.seed, place.worker)
+
+    def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
+        """As `evaluation_batches`: follows the plan without shuffling."""
+        plan = self._plan(batch_tokens)
+        with tf.device("CPU:0"):
+            order, starts = tf.constant(plan.order), tf.constant(plan.starts)
+        rows = tf.data.Dataset.range(plan.num_batches).map(
+            lambda batch: (batch, order[starts[batch] : starts[batch + 1]])
+        )
+        return self._batches(rows, _VALIDATION_SEED, ONE_WORKER)
+
+    def lines(self, place: Place) -> npt.NDArray[np.int64]:
+        """As `batch_pairs`: draws the epoch of the batch again."""
+        index, count = place.worker
+        plan = self._plan(place.batch_tokens)
+        epochs, epoch_rows = training_rows(plan.starts, place)
+        epoch = next(iter(epochs))
+        rows = next(iter(epoch_rows(epoch, tf.constant(plan.order), tf.constant(plan.groups))))
+        return self.texts.line_numbers[rows.numpy()[index::count]]
+
+    def _plan(self, batch_tokens: int) -> Plan:
+        """Plans the batches; raises `ValueError` if a row fits into none."""
+        lengths = self.texts.lengths
+        if lengths.max() > batch_tokens:
+            row = int(lengths.argmax())
+            raise ValueError(
+                f"batch_tokens={batch_tokens} cannot hold text "
+                f"{int(self.texts.line_numbers[row])}, which has {int(lengths[row])} tokens; raise "
+                "batch_tokens or lower max_length"
+            )
+        return cut_batches(lengths, lengths, batch_tokens)
+
+    def _batches(
+        self, numbered: tf.data.Dataset, seed: int, worker: tuple[int, int]
+    ) -> tf.data.Dataset:
+        """Maps (batch number, row numbers (B,)) to batches, in parallel and in order."""
+        texts = self.texts
+        with tf.device("CPU:0"):
+            ids = tf.RaggedTensor.from_row_splits(
+                texts.rows.values, texts.rows.offsets, validate=False
+            )
+            second_starts = tf.constant(texts.second_starts)
+            classes = tf.constant(texts.classes)
+            tags = None
+            if texts.token_classes is not None:
+                tags = ids.with_flat_values(tf.constant(texts.token_classes))
+
+        def batch(number: tf.Tensor, rows: tf.Tensor) -> tuple:
+            token_ids = tf.gather(ids, rows).to_tensor(default_value=texts.special_ids.pad)
+            width = tf.shape(token_ids, tf.int64)[1]
+            is_second = tf.range(width) >= tf.gather(second_starts, rows)[:, None]
+            is_second &= token_ids != texts.special_ids.pad
+            drawn = tf.stack([tf.constant(seed, tf.int64), number])
+            types, labels = tf.cast(is_second, tf.int32), tf.gather(classes, rows)
+            token_tags = None
+            if tags is not None:
+                token_tags = tf.gather(tags, rows).to_tensor(default_value=NO_TAG)
+            whole = texts.objective(Rows(token_ids, types, labels, token_tags), drawn)
+            return whole if worker == ONE_WORKER else _share(whole, tf.size(rows), worker)
+
+        return in_order(numbered.map(batch, num_parallel_calls=PARALLEL_CALLS))
+
+
+def _share(whole: tuple, count: tf.Tensor, worker: tuple[int, int]) -> tuple:
+    """Returns one worker's rows of a batch that was drawn as a whole."""
+    share, weight = worker_share(tf.range(tf.cast(count, tf.int64)), worker)
+    inputs, labels, weights = tf.nest.map_structure(lambda part: tf.gather(part, share), whole)
+    return inputs, labels, weights * weight

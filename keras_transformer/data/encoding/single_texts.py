@@ -1,0 +1,190 @@
+"""Rows of single texts: takes texts and a tokenizer and returns `EncodedTexts` for batching, with a
+report of what was dropped.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.data.encoding.encode import tokenize
+from keras_transformer.data.encoding.id_pairs import FilterReport, RaggedIds, check_max_length
+from keras_transformer.data.encoding.packing import packed_rows
+from keras_transformer.data.objectives.objective import Objective
+from keras_transformer.data.sources.texts import LabelledTexts, Texts
+from keras_transformer.text.graph_tokenizer import GraphTokenizer
+from keras_transformer.text.layout import decoder_row, encoder_row
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+class TextReport(FilterReport):
+    """How many texts were read, kept and dropped, and why; `str()` is one line."""
+
+    noun = "texts"
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """Rows ready for batching, special ids included.
+
+    Attributes:
+        rows: The ids.
+        second_starts: Where the second text of each row begins, or the row's length: int64.
+        classes: The number of each row's label, 0 without labels: int32.
+        report: What was dropped.
+        line_numbers: Positions of the kept texts in the original ones: int64.
+        special_ids: Those of the vocabulary.
+        objective: Makes batches of the rows.
+        token_classes: The number of each token's tag, as long as `rows.values`: int32; None if
+            there are no tags.
+    """
+
+    rows: RaggedIds
+    second_starts: npt.NDArray[np.int64]
+    classes: npt.NDArray[np.int32]
+    report: TextReport
+    line_numbers: npt.NDArray[np.int64]
+    special_ids: SpecialIds
+    objective: Objective
+    token_classes: npt.NDArray[np.int32] | None = None
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Length of each row."""
+        return self.rows.lengths
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def encode_for_encoder(
+    texts: Texts | LabelledTexts,
+    tokenizer: Tokenizer,
+    objective: Objective,
+    max_length: int,
+    classes: Sequence[str] = (),
+) -> EncodedTexts:
+    """Makes rows `bos text eos` or, of pairs, `bos first eos second eos`.
+
+    Args:
+        texts: The texts, or pairs, with or without labels.
+        tokenizer: Reads the texts.
+        objective: Makes batches of the rows.
+        max_length: Longest row in tokens; longer ones are dropped, as empty texts are.
+        classes: The labels, in the order of their numbers.
+
+    Raises:
+        ValueError: No text is left, or `max_length` is below 2.
+    """
+    reader = GraphTokenizer(tokenizer.model)
+    labelled = texts if isinstance(texts, LabelledTexts) else None
+    first = tokenize(labelled.first if labelled else texts.lines, reader)  # type: ignore[union-attr]
+    second = tokenize(labelled.second, reader) if labelled and labelled.second else None
+    laid_out = [
+        encoder_row(
+            first[number].tolist(),
+            None if second is None else second[number].tolist(),
+            tokenizer.special_ids,
+        )
+        for number in range(len(first))
+    ]
+    is_empty = (
+        first.lengths == 0 if second is None else (first.lengths == 0) | (second.lengths == 0)
+    )
+    numbers = {label: number for number, label in enumerate(classes)}
+    return _kept(
+        [row for row, _ in laid_out],
+        is_empty,
+        max_length,
+        texts.origin,
+        second_starts=[len(types) - sum(types) for _, types in laid_out],
+        classes=[numbers[label] for label in labelled.labels] if labelled else None,
+        special_ids=tokenizer.special_ids,
+        objective=objective,
+    )
+
+
+def encode_for_decoder(
+    texts: Texts, tokenizer: Tokenizer, objective: Objective, max_length: int
+) -> EncodedTexts:
+    """Makes rows `decoder_start text eos`, of which the model reads all but the last token.
+
+    Arguments and errors are those of `encode_for_encoder`.
+    """
+    ids = tokenize(texts.lines, GraphTokenizer(tokenizer.model))
+    rows = [
+        decoder_row(ids[number].tolist(), tokenizer.special_ids, ends=True)
+        for number in range(len(ids))
+    ]
+    return _kept(
+        rows,
+        ids.lengths == 0,
+        max_length,
+        texts.origin,
+        unread=1,
+        special_ids=tokenizer.special_ids,
+        objective=objective,
+    )
+
+
+def encode_packed(
+    texts: Texts,
+    tokenizer: Tokenizer,
+    objective: Objective,
+    max_length: int,
+    *,
+    across_documents: bool,
+) -> EncodedTexts:
+    """Makes rows of `max_length` tokens of texts that are joined, each followed by its eos.
+
+    Args:
+        texts: The texts; an empty line ends a document.
+        tokenizer: Reads the texts.
+        objective: Makes batches of the rows.
+        max_length: Tokens that the model reads in a row.
+        across_documents: Whether a row may go on with the next document.
+
+    Raises:
+        ValueError: No text is left, or `max_length` is below 2.
+    """
+    check_max_length(max_length)
+    ids = tokenize(texts.lines, GraphTokenizer(tokenizer.model))
+    special_ids = tokenizer.special_ids
+    rows, lines = packed_rows(ids, max_length, special_ids, across_documents=across_documents)
+    empty = int((ids.lengths == 0).sum())
+    report = TextReport(len(ids), len(ids) - empty, empty, 0)
+    if not rows:
+        raise ValueError(f"no text of {texts.origin} is left: {report}; check the text")
+    packed = RaggedIds.from_rows(rows)
+    classes = np.zeros(len(rows), np.int32)
+    numbers = np.asarray(lines, np.int64)
+    return EncodedTexts(packed, packed.lengths, classes, report, numbers, special_ids, objective)
+
+
+def _kept(
+    rows: list[list[int]],
+    is_empty: npt.NDArray[np.bool_],
+    max_length: int,
+    origin: str,
+    *,
+    special_ids: SpecialIds,
+    objective: Objective,
+    second_starts: list[int] | None = None,
+    classes: list[int] | None = None,
+    unread: int = 0,
+) -> EncodedTexts:
+    """Drops empty rows and those of which the model would read more than `max_length` tokens."""
+    check_max_length(max_length)
+    packed = RaggedIds.from_rows(rows)
+    too_long = ~is_empty & (packed.lengths - unread > max_length)
+    kept = np.flatnonzero(~is_empty & ~too_long)
+    report = TextReport(len(rows), len(kept), int(is_empty.sum()), int(too_long.sum()), max_length)
+    if not len(kept):
+        raise ValueError(f"no text of {origin} is left: {report}; check the text and max_length")
+    starts = packed.lengths if second_starts is None else np.asarray(second_starts, np.int64)
+    numbers = np.zeros(len(rows), np.int32) if classes is None else np.asarray(classes, np.int32)
+    return EncodedTexts(
+        packed.take(kept), starts[kept], numbers[kept], report, kept, special_ids, objective
+    )

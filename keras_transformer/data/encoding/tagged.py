@@ -1,0 +1,75 @@
+"""Rows of tagged texts: takes words with tags and returns `EncodedTexts`, a tag at the first token
+of each word.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_transformer.data.encoding.encode import tokenize
+from keras_transformer.data.encoding.id_pairs import RaggedIds, check_max_length
+from keras_transformer.data.encoding.single_texts import EncodedTexts, TextReport
+from keras_transformer.data.objectives.objective import Objective
+from keras_transformer.data.objectives.tags import NO_TAG
+from keras_transformer.data.sources.tagged import TaggedTexts
+from keras_transformer.text.graph_tokenizer import GraphTokenizer
+from keras_transformer.text.layout import encoder_row
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+def encode_tagged(
+    texts: TaggedTexts,
+    tokenizer: Tokenizer,
+    objective: Objective,
+    max_length: int,
+    classes: Sequence[str],
+) -> EncodedTexts:
+    """Makes rows `bos text eos` of words that are tokenized one by one.
+
+    Args:
+        texts: Words with tags.
+        tokenizer: Reads the words.
+        objective: Makes batches of the rows.
+        max_length: Longest row in tokens; longer ones are dropped, as texts without a token are.
+        classes: The tags, in the order of their numbers.
+
+    Raises:
+        ValueError: No text is left, or `max_length` is below 2.
+    """
+    check_max_length(max_length)
+    special_ids = tokenizer.special_ids
+    numbers = {tag: number for number, tag in enumerate(classes)}
+    flat = tokenize([word for row in texts.words for word in row], GraphTokenizer(tokenizer.model))
+    rows, tags, kept, word = [], [], [], 0
+    empty = 0
+    for line, row_tags in enumerate(texts.tags):
+        ids: list[int] = []
+        own: list[int] = []
+        for tag in row_tags:
+            pieces = flat[word].tolist()
+            word += 1
+            ids += pieces
+            own += [numbers[tag], *[NO_TAG] * (len(pieces) - 1)] if pieces else []
+        row, _ = encoder_row(ids, None, special_ids)
+        empty += not ids
+        if ids and len(row) <= max_length:
+            rows.append(row)
+            begin = len(row) - len(ids) - 1
+            tags.append([*[NO_TAG] * begin, *own, NO_TAG])
+            kept.append(line)
+    report = TextReport(len(texts), len(rows), empty, len(texts) - len(rows) - empty, max_length)
+    if not rows:
+        raise ValueError(
+            f"no text of {texts.origin} is left: {report}; check the text and max_length"
+        )
+    packed = RaggedIds.from_rows(rows)
+    return EncodedTexts(
+        packed,
+        packed.lengths,
+        np.zeros(len(rows), np.int32),
+        report,
+        np.asarray(kept, np.int64),
+        special_ids,
+        objective,
+        RaggedIds.from_rows(tags).values,
+    )

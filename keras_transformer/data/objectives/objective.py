@@ -1,0 +1,41 @@
+"""The interface of objectives: what comes from the reader, and what goes to `fit`."""
+
+from typing import NamedTuple, Protocol
+
+import tensorflow as tf
+
+# Inputs by name, labels and their weights.
+Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
+
+
+class Rows(NamedTuple):
+    """The rows of a batch.
+
+    Attributes:
+        token_ids: int32 (B, L), padded on the right, special ids included.
+        token_type_ids: int32 (B, L), 0 or 1.
+        classes: int32 (B,), the number of each row's label; 0 if rows have none.
+        token_classes: int32 (B, L), the number of each token's tag, -1 for none; None if no token
+            has one.
+    """
+
+    token_ids: tf.Tensor
+    token_type_ids: tf.Tensor
+    classes: tf.Tensor
+    token_classes: tf.Tensor | None = None
+
+
+class Objective(Protocol):
+    """A pure function: the same rows and the same seed always give the same batch."""
+
+    def __call__(self, rows: Rows, seed: tf.Tensor) -> Batch:
+        """Returns the batch to learn from.
+
+        Args:
+            rows: Padded rows.
+            seed: int64 (2,), decides all that is drawn.
+
+        Returns:
+            Inputs by name; labels int32 and weights float32 of one shape `(B, predictions)`,
+            weights 0 where there is nothing to predict.
+        """

@@ -1,0 +1,103 @@
+"""Tagged texts in memory: takes paths of lines of `word/TAG` and returns `TaggedTexts`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+
+
+@dataclass(frozen=True)
+class TaggedTexts:
+    """Texts as words, each with a tag.
+
+    Attributes:
+        words: The words of each text.
+        tags: As many tags.
+        origin: Where they come from, for messages.
+
+    Raises:
+        ValueError: A text has not as many tags as words, or there is no text.
+
+    Example:
+        >>> TaggedTexts([["a", "dog"]], [["DET", "NOUN"]], origin="example").classes
+        ('DET', 'NOUN')
+    """
+
+    words: Sequence[Sequence[str]]
+    tags: Sequence[Sequence[str]]
+    origin: str
+
+    def __post_init__(self) -> None:
+        if not self.words:
+            raise ValueError(f"the corpus is empty: no line in {self.origin}")
+        counts = ([len(row) for row in side] for side in (self.words, self.tags))
+        if next(counts) != next(counts):
+            raise ValueError(f"the texts of {self.origin} must have a tag for every word")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The different tags, sorted."""
+        return tuple(sorted({tag for row in self.tags for tag in row}))
+
+    def __len__(self) -> int:
+        """Returns the number of texts."""
+        return len(self.words)
+
+
+@dataclass(frozen=True)
+class TaggedCorpus:
+    """What a tagger's run reads.
+
+    Attributes:
+        train: Texts to train on, with two or more tags.
+        valid: Texts to validate on, or None.
+
+    Raises:
+        ValueError: `train` has one tag only, or `valid` has a tag that `train` lacks.
+    """
+
+    train: TaggedTexts
+    valid: TaggedTexts | None = None
+
+    def __post_init__(self) -> None:
+        classes = self.train.classes
+        if len(classes) < 2:
+            raise ValueError(
+                f"a tagger needs two or more tags, and {self.train.origin} has only {classes[0]!r}"
+            )
+        for number, tags in enumerate(self.valid.tags if self.valid else (), start=1):
+            for tag in tags:
+                if self.valid and tag not in classes:
+                    raise ValueError(
+                        f"{self.valid.origin}: the tag {tag!r} of text {number} is not in the "
+                        "training texts"
+                    )
+
+
+def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
+    """Reads lines of `word/TAG word/TAG`; the last slash of a word separates its tag.
+
+    Args:
+        paths: One path, or several in order; UTF-8, plain or gzip. Empty lines are left out.
+
+    Raises:
+        FileNotFoundError: A file is missing; all are checked before any is read.
+        OSError: A file cannot be read.
+        ValueError: A word has no tag (names file and line), or there is no line at all.
+    """
+    files = as_paths(paths)
+    require_files(files)
+    texts: list[list[tuple[str, str]]] = []
+    for path in files:
+        for number, line in enumerate(iter_lines(path), start=1):
+            row = []
+            for item in line.split():
+                word, _, tag = item.rpartition("/")
+                if not word or not tag:
+                    raise ValueError(f"{path}, line {number}: expected word/TAG, got {item!r}")
+                row.append((word, tag))
+            if row:
+                texts.append(row)
+    words = [tuple(word for word, _ in row) for row in texts]
+    tags = [tuple(tag for _, tag in row) for row in texts]
+    return TaggedTexts(words, tags, ", ".join(map(str, files)))

@@ -1,0 +1,48 @@
+"""A learned mix of all layers' states (Peters et al. 2018, ELMo, equation 1): takes the states of
+every layer of a network and returns one state for each token.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class LayerMix(keras.layers.Layer):
+    """γ Σ softmax(w)_j h_j: a scale, and a weight for each layer.
+
+    The weights begin equal and γ as 1, so that the layer begins as the mean of all.
+
+    Input:
+        A list of states, each `(batch, length, model_dim)`, as `EncoderOnly.hidden_states` returns
+        them.
+
+    Output:
+        `(batch, length, model_dim)`.
+
+    Example:
+        >>> states = [keras.ops.zeros((1, 2, 4)), keras.ops.ones((1, 2, 4))]
+        >>> keras.ops.convert_to_numpy(LayerMix()(states))[0, 0].tolist()
+        [0.5, 0.5, 0.5, 0.5]
+    """
+
+    def build(self, states_shape: Any) -> None:
+        """Creates w, a number a layer, and γ."""
+        self.layer_weights = self.add_weight(
+            name="layer_weights", shape=(len(states_shape),), initializer="zeros"
+        )
+        self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
+
+    def call(self, states: Sequence[Tensor]) -> Tensor:
+        """Mixes the states."""
+        shares = ops.softmax(ops.cast(self.layer_weights, "float32")) * self.scale
+        shares = ops.cast(shares, self.compute_dtype)
+        return sum(shares[place] * layer for place, layer in enumerate(states))
+
+    def compute_output_shape(self, states_shape: Any) -> Any:
+        """Returns the shape of one layer's states."""
+        return states_shape[0]

@@ -1,0 +1,26 @@
+"""The models of all families: takes a config and returns the model of its family."""
+
+from typing import TypeAlias
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
+from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
+from keras_transformer.models.transformer import Transformer, build_transformer
+
+AnyModel: TypeAlias = Transformer | EncoderOnly | DecoderOnly
+
+
+def build_model(config: ModelConfig, dtype_policy: str | None = None) -> AnyModel:
+    """Builds the model that a config of any family describes.
+
+    Args:
+        config: Sizes and choices.
+        dtype_policy: Keras dtype policy, such as "mixed_bfloat16"; the global one if None.
+    """
+    if isinstance(config, EncoderConfig):
+        return build_encoder(config, dtype_policy)
+    if isinstance(config, DecoderConfig):
+        return build_decoder(config, dtype_policy)
+    return build_transformer(config, dtype_policy)

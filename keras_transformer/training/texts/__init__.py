@@ -1,0 +1,1 @@
+"""Training on single texts: masked and causal language models, classifiers."""

@@ -1,0 +1,67 @@
+"""Takes a task, a preset or the config of a trained run, and a vocabulary, and returns the config
+of the model to train. Needs neither Keras nor a corpus.
+"""
+
+import dataclasses
+from typing import Any
+
+from keras_transformer.config import SpecialIds
+from keras_transformer.config.families import ModelConfig
+
+# Decided by the task or by the vocabulary.
+_NOT_TAKEN = {"head", "labels", "vocab_size", "special_ids"}
+
+
+def text_model_config(
+    family: Any,
+    preset: str,
+    overrides: dict[str, Any] | None,
+    *,
+    start: ModelConfig | None,
+    head: dict[str, Any],
+    vocab_size: int,
+    special_ids: SpecialIds,
+    max_length: int,
+) -> Any:
+    """Returns the config of a run's model.
+
+    Args:
+        family: `EncoderConfig` or `DecoderConfig`.
+        preset: A size that the family knows.
+        overrides: Fields that replace the preset's.
+        start: The config of the run whose weights are taken, if it is of the same family: its
+            fields take the place of the preset's.
+        head: The fields that say what the model returns.
+        vocab_size: Size of the vocabulary.
+        special_ids: Those of the vocabulary.
+        max_length: Longest row in tokens.
+
+    Raises:
+        ValueError: The fields do not fit each other, or `max_length`.
+        TypeError: A field has the wrong type.
+    """
+    fields = {**head, "special_ids": special_ids, **(overrides or {})}
+    if fields.get("positions", "learned") != "learned":
+        fields.setdefault("max_positions", None)
+    known = {field.name for field in dataclasses.fields(family)}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise ValueError(
+            f"{', '.join(unknown)}: an {family.family} has no such field, only "
+            f"{', '.join(sorted(known - _NOT_TAKEN))}."
+        )
+    if start is None:
+        config = family.preset(preset, vocab_size=vocab_size, **fields)
+    else:
+        taken = {
+            field.name: getattr(start, field.name)
+            for field in dataclasses.fields(start)
+            if field.name not in _NOT_TAKEN
+        }
+        config = family(**{**taken, "vocab_size": vocab_size, **fields})
+    if config.max_positions is not None and max_length > config.max_positions:
+        raise ValueError(
+            f"max_length ({max_length}) is more than the model's max_positions "
+            f"({config.max_positions}): lower max_length or raise max_positions."
+        )
+    return config

@@ -1,0 +1,130 @@
+"""The tasks on single texts, as values: what family and head each trains, and on what rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.data.encoding.single_texts import (
+    EncodedTexts,
+    encode_for_decoder,
+    encode_for_encoder,
+    encode_packed,
+)
+from keras_transformer.data.encoding.tagged import encode_tagged
+from keras_transformer.data.objectives.classes import Classes
+from keras_transformer.data.objectives.masked_tokens import MaskedTokens
+from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.objectives.tags import Tags
+from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
+from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.texts.options import TextOptions
+
+# SentencePiece's piece of a space, which begins a word.
+_WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
+
+TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag"]
+SingleStack = EncoderConfig | DecoderConfig
+AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """What differs between the tasks.
+
+    Attributes:
+        family: The class of the model's config.
+        default_preset: The size to train if none is named.
+        has_mask: Whether the vocabulary needs a mask.
+        head: Takes the corpus and returns the config's fields that say what the model returns.
+        encode: Takes texts, tokenizer, config, longest row and options and returns rows.
+        recipe: Takes a preset and returns how to train.
+    """
+
+    family: type[SingleStack]
+    default_preset: str
+    head: Callable[[Any], dict[str, Any]]
+    encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
+    recipe: Callable[..., TrainOptions] = TrainOptions.preset
+    has_mask: bool = False
+
+
+def _mask(
+    texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
+) -> EncodedTexts:
+    pieces = tokenizer.pieces(range(config.vocab_size))
+    objective = MaskedTokens(
+        config.special_ids,
+        config.vocab_size,
+        config.num_token_types > 1,
+        unit=options.masking,
+        begins_word=tuple(piece.startswith(_WORD_START) for piece in pieces),
+    )
+    return encode_for_encoder(texts, tokenizer, objective, length)
+
+
+def _follow(
+    texts: Texts, tokenizer: Tokenizer, config: DecoderConfig, length: int, options: TextOptions
+) -> EncodedTexts:
+    objective = NextToken(config.special_ids)
+    if options.packing == "none":
+        return encode_for_decoder(texts, tokenizer, objective, length)
+    across = options.packing == "stream"
+    return encode_packed(texts, tokenizer, objective, length, across_documents=across)
+
+
+def _classify(
+    texts: LabelledTexts,
+    tokenizer: Tokenizer,
+    config: EncoderConfig,
+    length: int,
+    options: TextOptions,
+) -> EncodedTexts:
+    del options
+    if texts.second is not None and config.num_token_types < 2:
+        raise ValueError(
+            "pairs of texts need num_token_types=2, which tell the second text from the first, got "
+            f"{config.num_token_types}."
+        )
+    objective = Classes(config.num_token_types > 1)
+    return encode_for_encoder(texts, tokenizer, objective, length, config.labels)
+
+
+def _tag(
+    texts: TaggedTexts,
+    tokenizer: Tokenizer,
+    config: EncoderConfig,
+    length: int,
+    options: TextOptions,
+) -> EncodedTexts:
+    del options
+    return encode_tagged(texts, tokenizer, Tags(config.num_token_types > 1), length, config.labels)
+
+
+KINDS: dict[str, TextKind] = {
+    "masked-lm": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "masked_lm", "labels": ()},
+        _mask,
+        has_mask=True,
+    ),
+    "causal-lm": TextKind(DecoderConfig, "gpt2-tiny", lambda corpus: {}, _follow),
+    "classify": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "classification", "labels": corpus.train.classes},
+        _classify,
+        TrainOptions.for_classifier,
+    ),
+    "tag": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "tagging", "labels": corpus.train.classes},
+        _tag,
+        TrainOptions.for_classifier,
+    ),
+}

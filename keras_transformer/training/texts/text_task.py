@@ -1,0 +1,197 @@
+"""Training on single texts as a task: plain or labelled text, one stack of blocks."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import keras
+
+from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.sources.tagged import TaggedTexts
+from keras_transformer.data.sources.texts import LabelledTexts, Texts
+from keras_transformer.layers.variants.activations import activation_named
+from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
+from keras_transformer.text.training_text import TrainingText
+from keras_transformer.training.loop.compiling import training_model
+from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.starting_point import StartingPoint
+from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.tasks import AnyCorpus, SingleStack, TextKind
+from keras_transformer.training.transfer.parts import (
+    Part,
+    Rename,
+    differing_choices,
+    from_translation,
+)
+from keras_transformer.training.transfer.weights import take_weights
+
+
+@dataclass(frozen=True)
+class TextTask:
+    """A task of `train_texts`; `Task` describes the methods.
+
+    Attributes:
+        name: The task's name.
+        kind: What the model learns.
+        corpus: The texts to learn from and, optionally, to validate on.
+        starting_point: Existing tokenizer and weights to start from.
+        vocab_size: Size of the vocabulary to train if there is none.
+        tokenizer_type: Its kind.
+        model_config: Takes the vocabulary's size and special ids and returns the model's config.
+        options: How to train.
+        text_options: What is made of the texts.
+        transfer: What `build` took from the starting point, filled by it.
+    """
+
+    name: str
+    kind: TextKind
+    corpus: AnyCorpus
+    starting_point: StartingPoint
+    vocab_size: int
+    tokenizer_type: ModelType
+    model_config: Callable[[int, SpecialIds], SingleStack]
+    options: TrainOptions
+    text_options: TextOptions
+    transfer: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Checks data, starting point and model against each other."""
+        self.text_options.check(self.name)
+        self.options.check_validation(has_valid=self.corpus.valid is not None)
+        if self.options.subword_sampling:
+            raise ValueError("subword_sampling is for translation: leave it out.")
+        known = self._known_tokenizer()
+        if known is None:
+            special_ids = SpecialIds(mask=_next_id(SpecialIds()) if self.kind.has_mask else None)
+            config = self.model_config(self.vocab_size, special_ids)
+        else:
+            config = self.model_config(known.vocab_size, known.special_ids)
+        activation_named(config.activation)
+
+    def read(self, directory: RunDirectory) -> TrainingData:
+        """Trains the tokenizer, unless there is one, and encodes the corpus."""
+        tokenizer = self._open_tokenizer(directory)
+        config = self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+        train = self._encode(self.corpus.train, tokenizer, config, "training")
+        valid = None
+        if self.corpus.valid is not None:
+            valid = self._encode(self.corpus.valid, tokenizer, config, "validation")
+        lines = _lines(self.corpus.train)
+        return TrainingData(
+            tokenizer,
+            tokenizer,
+            train,
+            valid,
+            {
+                "task": self.name,
+                **self.text_options.to_dict(),
+                "origin": self.corpus.train.origin,
+                "vocab_size": tokenizer.vocab_size,
+                "train": asdict(train.report),
+                "valid": asdict(valid.report) if valid else None,
+            },
+            TrainingText.from_lines(
+                [lines[number] for number in train.line_numbers],
+                longest_source=int(train.lengths.max()),
+            ),
+        )
+
+    def config(self, data: TrainingData) -> SingleStack:
+        """Returns the config for the data's vocabulary."""
+        tokenizer = data.source_tokenizer
+        return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+
+    def start(self) -> dict[str, Any]:
+        """Returns hashes of the tokenizer and of the model to start from."""
+        return self.starting_point.record()
+
+    def build(self, config: SingleStack) -> AnyModel:
+        """Builds the model; takes what fits from the model to start from, and prints what not."""
+        model = build_model(config, self.options.dtype_policy)
+        run = self.starting_point.run
+        if run is not None:
+            trained = keras.saving.load_model(run.model)
+            found = take_weights(model, trained, _paths(trained.config, config))
+            for choice in differing_choices(trained.config, config):
+                print(f"{run.path} differs: {choice}")
+            print(f"from {run.path}: {found}")
+            self.transfer.update(found.to_dict())
+        return model
+
+    def built(self) -> dict[str, Any]:
+        """Returns what was taken from the model to start from, if there is one."""
+        return {"transfer": self.transfer} if self.transfer else {}
+
+    def to_train(self, model: AnyModel) -> TrainingModel:
+        """Adds cross-entropy over the head's choices, or R-Drop."""
+        return training_model(model, self.options)
+
+    def validation(self, model: AnyModel, data: TrainingData) -> None:
+        """Returns None: the validation loss is all."""
+
+    def calibrate(self, model: AnyModel, data: TrainingData) -> None:
+        """Returns None: there are no translations to score."""
+
+    def _known_tokenizer(self) -> Tokenizer | None:
+        """Returns the tokenizer to start with; raises `ValueError` if it does not serve."""
+        known = self.starting_point.tokenizers
+        if known is None:
+            return None
+        first, second = known
+        if first.model != second.model:
+            raise ValueError(
+                "a model of single texts has one vocabulary, and these are two: one for the source "
+                "and one for the target."
+            )
+        if self.kind.has_mask and first.special_ids.mask is None:
+            raise ValueError(
+                "the vocabulary has no <mask>, which a masked language model needs: leave it to "
+                "training to make one, or take the vocabulary of a run of masked-lm."
+            )
+        return first
+
+    def _open_tokenizer(self, directory: RunDirectory) -> Tokenizer:
+        if directory.has_checkpoints or not directory.is_chief:
+            return directory.load_tokenizers()[0]
+        tokenizer = self._known_tokenizer()
+        if tokenizer is None:
+            lines = _lines(self.corpus.train)
+            tokenizer = train_tokenizer(
+                lines, self.vocab_size, self.tokenizer_type, has_mask=self.kind.has_mask
+            )
+        directory.save_tokenizers(tokenizer, tokenizer)
+        return tokenizer
+
+    def _encode(self, texts: Any, tokenizer: Tokenizer, config: SingleStack, use: str) -> Any:
+        encoded = self.kind.encode(
+            texts, tokenizer, config, self.options.max_length, self.text_options
+        )
+        print(f"{use} texts: {encoded.report}")
+        return encoded
+
+
+def _lines(texts: Texts | LabelledTexts | TaggedTexts) -> list[str]:
+    """Returns all texts that the vocabulary should know, those of the rows first."""
+    if isinstance(texts, Texts):
+        return list(texts.lines)
+    if isinstance(texts, TaggedTexts):
+        return [" ".join(words) for words in texts.words]
+    return [*texts.first, *(texts.second or ())]
+
+
+def _paths(trained: ModelConfig, config: SingleStack) -> Rename:
+    """Returns where a trained model's paths are in the one to train."""
+    if not isinstance(trained, TransformerConfig):
+        return str
+    part: Part = "encoder" if isinstance(config, EncoderConfig) else "decoder"
+    return from_translation(part, is_shared=trained.share_embeddings == "all")
+
+
+def _next_id(special_ids: SpecialIds) -> int:
+    return special_ids.highest + 1

@@ -1,0 +1,108 @@
+"""Training on single texts from start to end: takes a task and a corpus, fills a run directory and
+returns the trained model; resumes a killed run.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_transformer.models.families import AnyModel
+from keras_transformer.text.tokenizer import ModelType, Tokenizer
+from keras_transformer.training.loop.strategy import open_replicas
+from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.resuming import refuse_to_overwrite
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.starting_point import StartingPoint
+from keras_transformer.training.run.training_run import TrainingRun
+from keras_transformer.training.texts.model_config import text_model_config
+from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.tasks import KINDS, AnyCorpus, TextTaskName
+from keras_transformer.training.texts.text_task import TextTask
+
+
+def train_texts(
+    task: TextTaskName,
+    corpus: AnyCorpus,
+    directory: str | os.PathLike[str],
+    *,
+    preset: str | None = None,
+    overrides: dict[str, Any] | None = None,
+    vocab_size: int | None = None,
+    tokenizer_type: ModelType = "unigram",
+    tokenizer: Tokenizer | None = None,
+    init: str | os.PathLike[str] | None = None,
+    options: TrainOptions | None = None,
+    text_options: TextOptions | None = None,
+    resume: bool = False,
+    callbacks: list[keras.callbacks.Callback] | None = None,
+) -> AnyModel:
+    """Trains a model of one stack on single texts.
+
+    Args:
+        task: "masked-lm" trains an encoder to fill in hidden tokens, "causal-lm" a decoder to
+            continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
+            name the tag of each word.
+        corpus: Training texts and, optionally, validation texts; labelled ones for "classify",
+            tagged ones for "tag".
+        directory: Run directory, created if missing.
+        preset: A size of the family. None: that of `init`, or the family's smallest.
+        overrides: Fields of the config that replace the preset's.
+        vocab_size: Number of pieces in the vocabulary; 8,000 if None.
+        tokenizer_type: "unigram" or "bpe".
+        tokenizer: An existing tokenizer; None to train one on the corpus.
+        init: Directory of a finished run, whose tokenizer is used and whose weights are taken where
+            layer path and shape are the same; those that are not are listed in print and in
+            `training.json`.
+        options: How to train; the recipe of the preset and the task if None.
+        text_options: What is made of the texts; the defaults of `TextOptions` if None.
+        resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
+            training starts from the beginning.
+        callbacks: Additional Keras callbacks.
+
+    Returns:
+        The trained model, averaged over the last checkpoints, as saved in `model.keras`.
+
+    Raises:
+        FileExistsError: The directory holds a run already and `resume` is False.
+        FileNotFoundError: `init` holds no finished run.
+        ValueError: The run to resume was started with other settings, an option needs validation
+            texts and there are none, a vocabulary does not serve the task, or no weight of `init`
+            fits.
+    """
+    kind = KINDS[task]
+    known = None if tokenizer is None else (tokenizer, tokenizer)
+    start = StartingPoint.open(known, init, vocab_size)
+    if options is None:
+        options = kind.recipe(preset or kind.default_preset)
+    place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
+    if not resume:
+        refuse_to_overwrite(place)
+    begun = start.run.load_config() if start.run and preset is None else None
+    model_config = partial(
+        text_model_config,
+        kind.family,
+        preset or kind.default_preset,
+        overrides,
+        start=begun if isinstance(begun, kind.family) else None,
+        head=kind.head(corpus),
+        max_length=options.max_length,
+    )
+    run_task = TextTask(
+        task,
+        kind,
+        corpus,
+        start,
+        DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size,
+        tokenizer_type,
+        lambda size, special_ids: model_config(vocab_size=size, special_ids=special_ids),
+        options,
+        text_options or TextOptions(),
+    )
+    run_task.check()
+    run = TrainingRun.open(run_task, place, options, resume=resume)
+    run.fit(callbacks or [])
+    return run.finish()

@@ -1,0 +1,1 @@
+"""Transfer learning: what a model takes from one that was trained before."""

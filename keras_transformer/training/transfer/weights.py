@@ -1,0 +1,73 @@
+"""Takes a new model and a trained one and gives the new one every weight that fits: of the same
+layer path and shape.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What was taken, by layer paths such as `encoder/block_0/attention/query/kernel`.
+
+    Attributes:
+        taken: Weights of the new model that were set.
+        fresh: Weights of the new model that keep their initial values, each with the reason.
+        unused: Weights of the trained model that the new one has no place for.
+    """
+
+    taken: tuple[str, ...]
+    fresh: dict[str, str]
+    unused: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain JSON values."""
+        return {"taken": list(self.taken), "fresh": self.fresh, "unused": list(self.unused)}
+
+    def joined(self, other: "Transfer") -> "Transfer":
+        """Returns what was taken from two models, one after the other, into the same one."""
+        fresh = {path: why for path, why in other.fresh.items() if path in self.fresh}
+        taken = tuple(dict.fromkeys(self.taken + other.taken))
+        return Transfer(taken, fresh, self.unused + other.unused)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.taken)} weights taken, {len(self.fresh)} new"]
+        lines += [f"  new: {path} ({why})" for path, why in self.fresh.items()]
+        lines += [f"  not used: {path}" for path in self.unused]
+        return "\n".join(lines)
+
+
+def take_weights(
+    model: keras.Model, trained: keras.Model, path_in_model: Callable[[str], str | None] = str
+) -> Transfer:
+    """Sets the weights of a model that fit to those of a trained one.
+
+    Args:
+        model: The model to set.
+        trained: The model to take from.
+        path_in_model: Takes a path of the trained model and returns the path in the new model,
+            or None for weights that it should not take; the same path by default.
+
+    Raises:
+        ValueError: No weight fits.
+    """
+    places = {weight.path: weight for weight in model.weights}
+    found = {path_in_model(weight.path): weight for weight in trained.weights}
+    taken, fresh = [], {}
+    for path, weight in places.items():
+        if path not in found:
+            fresh[path] = "not in the trained model"
+        elif tuple(found[path].shape) != tuple(weight.shape):
+            fresh[path] = f"shape {tuple(weight.shape)}, trained {tuple(found[path].shape)}"
+        else:
+            weight.assign(found[path])
+            taken.append(path)
+    if not taken:
+        raise ValueError("no weight of the trained model fits the new one: their sizes differ.")
+    unused = [
+        weight.path for weight in trained.weights if path_in_model(weight.path) not in set(taken)
+    ]
+    return Transfer(tuple(taken), fresh, tuple(unused))

@@ -1,0 +1,96 @@
+"""`train` on single texts: the commands as users write them, in small, and what is refused."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import single_texts
+from keras_transformer.training.run.train import load_run
+
+LINES = [
+    f"a {colour} {thing} runs" for colour in ("red", "blue") for thing in ("dog", "cat", "man")
+]
+SMALL = (
+    "--vocab-size 21 --model.model-dim 8 --model.feed-forward-dim 8 --model.num-heads 2 "
+    "--model.num-layers 1 --max-steps 2"
+).split()
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A folder with plain and labelled texts."""
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    (tmp_path / "b.gz").write_bytes(gzip.compress("\n".join(LINES).encode()))
+    rows = [f"{line.split()[1]}\t{line}\n" for line in LINES]
+    (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "one.tsv").write_text(rows[0], encoding="utf-8")
+    return tmp_path
+
+
+def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
+    plain = ["--train-text", texts / "a.txt", texts / "b.gz", "--valid-text", texts / "b.gz"]
+    table = ["--train-tsv", texts / "train.tsv", "--valid-tsv", texts / "train.tsv"]
+    bert, gpt, labels = (texts / name for name in ("bert", "gpt", "labels"))
+    for words in (
+        ["--task", "masked-lm", "--preset", "bert-tiny", *plain, "--output", bert, *SMALL],
+        ["--task", "causal-lm", "--preset", "gpt2-tiny", *plain, "--output", gpt, *SMALL],
+        ["--task", "classify", "--init", bert, *table, "--output", labels, "--max-steps", 2],
+    ):
+        result = run_cli("train", *words)
+        assert (result.code, result.err) == (0, "")
+    assert "37 weights taken" not in result.out and "weights taken, 4 new" in result.out
+    assert load_run(bert)[0].config.head == "masked_lm"
+    assert load_run(gpt)[0].config.family == "decoder"
+    assert load_run(labels)[0].config.labels == ("blue", "red")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--task masked-lm", "--task masked-lm needs --train-text."),
+        ("--task classify", "--task classify needs --train-tsv."),
+        ("--task classify --train-text a.txt", "--train-text is not for --task classify"),
+        ("--task causal-lm --train-tsv a.tsv", "--train-tsv is not for --task causal-lm"),
+        (
+            "--task causal-lm --preset tiny",
+            "--preset tiny is not for --task causal-lm, which takes",
+        ),
+        ("--preset gpt2", "--preset gpt2 is not for --task translation, which takes tiny, small"),
+        ("--train-text a.txt", "--train-text is plain text: give --task masked-lm or causal-lm."),
+        ("--masking spans", "masking='spans' is for masked-lm, not for translation"),
+        ("--model.num-layers 3", "--model.num-layers is not for --task translation."),
+        ("--task causal-lm --train-text no.txt", "no such file: no.txt"),
+        ("--task masked-lm --init no --train-text a", "no directory no: give a training run"),
+        (
+            "--task causal-lm --train-text a --train-source b",
+            "--train-source is for --task translation",
+        ),
+        ("--task causal-lm --train-text a --masking spans", "is for masked-lm, not for causal-lm"),
+        (
+            "--task masked-lm --train-text a --model.num-encoder-layers 2",
+            "--model.num-encoder-layers: an encoder has no such field",
+        ),
+        (
+            "--task masked-lm --train-text a --max-length 600",
+            "--max-length (600) is more than the model's --model.max-positions (512)",
+        ),
+        ("--task classify --train-tsv {folder}/a.txt", "a.txt, line 1: expected label<TAB>text"),
+        ("--task classify --train-tsv {folder}/one.tsv", "two or more labels"),
+        (
+            "--task masked-lm --train-text {folder}/a.txt --patience 2",
+            "--patience chooses by the validation loss",
+        ),
+    ],
+)
+def test_wrong_settings_are_told_in_one_line_before_any_work(
+    run_cli, monkeypatch, texts: Path, flags: str, message: str
+) -> None:
+    monkeypatch.setattr(single_texts, "load_training", lambda: pytest.fail("TensorFlow is loaded"))
+    monkeypatch.setattr(
+        "keras_transformer.cli.commands.train.load_training",
+        lambda: pytest.fail("TensorFlow is loaded"),
+    )
+    result = run_cli("train", "--output", "r", *flags.format(folder=texts).split())
+    assert result.code in (1, 2)
+    assert message in result.err and result.err.count("\n") == 1

@@ -1,0 +1,77 @@
+"""Plain and labelled texts: what is read, and what is refused by file and line."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.data.sources.texts import (
+    LabelledCorpus,
+    LabelledTexts,
+    Texts,
+    read_labelled,
+    read_texts,
+)
+
+
+def test_plain_and_packed_files_are_read_in_order(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n", encoding="utf-8")
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"drei\n"))
+    texts = read_texts([tmp_path / "a.txt", tmp_path / "b.gz"])
+    assert texts.lines == ("one", "", "two", "drei")
+
+
+def test_a_file_without_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n \n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"the corpus is empty: no text in .*a\.txt"):
+        read_texts(tmp_path / "a.txt")
+
+
+def test_labelled_texts_and_pairs(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("b\tone\na\ttwo\n", encoding="utf-8")
+    (tmp_path / "p.tsv").write_text("b\tone\tuno\na\ttwo\tdos\n", encoding="utf-8")
+    single, pairs = read_labelled(tmp_path / "a.tsv"), read_labelled(tmp_path / "p.tsv")
+    assert (single.labels, single.first, single.second) == (("b", "a"), ("one", "two"), None)
+    assert single.classes == ("a", "b")
+    assert pairs.second == ("uno", "dos")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("no tab", "expected label<TAB>text, got no tab"),
+        ("\ttext", "the label before the tab is empty"),
+        ("b\t", "the text after the label is empty"),
+        ("b\tone\ttwo", "expected 2 columns as in the first line, got 3"),
+        ("b\tone\ttwo\tthree", "got 4 columns"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(f"a\tone\n{line}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=f"a.tsv, line 2: .*{message}"):
+        read_labelled(path)
+
+
+def test_one_class_only_is_refused() -> None:
+    with pytest.raises(ValueError, match="two or more labels, and here has only 'a'"):
+        LabelledCorpus(LabelledTexts(["a", "a"], ["x", "y"], None, "here"))
+
+
+def test_a_label_that_training_lacks_is_refused() -> None:
+    train = LabelledTexts(["a", "b"], ["x", "y"], None, "train.tsv")
+    valid = LabelledTexts(["a", "c"], ["x", "y"], None, "valid.tsv")
+    with pytest.raises(ValueError, match="valid.tsv: the label 'c' of text 2 .* 'a', 'b'"):
+        LabelledCorpus(train, valid)
+
+
+def test_pairs_beside_single_texts_are_refused() -> None:
+    train = LabelledTexts(["a", "b"], ["x", "y"], None, "train.tsv")
+    valid = LabelledTexts(["a"], ["x"], ["z"], "valid.tsv")
+    with pytest.raises(ValueError, match="must both hold single texts or both hold pairs"):
+        LabelledCorpus(train, valid)
+
+
+def test_one_string_is_no_sequence_of_texts() -> None:
+    with pytest.raises(TypeError, match="a sequence of texts, got one string: 'abc'"):
+        Texts("abc", "here")

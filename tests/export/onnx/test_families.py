@@ -1,0 +1,254 @@
+"""Every family, head and option, exported for every target in every precision, gives what it gives
+in Keras: small models of random weights that hold each choice of the configs at least once."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.artefact.families import STEP_GRAPHS
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.export import Manifest, export_onnx
+from keras_transformer.export.onnx.check.running import CheckedGraph
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.models.encoder_only import build_encoder
+from keras_transformer.text.tokenizer import Tokenizer
+
+FORMS = {
+    "onnxruntime": ("onnxruntime", None),
+    "onnxruntime int8": ("onnxruntime", "int8"),
+    "onnxruntime int8_batch_dependent": ("onnxruntime", "int8_batch_dependent"),
+    "native": ("native", None),
+    "native int8": ("native", "int8"),
+    "native int8_batch_dependent": ("native", "int8_batch_dependent"),
+    "portable": ("portable", None),
+    "portable float16": ("portable", "float16"),
+}
+EMITTED = [name for name in FORMS if "portable" not in name]
+# The largest error in float32; else the mean one (root of squares), relative to the spread.
+EXACT = 1e-4
+MEAN_ERRORS = {"float16": 0.02, "int8": 0.15, "int8_batch_dependent": 0.25}
+SMALL: dict[str, Any] = {
+    "model_dim": 32,
+    "feed_forward_dim": 48,
+    "num_heads": 4,
+    "num_layers": 2,
+    "max_positions": 40,
+}
+SINUSOIDS = {"positions": "sinusoidal", "max_positions": None, "scale_embeddings": True}
+MODERN = {
+    "norm_kind": "rms_norm",
+    "gated_feed_forward": True,
+    "use_bias": False,
+    "scale_attention": False,
+    "num_key_value_heads": 2,
+    "rotary_base": 100.0,
+    "positions": "none",
+    "max_positions": None,
+    "activation": "silu",
+}
+LABELS = ("a", "b", "c")
+ENCODERS: dict[str, dict[str, Any]] = {
+    "states and pooler": {},
+    "states alone, pre-norm, sinusoids": {"pooler": False, "norm": "pre", **SINUSOIDS},
+    "masked_lm": {"head": "masked_lm", "activation": "gelu_tanh"},
+    "classification": {"head": "classification", "labels": LABELS},
+    "classification without a pooler": {
+        "head": "classification",
+        "labels": LABELS,
+        "pooler": False,
+        "num_token_types": 1,
+    },
+    "regression": {"head": "regression", "num_token_types": 0, "embedding_norm": False},
+    "tagging": {"head": "tagging", "labels": LABELS},
+    "spans": {"head": "spans"},
+    "embedding, mean": {"head": "embedding"},
+    "embedding, first": {"head": "embedding", "pooling": "first", "activation": "relu"},
+    "modern, post-norm": {"head": "masked_lm", **MODERN},
+    "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
+}
+DECODERS: dict[str, dict[str, Any]] = {
+    "as GPT-2": {},
+    "post-norm, sinusoids, own head": {"norm": "post", "tied_head": False, **SINUSOIDS},
+    "as Llama": {**MODERN, "scale_attention": True},
+    "modern, post-norm, odd widths": {**MODERN, "norm": "post", "key_dim": 6, "value_dim": 6},
+    "widths apart": {"key_dim": 6, "value_dim": 5, "rotary_base": 100.0, "num_layers": 1},
+}
+# tf2onnx takes its time: what no other case holds.
+PORTABLE = ["states and pooler", "masked_lm", "embedding, first", "as Llama"]
+CASES = [
+    (variant, form)
+    for form in FORMS
+    for variant in [*ENCODERS, *DECODERS]
+    if form in EMITTED or variant in PORTABLE
+]
+
+Arrays = dict[str, np.ndarray]
+
+
+class Exported:
+    """A model, its manifest, and its graphs by name."""
+
+    def __init__(self, model: Any, path: Path) -> None:
+        self.model, self.manifest = model, Manifest.read(path)
+        self._path = path
+
+    def run(self, graph: str, **inputs: np.ndarray) -> Arrays:
+        return CheckedGraph(self.manifest, self._path, graph).run(inputs)
+
+    def run_in_place(self, graph: str, caches: Arrays, **inputs: np.ndarray) -> Arrays:
+        return CheckedGraph(self.manifest, self._path, graph).run_in_place(inputs, caches)
+
+    def close(self, found: np.ndarray, expected: Any) -> None:
+        """Compares an output with Keras's."""
+        expected = np.asarray(expected)
+        assert found.shape == expected.shape and found.dtype == np.float32
+        if self.manifest.precision == "float32":
+            np.testing.assert_allclose(found, expected, rtol=0, atol=EXACT)
+        else:
+            error = np.sqrt(np.mean((found - expected) ** 2)) / expected.std()
+            assert error < MEAN_ERRORS[self.manifest.precision]
+
+
+@pytest.fixture(scope="module")
+def make(randomize: Callable[..., Any], tokenizer: Tokenizer) -> Callable[[str], Any]:
+    """`make(variant)` gives a model, made once."""
+
+    @cache
+    def made(variant: str) -> Any:
+        fields = {
+            "vocab_size": tokenizer.vocab_size,
+            "special_ids": tokenizer.special_ids,
+            **SMALL,
+            **(ENCODERS.get(variant) or DECODERS.get(variant) or {}),
+        }
+        is_encoder = variant in ENCODERS
+        config = EncoderConfig(**fields) if is_encoder else DecoderConfig(**fields)
+        return randomize((build_encoder if is_encoder else build_decoder)(config), scale=0.2)
+
+    return made
+
+
+@pytest.fixture(scope="module", params=CASES, ids=": ".join)
+def case(
+    request: pytest.FixtureRequest,
+    make: Callable[[str], Any],
+    tokenizer: Tokenizer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Exported:
+    variant, form = request.param
+    target, quantize = FORMS[form]
+    path = tmp_path_factory.mktemp("family") / "artefact"
+    model = make(variant)
+    export_onnx(model, tokenizer, path, target=target, quantize=quantize)
+    return Exported(model, path)
+
+
+def test_graphs_give_what_keras_gives(case: Exported) -> None:
+    if case.manifest.family == "encoder":
+        check_encoder(case)
+    else:
+        check_decoder(case)
+
+
+def check_encoder(case: Exported) -> None:
+    ids = np.array([[2, 9, 12, 30, 3], [0, 0, 2, 7, 3], [2, 3, 0, 0, 0]], np.int32)
+    inputs = {"token_ids": ids, "token_type_ids": np.int32(ids > 10)}
+    if case.model.config.num_token_types < 2:
+        del inputs["token_type_ids"]
+    keep = ids != 0
+    states = case.run("encoder", **inputs)["states"]
+    case.close(states[keep], np.asarray(case.model.encoder(inputs))[keep])
+    if "head" not in case.manifest.graphs:
+        return
+    expected, places = case.model(inputs), np.array([[0, 1], [4, 2], [1, 1]], np.int32)
+    if isinstance(expected, Mapping):
+        expected = expected["pooled"]
+    if case.model.config.head == "masked_lm":
+        expected = np.take_along_axis(np.asarray(expected), places[:, :, None], axis=1)
+    [found] = case.run("head", **inputs, places=places).values()
+    if case.model.config.head in ("tagging", "spans"):
+        found, expected = found[keep], np.asarray(expected)[keep]
+    case.close(found, expected)
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "native"])
+def test_a_text_s_states_do_not_depend_on_its_batch(
+    target: str, make: Callable[[str], Any], tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    model = make("states and pooler")
+    path = export_onnx(model, tokenizer, tmp_path / "artefact", target=target)
+    exported = Exported(model, path)
+    # Beside a longer text, and one without a token.
+    batch = np.array([[2, 9, 3, 0, 0], [0, 0, 0, 0, 0], [2, 8, 7, 5, 3]], np.int32)
+    together = exported.run("encoder", token_ids=batch, token_type_ids=0 * batch)["states"]
+    alone = exported.run("encoder", token_ids=batch[:1, :3], token_type_ids=0 * batch[:1, :3])
+    np.testing.assert_allclose(together[:1, :3], alone["states"], rtol=0, atol=1e-5)
+    assert np.isfinite(together).all() and not together[0, 3:].any()
+
+
+def check_decoder(case: Exported) -> None:
+    """A prompt is put into the caches, then continued; its scores are those of Keras."""
+    model = case.model
+    ids = np.array([[2, 9, 12, 30, 7], [2, 7, 7, 8, 5]], np.int32)
+    logits = np.asarray(model({"token_ids": ids}))
+    shape = (2, model.config.key_value_heads, 8)
+    caches = {
+        f"cache_{kind}_{layer}": np.zeros((*shape, width), dtype(case))
+        for layer in range(model.config.num_layers)
+        for kind, width in (("key", model.config.key_dim), ("value", model.config.value_dim))
+    }
+    case.run_in_place("prefill", caches, token_ids=ids[:, :4])
+    one_row = {"token_ids": ids[:, 4], "step": np.array([4], np.int32)}
+    beams = {
+        "beam_size": np.array([1], np.int32),
+        "num_candidates": np.array([3], np.int64),
+        "totals": np.zeros((2, 1), np.float32),
+        "cache_beams": np.zeros((2, 1, 8), np.int32),
+    }
+    for graph in STEP_GRAPHS:
+        own = {name: part.copy() for name, part in caches.items()}
+        found = case.run_in_place(graph, own, **one_row, **beams)
+        if "logits" in found:
+            case.close(found["logits"], logits[:, 4])
+        if case.manifest.precision == "float32" and "next_ids" in found:
+            assert found["next_ids"].tolist() == logits[:, 4].argmax(axis=1).tolist()
+    labels = np.roll(ids, -1, axis=1)
+    scores = np.asarray(keras.ops.log_softmax(logits))
+    expected = np.take_along_axis(scores, labels[:, :, None], axis=2)[:, :, 0]
+    found = case.run("scorer", token_ids=ids, labels=labels)
+    case.close(found["log_probabilities"], expected)
+
+
+def dtype(case: Exported) -> str:
+    """The type of the caches."""
+    return case.manifest.graphs["greedy"].outputs[-1].dtype
+
+
+def test_the_manifest_names_family_target_and_precision(
+    case: Exported, request: pytest.FixtureRequest, tokenizer: Tokenizer
+) -> None:
+    variant, form = request.node.callspec.params["case"]
+    manifest, (target, quantize) = case.manifest, FORMS[form]
+    assert manifest.family == ("encoder" if variant in ENCODERS else "decoder")
+    assert manifest.precision == (quantize or "float32")
+    falls_back = "widths apart" in variant and target == "native"
+    assert manifest.target == ("onnxruntime" if falls_back else target)
+    assert dict(manifest.config) == plain(case.model.config.to_dict())
+    assert list(manifest.tokenizers) == ["text"]
+    assert manifest.special_ids == tokenizer.special_ids
+    head = variant in ENCODERS and "states alone" not in variant
+    graphs = ["encoder", *(["head"] if head else [])]
+    if variant in DECODERS:
+        graphs = [*STEP_GRAPHS, "scorer", "prefill"]
+    assert list(manifest.graphs) == graphs
+
+
+def plain(values: dict[str, Any]) -> dict[str, Any]:
+    """As JSON gives them back."""
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}

@@ -1,0 +1,136 @@
+"""Parts of trained models in models of other families: paths, tokenizers and what is listed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.data.sources.texts import TextCorpus, Texts
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.texts.train import train_texts
+from keras_transformer.training.transfer.parts import (
+    differing_choices,
+    from_translation,
+    into_translation,
+)
+
+LINES = [f"{a} {b}" for a in ("ab", "ba", "cad", "dac") for b in ("bed", "deb", "fee")]
+CORPUS = Corpus(Pairs(LINES, LINES[::-1], "pairs"))
+BLOCKS = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2, "norm": "pre"}
+BLOCKS |= {"activation": "relu", "layer_norm_epsilon": 1e-6}
+ALONE = {**BLOCKS, "num_layers": 1, "positions": "sinusoidal", "scale_embeddings": True}
+OPTIONS = TrainOptions(max_steps=2, batch_tokens=64, bleu_sentences=0, max_length=32)
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> dict[str, Path]:
+    """Finished runs of an encoder and a decoder alone."""
+    made = {}
+    for task, fields in (
+        ("masked-lm", {"embedding_norm": False, "num_token_types": 0}),
+        ("causal-lm", {}),
+    ):
+        made[task] = tmp_path / task
+        train_texts(
+            task,  # type: ignore[arg-type]
+            TextCorpus(Texts(LINES, "texts")),
+            made[task],
+            overrides={**ALONE, **fields},
+            vocab_size=15 if task == "masked-lm" else 14,
+            options=OPTIONS,
+        )
+    return made
+
+
+def translation(tmp_path: Path, **settings: Any) -> tuple[Any, dict[str, Any]]:
+    """Makes a translation whose weights stay as they start: one update that changes nothing."""
+    sizes = {**BLOCKS, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    options = TrainOptions(max_steps=1, learning_rate=1e-30, batch_tokens=64, bleu_sentences=0)
+    model = train(CORPUS, tmp_path / "run", overrides=sizes, options=options, **settings)
+    return model, json.loads((tmp_path / "run" / "training.json").read_text())
+
+
+def weights(model: Any) -> dict[str, np.ndarray]:
+    return {weight.path: np.asarray(weight) for weight in model.weights}
+
+
+def test_a_translation_takes_its_encoder_from_a_masked_language_model(
+    alone: dict[str, Path], tmp_path: Path, capsys
+) -> None:
+    model, record = translation(tmp_path, init=alone["masked-lm"])
+    bert, tokenizer, _ = load_run(alone["masked-lm"])
+    before, after = weights(bert), weights(model)
+    for path, weight in before.items():
+        if path.startswith("encoder/"):
+            np.testing.assert_allclose(after[path], weight, atol=1e-20)
+    np.testing.assert_array_equal(
+        after["source_embeddings/tokens/matrix"], before["embeddings/tokens/matrix"]
+    )
+    assert model.config.share_embeddings == "all"
+    assert model.config.source_vocab_size == tokenizer.vocab_size
+    fresh = record["transfer"]["fresh"]
+    assert fresh and all(path.startswith("decoder/") for path in fresh)
+    assert "not used: head/transform/kernel" in capsys.readouterr().out
+    assert load_run(tmp_path / "run")[1].model == tokenizer.model
+
+
+def test_both_halves_keep_their_vocabularies(alone: dict[str, Path], tmp_path: Path) -> None:
+    model, record = translation(tmp_path, init=alone["masked-lm"], init_decoder=alone["causal-lm"])
+    assert (model.config.source_vocab_size, model.config.target_vocab_size) == (15, 14)
+    assert model.config.special_ids.mask is None
+    assert model.config.share_embeddings == "target"
+    before, after = weights(load_run(alone["causal-lm"])[0]), weights(model)
+    np.testing.assert_array_equal(
+        after["target_embeddings/tokens/matrix"], before["embeddings/tokens/matrix"]
+    )
+    fresh = record["transfer"]["fresh"]
+    assert {path.split("/")[2] for path in fresh} == {"cross_attention", "cross_attention_residual"}
+    assert record["start"]["init_decoder_sha256"]
+
+
+def test_a_decoder_alone_starts_from_a_translation(tmp_path: Path) -> None:
+    trained, _ = translation(tmp_path, vocab_size=14)
+    model = train_texts(
+        "causal-lm",
+        TextCorpus(Texts(LINES, "texts")),
+        tmp_path / "gpt",
+        overrides=ALONE,
+        init=tmp_path / "run",
+        options=TrainOptions(max_steps=1, learning_rate=1e-30, max_length=32),
+    )
+    before, after = weights(trained), weights(model)
+    np.testing.assert_array_equal(
+        after["embeddings/tokens/matrix"], before["source_embeddings/tokens/matrix"]
+    )
+    path = "decoder/block_0/self_attention/query/kernel"
+    np.testing.assert_array_equal(after[path], before[path])
+
+
+def test_runs_that_cannot_take_the_place_are_refused(
+    alone: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="must be a run of masked-lm or classify"):
+        translation(tmp_path, init=alone["causal-lm"])
+    with pytest.raises(ValueError, match="init_decoder .* must be a run of causal-lm"):
+        translation(tmp_path, init_decoder=alone["masked-lm"])
+
+
+def test_paths_of_the_other_half_are_not_taken() -> None:
+    assert into_translation("encoder", has_tokens=True)("head/bias") is None
+    assert from_translation("encoder", is_shared=False)("decoder/final_norm/beta") is None
+    assert from_translation("decoder", is_shared=False)("source_embeddings/tokens/matrix") is None
+
+
+def test_choices_that_differ_are_named() -> None:
+    trained = EncoderConfig.preset("bert-tiny", vocab_size=50)
+    found = differing_choices(trained, TransformerConfig.preset("tiny", vocab_size=50))
+    assert "norm='pre', trained 'post'" in found
+    assert "positions='sinusoidal', trained 'learned'" in found
+    assert "embeddings with the factor √model_dim, trained without" in found
+    assert not any("dropout" in choice for choice in found)

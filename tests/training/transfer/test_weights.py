@@ -1,0 +1,54 @@
+"""Taking weights: what fits by path and shape, and what is listed."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.models.encoder_only import build_encoder
+from keras_transformer.training.transfer.weights import take_weights
+
+
+def encoder(**fields: Any) -> keras.Model:
+    sizes = {"model_dim": 8, "feed_forward_dim": 16, "num_layers": 1, "max_positions": 12}
+    return build_encoder(EncoderConfig.preset("bert-tiny", vocab_size=20, **sizes, **fields))
+
+
+def weights(model: keras.Model) -> dict[str, np.ndarray]:
+    return {weight.path: np.asarray(weight) for weight in model.weights}
+
+
+def test_a_classifier_takes_the_body_and_keeps_its_new_head() -> None:
+    trained = encoder(head="masked_lm")
+    model = encoder(head="classification", labels=("a", "b"))
+    before, source = weights(model), weights(trained)
+    found = take_weights(model, trained)
+    after = weights(model)
+    assert set(found.fresh) == {path for path in before if path.startswith(("head", "pooler"))}
+    assert {path.split("/")[0] for path in found.taken} == {"embeddings", "encoder"}
+    assert all(path.startswith("head/") for path in found.unused) and len(found.unused) == 5
+    for path in found.taken:
+        np.testing.assert_array_equal(after[path], source[path])
+    for path in found.fresh:
+        np.testing.assert_array_equal(after[path], before[path])
+
+
+def test_another_shape_is_left_and_named() -> None:
+    trained, model = encoder(), encoder(num_token_types=3)
+    found = take_weights(model, trained)
+    assert found.fresh == {"embeddings/token_types/matrix": "shape (3, 8), trained (2, 8)"}
+    assert "new: embeddings/token_types/matrix (shape (3, 8), trained (2, 8))" in str(found)
+
+
+def test_paths_can_be_renamed_or_left_out() -> None:
+    trained, model = encoder(), encoder()
+    found = take_weights(model, trained, lambda path: None if "encoder/" in path else path)
+    assert not any(path.startswith("encoder/") for path in found.taken)
+    assert any(path.startswith("encoder/") for path in found.unused)
+
+
+def test_a_model_of_which_nothing_fits_is_refused() -> None:
+    with pytest.raises(ValueError, match="no weight of the trained model fits"):
+        take_weights(encoder(), encoder(), lambda path: None)
