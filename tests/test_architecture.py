@@ -285,7 +285,13 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     ours = {name for name in ours if not name.startswith("keras_transformer.runtime")}
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
-    packages |= {"config.checks", "config.embedding", "config.stack", "config.transformer", "whole_files"}
+    packages |= {
+        "config.checks",
+        "config.embedding",
+        "config.stack",
+        "config.transformer",
+        "whole_files",
+    }
     packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
     packages |= {"understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}

@@ -64,6 +64,8 @@ def _check(model: EncoderOnly) -> None:
         "use_bias": True,
         "scale_attention": True,
         "rotary_base": None,
+        "relative_buckets": None,
+        "position_offset": 0,
         "scale_embeddings": False,
     }
     for name, value in wanted.items():

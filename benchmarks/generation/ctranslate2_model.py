@@ -39,6 +39,8 @@ def write_ctranslate2_generator(
     """
     config = model.config
     check_single_stack(config)
+    if config.embedding_norm:
+        raise ValueError("embedding_norm must be False for CTranslate2's decoders, got True.")
     spec = transformer_spec.TransformerDecoderModelSpec.from_config(
         config.num_layers,
         config.num_heads,

@@ -23,6 +23,18 @@ ACTIVATIONS = {
     "gelu_tanh": common_spec.Activation.GELUTanh,
 }
 
+# Options of one stack that are not written: CTranslate2 lacks some of them.
+_PLAIN = {
+    "norm_kind": "layer_norm",
+    "gated_feed_forward": False,
+    "use_bias": True,
+    "scale_attention": True,
+    "num_key_value_heads": None,
+    "rotary_base": None,
+    "relative_buckets": None,
+    "logit_bias": False,
+}
+
 # CTranslate2 looks positions up in a table: the longest text or translation it can take.
 _MOST_POSITIONS = 1024
 
@@ -91,12 +103,12 @@ def check_single_stack(config: SingleStackConfig) -> None:
             f"activation must be one of {', '.join(ACTIVATIONS)} for CTranslate2, "
             f"got {config.activation!r}."
         )
-    if config.positions == "none" or config.norm_kind != "layer_norm" or config.gated_feed_forward:
-        raise ValueError(
-            "only models with positions, LayerNorm and a plain feed-forward layer are written for "
-            f"CTranslate2, got positions={config.positions!r}, norm_kind={config.norm_kind!r}, "
-            f"gated_feed_forward={config.gated_feed_forward}."
-        )
+    for name, value in _PLAIN.items():
+        found = getattr(config, name, value)
+        if found != value:
+            raise ValueError(f"{name} must be {value!r} for CTranslate2, got {found!r}.")
+    if config.positions == "none":
+        raise ValueError("positions must be added to embeddings for CTranslate2, got 'none'.")
     check_widths(config)
 
 

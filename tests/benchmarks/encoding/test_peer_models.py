@@ -99,7 +99,8 @@ def test_onnxruntimes_optimizer_fuses_every_block(tmp_path: Path) -> None:
     ("fields", "message"),
     [
         ({"activation": "silu"}, "activation must be one of relu, gelu, gelu_tanh"),
-        ({"norm_kind": "rms_norm"}, "got positions='learned', norm_kind='rms_norm'"),
+        ({"norm_kind": "rms_norm"}, "norm_kind must be 'layer_norm' for CTranslate2"),
+        ({"relative_buckets": 8}, "relative_buckets must be None for CTranslate2, got 8"),
         ({"scale_embeddings": True}, "CTranslate2 would scale token types"),
         ({"key_dim": 4, "value_dim": 4}, "got 4 and 4 for 32 / 2"),
     ],
