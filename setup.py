@@ -66,6 +66,8 @@ DEV = [
     "sacremoses>=0.1.1,<1",
     "schemathesis>=4,<5",
     "setuptools>=77",
+    # The optimizer of onnxruntime that benchmarks/ measures against infers shapes with it.
+    "sympy>=1.13,<2",
     "uv>=0.9,<1",
 ]
 

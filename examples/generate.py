@@ -41,7 +41,7 @@ def main() -> None:
     options = TrainOptions.preset("gpt2-tiny", epochs=arguments.epochs)
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "gpt"
-        train_texts("causal-lm", texts, run, vocab_size=1000, options=options)
+        train_texts("causal-lm", texts, run, vocab_size=600, options=options)
         generator = OnnxGenerator(export_run(run, Path(folder) / "exported"))
         held_out = generator.score(corpus.test.source)
         nats = -sum(text.log_probability for text in held_out)

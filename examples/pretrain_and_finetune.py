@@ -49,7 +49,7 @@ def main() -> None:
             "masked-lm",
             TextCorpus(Texts(plain, _ORIGIN)),
             runs / "bert",
-            vocab_size=1000,
+            vocab_size=600,
             options=TrainOptions.preset("bert-tiny", epochs=arguments.epochs),
         )
         few = labelled(corpus.train.source[: arguments.labelled])

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,10 @@ _MAKERS = (
 )
 _PACKAGES = ("ctranslate2", "keras", "onnx", "onnxruntime", "tensorflow", "tf2onnx")
 
+# What `load_run` returns: a model, its tokenizer of sources and that of targets.
+Loaded = tuple[Any, Any, Any]
+Export = Callable[[Loaded, str, Path], None]
+
 RUN = "run"
 NAIVE = "naive"
 # The target of `export_onnx` whose graphs are measured unless another one is asked for.
@@ -56,9 +60,15 @@ def both(precisions: Iterable[str], target: str) -> list[str]:
     return [name for p in precisions for name in (ours(p, target), peers(p))]
 
 
-def size_folder(work: Path, name: str) -> Path:
-    """Names the folder of a size's exports, made by the sources as they are now."""
-    return work / f"{name}-{_fingerprint([])}"
+def size_folder(work: Path, name: str, makers: Sequence[str] = ()) -> Path:
+    """Names the folder of a size's exports, made by the sources as they are now.
+
+    Args:
+        work: Where such folders are.
+        name: The size's.
+        makers: Further sources that make them: files and folders in the repository.
+    """
+    return work / f"{name}-{_fingerprint([], makers)}"
 
 
 def run_folder(work: Path, run: Path) -> Path:
@@ -70,15 +80,20 @@ def run_folder(work: Path, run: Path) -> Path:
 
 
 def make(
-    folder: Path, parts: Iterable[str], size: str | None = None, run: Path | None = None
+    folder: Path,
+    parts: Iterable[str],
+    size: str | None = None,
+    run: Path | None = None,
+    maker: str = "speed.artefacts",
 ) -> None:
     """Makes the missing parts of a folder, in a process of its own.
 
     Args:
         folder: From `size_folder` or `run_folder`; older ones of the same name are removed.
-        parts: Names from `ours`, `peers` and `NAIVE`.
+        parts: Names from `ours`, `peers` and `NAIVE`, or the maker's own.
         size: Name of the size whose random run is exported.
         run: The trained run that is exported instead.
+        maker: The module that makes them: it calls `make_ordered`.
 
     Raises:
         RuntimeError: The process failed; its messages are on the error stream.
@@ -93,7 +108,7 @@ def make(
         {"folder": str(folder), "parts": missing, "size": size, "run": run and str(run)}
     )
     print(f"making {', '.join(missing)} in {folder}", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "speed.artefacts", order]
+    command = [sys.executable, "-m", maker, order]
     if subprocess.run(command, env=environment(), stdout=sys.stderr).returncode:
         raise RuntimeError(f"{folder} could not be made; the messages above say why.")
 
@@ -105,52 +120,69 @@ def environment() -> dict[str, str]:
     return {**quiet, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
 
 
-def _fingerprint(inputs: Iterable[Path]) -> str:
+def _fingerprint(inputs: Iterable[Path], makers: Sequence[str] = ()) -> str:
     """Hashes the inputs, the makers' sources and the packages' versions."""
     digest = hashlib.sha256()
-    for path in (*inputs, *_sources()):
+    for path in (*inputs, *_sources(makers)):
         digest.update(path.read_bytes())
     for name in _PACKAGES:
         digest.update(f"{name} {importlib.metadata.version(name)}".encode())
     return digest.hexdigest()[:12]
 
 
-def _sources() -> Iterator[Path]:
-    for name in _MAKERS:
+def _sources(makers: Sequence[str]) -> Iterator[Path]:
+    for name in (*_MAKERS, *makers):
         path = _ROOT / name
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
-def _make_parts(folder: Path, parts: list[str], size: str | None, run: Path | None) -> None:
+def make_ordered(write_run: Callable[[str, Path], None], export: Export) -> None:
+    """Makes what the command line orders: the process that `make` starts calls it.
+
+    Args:
+        write_run: Takes a size's name and a directory and writes a random run there.
+        export: Takes what `load_run` returns, a part's name and a directory, and writes the part.
+    """
     from keras_transformer.training.run.train import load_run
 
-    from .random_run import write_random_run
-
-    if size is not None:
+    order = json.loads(sys.argv[1])
+    folder, run = Path(order["folder"]), order["run"] and Path(order["run"])
+    if order["size"] is not None:
         run = folder / RUN
         if not run.exists():
-            _whole(run, lambda directory: write_random_run(SIZES[size], directory))
+            _whole(run, lambda directory: write_run(order["size"], directory))
     loaded = load_run(run)
-    for part in parts:
-        _whole(folder / part, lambda directory, part=part: _export(loaded, part, directory))
+    for part in order["parts"]:
+        _whole(folder / part, lambda directory, part=part: export(loaded, part, directory))
 
 
-def _export(loaded: tuple[Any, Any, Any], part: str, directory: Path) -> None:
+def export_ours(loaded: Loaded, kind: str, precision: str, directory: Path) -> None:
+    """Writes our artefact for a target, in a precision."""
     from keras_transformer.export import export_onnx
 
+    model, source, target = loaded
+    quantization = "int8" if precision == "int8" else None
+    tokenizers = {} if source is target else {"target_tokenizer": target}
+    export_onnx(model, source, directory, target=kind, quantize=quantization, **tokenizers)
+
+
+def _write_run(size: str, directory: Path) -> None:
+    from .random_run import write_random_run
+
+    write_random_run(SIZES[size], directory)
+
+
+def _export(loaded: Loaded, part: str, directory: Path) -> None:
     from .ctranslate2_model import write_ctranslate2
     from .naive_export import write_naive
 
-    model, source, target = loaded
     kind, _, precision = part.partition("-")
-    quantization = "int8" if precision == "int8" else None
     if kind == NAIVE:
-        write_naive(model, directory)
+        write_naive(loaded[0], directory)
     elif kind == "ctranslate2":
-        write_ctranslate2(model, source, target, directory, quantization)
+        write_ctranslate2(*loaded, directory, "int8" if precision == "int8" else None)
     else:
-        tokenizers = {} if source is target else {"target_tokenizer": target}
-        export_onnx(model, source, directory, target=kind, quantize=quantization, **tokenizers)
+        export_ours(loaded, kind, precision, directory)
 
 
 def _whole(directory: Path, write: Callable[[Path], None]) -> None:
@@ -162,11 +194,5 @@ def _whole(directory: Path, write: Callable[[Path], None]) -> None:
     partial.rename(directory)
 
 
-def _main() -> None:
-    order = json.loads(sys.argv[1])
-    run = order["run"] and Path(order["run"])
-    _make_parts(Path(order["folder"]), order["parts"], order["size"], run)
-
-
 if __name__ == "__main__":
-    _main()
+    make_ordered(_write_run, _export)

@@ -161,30 +161,47 @@ def first_tokens(size: Size, worker: Worker) -> list[list[int]]:
 
 
 def check_float32(cell: Cell, ours: Worker, peer: Worker) -> tuple[list[list[int]], float]:
-    """Checks that both engines give the same ids in float32.
-
-    Of hypotheses as good as equal, rounding decides which one a beam loses: two sentences in a
-    hundred may differ, and it is reported how many do.
+    """Checks that both engines give the same ids in float32, as `check_ids` does.
 
     Returns:
         Our ids, and the share of sentences for which the peer's are the same.
 
     Raises:
-        ValueError: More differ, or a translation has another length than was asked for.
+        ValueError: Too many differ, or a translation has another length than was asked for.
     """
     found, expected = (worker.ask("decode", **cell.request) for worker in (ours, peer))
     place = f"{cell.size.name}, {cell.search}, batch {cell.batch}, float32"
-    for name, rows in ((ours.name, found), (peer.name, expected)):
-        wrong = [len(row) for row in rows if len(row) != cell.size.target_tokens]
+    ids = {ours.name: found, peer.name: expected}
+    return found, check_ids(place, ids, cell.size.target_tokens)
+
+
+def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int) -> float:
+    """Checks that two engines gave the same ids of the right length.
+
+    Of hypotheses as good as equal, rounding decides which one a search loses: two sentences in a
+    hundred may differ, and it is reported how many do.
+
+    Args:
+        place: What messages call the cell.
+        ids: Rows of both engines, ours first, by their names.
+        length: Tokens of each row.
+
+    Returns:
+        The share of equal rows.
+
+    Raises:
+        ValueError: More differ, or a row has another length.
+    """
+    for name, rows in ids.items():
+        wrong = [len(row) for row in rows if len(row) != length]
         if wrong:
-            raise ValueError(
-                f"{place}: {name} gave {wrong[0]} tokens instead of {cell.size.target_tokens}."
-            )
-    different = [row for row in range(cell.batch) if found[row] != expected[row]]
-    if len(different) > _ROUNDED_SHARE * cell.batch:
+            raise ValueError(f"{place}: {name} gave {wrong[0]} tokens instead of {length}.")
+    (ours, found), (peer, expected) = ids.items()
+    different = [number for number, row in enumerate(found) if row != expected[number]]
+    if len(different) > _ROUNDED_SHARE * len(found):
         row = different[0]
         raise ValueError(
-            f"{place}: {len(different)} of {cell.batch} sentences differ, first number {row}:\n"
-            f"{ours.name}: {found[row]}\n{peer.name}: {expected[row]}"
+            f"{place}: {len(different)} of {len(found)} sentences differ, first number {row}:\n"
+            f"{ours}: {found[row]}\n{peer}: {expected[row]}"
         )
-    return found, 1 - len(different) / cell.batch
+    return 1 - len(different) / len(found)

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.models.transformer import Transformer, build_transformer
+from keras_transformer.models.transformer import build_transformer
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
 
@@ -25,15 +24,18 @@ _UNWANTED_LOGIT = -6.0
 
 
 def write_random_run(size: Size, directory: Path) -> None:
-    """Writes what `keras-transformer train` writes of a finished run: config, vocabulary and
-    model.
-    """
-    directory.mkdir(parents=True)
-    run = RunDirectory(directory)
-    tokenizer = synthetic_tokenizer(size.vocab_size)
+    """Writes a finished run of a random Transformer."""
     model = build_transformer(size.config)
     randomize(model)
-    run.save_config(size.config)
+    write_run(model, size.vocab_size, directory)
+
+
+def write_run(model: Any, vocab_size: int, directory: Path) -> None:
+    """Writes what `keras-transformer train` writes of a finished run: config, vocabulary, model."""
+    directory.mkdir(parents=True)
+    run = RunDirectory(directory)
+    tokenizer = synthetic_tokenizer(vocab_size)
+    run.save_config(model.config)
     run.save_tokenizers(tokenizer, tokenizer)
     model.save(run.model)
 
@@ -51,17 +53,20 @@ def _sentences(words: int) -> Iterator[str]:
         yield " ".join("".join(random.choice(_SYLLABLES, length)) for length in lengths)
 
 
-def randomize(model: Transformer, seed: int = 0) -> None:
-    """Draws all weights anew.
+def randomize(model: Any, seed: int = 0) -> None:
+    """Draws all weights of a `Transformer` or a `DecoderOnly` anew.
 
     pad, bos and eos never win: nothing then depends on whether an engine forbids them, or on
     whether it renormalises the probabilities of the others when it does.
     """
-    random = np.random.default_rng(seed)
+    decoder = model.decoder_stack
+    draw_weights(model, len(decoder.blocks), seed)
     for weight in model.weights:
-        weight.assign(_draw(weight, model.config, random).astype(np.float32))
-    norm = _last_norm(model)
+        if weight.path.endswith("tokens/matrix"):
+            weight.assign(_never_chosen(np.array(weight)))
+    norm = decoder.final_norm or decoder.blocks[-1].feed_forward_residual.layer_norm
     # Else the tied embedding would repeat the token that was read: states resemble their input.
+    random = np.random.default_rng(seed + 1)
     gamma = norm.gamma * random.choice([-1.0, 1.0], norm.gamma.shape)
     # One feature of the last states is constant; only the three tokens have a weight for it.
     beta = np.array(norm.beta)
@@ -70,33 +75,37 @@ def randomize(model: Transformer, seed: int = 0) -> None:
     norm.beta.assign(beta)
 
 
-def _draw(weight: Any, config: TransformerConfig, random: np.random.Generator) -> np.ndarray:
+def draw_weights(model: Any, num_layers: int, seed: int = 0) -> None:
+    """Draws all weights anew: branches of each of `num_layers` blocks count alike in the sum."""
+    random = np.random.default_rng(seed)
+    # Deviation of a branch's output: those of a deep stack add up, one after the other.
+    branch = 2 / num_layers
+    for weight in model.weights:
+        weight.assign(_draw(weight, model.config.model_dim, branch, random).astype(np.float32))
+
+
+def _never_chosen(matrix: np.ndarray) -> np.ndarray:
+    """Gives the three tokens the one feature that is constant, and no other token any of it."""
+    unwanted = [PAD_ID, BOS_ID, EOS_ID]
+    matrix[:, 0] = 0
+    matrix[unwanted] = 0
+    matrix[unwanted, 0] = _UNWANTED_LOGIT / _CONSTANT
+    return matrix
+
+
+def _draw(weight: Any, width: int, branch: float, random: np.random.Generator) -> np.ndarray:
     shape = tuple(weight.shape)
     *_, layer, name = weight.path.split("/")
     if name == "matrix":
-        values = random.normal(0, config.model_dim**-0.5, shape)
-        values[:, 0] = 0
-        values[[PAD_ID, BOS_ID, EOS_ID]] = 0
-        values[[PAD_ID, BOS_ID, EOS_ID], 0] = _UNWANTED_LOGIT / _CONSTANT
-        return values
+        return random.normal(0, width**-0.5, shape)
     if name == "gamma":
         return 1 + 0.1 * random.normal(size=shape)
     if name in ("beta", "bias"):
         return 0.02 * random.normal(size=shape)
     if layer == "output":
-        return random.normal(0, _branch(config) * shape[0] ** -0.5, shape)
+        return random.normal(0, branch * shape[0] ** -0.5, shape)
     if layer == "output_linear":
-        values = random.normal(0, _branch(config) * shape[0] ** -0.5, shape)
+        values = random.normal(0, branch * shape[0] ** -0.5, shape)
         # relu leaves a positive mean, which would push all states the same way.
         return values - values.mean(axis=0)
     return random.normal(0, 1.5 * shape[0] ** -0.5, shape)
-
-
-def _branch(config: TransformerConfig) -> float:
-    """Deviation of a branch's output: those of a deep stack add up, one after the other."""
-    return 2 / config.num_decoder_layers
-
-
-def _last_norm(model: Transformer) -> Any:
-    decoder = model.decoder_stack
-    return decoder.final_norm or decoder.blocks[-1].feed_forward_residual.layer_norm

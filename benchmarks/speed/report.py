@@ -70,11 +70,15 @@ def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def verdict(ratios: Sequence[float]) -> str:
+def verdict(
+    ratios: Sequence[float], must: Mapping[str, float] = MUST, aim: Mapping[str, float] = AIM
+) -> str:
     """Says how the ratios stand to the goals, in one line.
 
     Args:
         ratios: One for each cell, at least one.
+        must: The "lowest" ratio and the geometric "mean" that must be reached.
+        aim: Those that are aimed at.
     """
     lowest, mean = min(ratios), statistics.geometric_mean(ratios)
 
@@ -83,8 +87,8 @@ def verdict(ratios: Sequence[float]) -> str:
 
     return (
         f"{len(ratios)} cells: lowest ratio {lowest:.2f}, geometric mean {mean:.2f}. "
-        f"Must (≥ {MUST['lowest']}, ≥ {MUST['mean']}): {reached(MUST)}. "
-        f"Aim (≥ {AIM['lowest']}, ≥ {AIM['mean']}): {reached(AIM)}."
+        f"Must (≥ {must['lowest']}, ≥ {must['mean']}): {reached(must)}. "
+        f"Aim (≥ {aim['lowest']}, ≥ {aim['mean']}): {reached(aim)}."
     )
 
 

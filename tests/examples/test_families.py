@@ -35,6 +35,6 @@ def test_the_example_of_transfer_trains_two_classifiers_and_fills_in_a_mask() ->
 def test_the_example_of_generation_learns_the_texts_and_continues_prompts() -> None:
     lines = run("generate.py")
     [figure] = [line for line in lines if line.startswith("perplexity of 500")]
-    assert 1 < float(figure.split(": ")[1]) < 1000  # the vocabulary has 1,000 pieces
+    assert 1 < float(figure.split(": ")[1]) < 600  # the vocabulary has 600 pieces
     for prompt in ("The girl", "How many", ""):
         assert sum(line.startswith(f"{prompt} -> {prompt}") for line in lines) >= 3

@@ -1,0 +1,62 @@
+"""The child's side of a measuring process for decoders: what `generate.py` asks of an engine.
+
+Standard library only: an engine may run in another environment's interpreter.
+"""
+
+import abc
+import time
+from typing import Any
+
+# A sampled token is one of this many, as in GPT-2's paper.
+TOP_K = 40
+
+
+class GenerationEngine(abc.ABC):
+    """Something that continues prompts; subclasses wrap one library each."""
+
+    @abc.abstractmethod
+    def load(self, folder: str, precision: str) -> None:
+        """Opens a model in place of the one before.
+
+        Args:
+            folder: From `artefacts.make`.
+            precision: "float32" or "int8".
+        """
+
+    @abc.abstractmethod
+    def prepare(self, prompts: list[list[int]]) -> Any:
+        """Turns ids without the decoder's start into what `run` takes; not timed."""
+
+    @abc.abstractmethod
+    def run(self, prepared: Any, length: int, sample: bool) -> Any:
+        """Generates exactly `length` tokens after each prompt; timed.
+
+        Args:
+            prepared: From `prepare`.
+            length: New tokens.
+            sample: Whether each is drawn among the `TOP_K` most probable; greedy if not.
+        """
+
+    @abc.abstractmethod
+    def to_ids(self, result: Any) -> list[list[int]]:
+        """Returns the new ids for each row of `run`'s result; not timed."""
+
+    def generate(self, prompts: list[list[int]], length: int, sample: bool) -> list[list[int]]:
+        """Returns the new ids of each prompt's continuation."""
+        return self.to_ids(self.run(self.prepare(prompts), length, sample))
+
+    def measure(
+        self, prompts: list[list[int]], length: int, sample: bool, times: int
+    ) -> dict[str, float]:
+        """Returns the mean "seconds" and "cpu_seconds" of one run among `times` in a row.
+
+        CPU seconds are those of all the process's threads.
+        """
+        prepared = self.prepare(prompts)
+        cpu, start = time.process_time(), time.perf_counter()
+        for _ in range(times):
+            self.run(prepared, length, sample)
+        return {
+            "seconds": (time.perf_counter() - start) / times,
+            "cpu_seconds": (time.process_time() - cpu) / times,
+        }

@@ -1,0 +1,49 @@
+"""Our runtime as its users run it: `OnnxGenerator` with its defaults."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from speed import artefacts
+from speed.serving import serve
+
+from keras_transformer.runtime.generator import OnnxGenerator
+
+from ..engine import TOP_K, GenerationEngine
+
+
+class OurEngine(GenerationEngine):
+    """`OnnxGenerator`; threads as it chooses them.
+
+    Args:
+        target: Of the artefacts that are measured.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def load(self, folder: str, precision: str) -> None:
+        """Opens our artefact; the one before is freed first."""
+        self._generator: Any = None
+        self._generator = OnnxGenerator(
+            Path(folder) / artefacts.ours(precision, self._target), max_text_length=None
+        )
+
+    def prepare(self, prompts: list[list[int]]) -> list[list[int]]:
+        """Returns the prompts: ids are what it takes."""
+        return prompts
+
+    def run(self, prepared: list[list[int]], length: int, sample: bool) -> Any:
+        """Generates with forced lengths."""
+        drawn = {"sample": True, "top_k": TOP_K} if sample else {}
+        return self._generator.generate_ids(
+            prepared, return_scores=False, min_length=length, max_length=length, **drawn
+        )
+
+    def to_ids(self, result: Any) -> list[list[int]]:
+        """Returns the new ids of each row."""
+        return [list(map(int, hypotheses[0].ids)) for hypotheses in result]
+
+
+if __name__ == "__main__":
+    serve(OurEngine(sys.argv[1]))

@@ -1,0 +1,127 @@
+"""The other engines' models are the Keras model: same states of rows with and without padding."""
+
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from encoding.ctranslate2_model import write_ctranslate2_encoder
+from encoding.onnxruntime_model import FILE, write_optimized
+from encoding.weights import named_weights
+from speed.random_run import draw_weights, synthetic_tokenizer
+
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.models.encoder_only import build_encoder
+
+VOCABULARY = 120
+ROWS = [[2, 17, 5, 99, 42, 8, 3], [2, 61, 3], [2, 4, 4, 4, 119, 3]]
+SIZES = {
+    "model_dim": 32,
+    "feed_forward_dim": 48,
+    "num_heads": 2,
+    "num_layers": 2,
+    "max_positions": 16,
+}
+
+
+def make(**fields: Any) -> Any:
+    model = build_encoder(EncoderConfig(vocab_size=VOCABULARY, **{**SIZES, **fields}))
+    draw_weights(model, 2)
+    return model
+
+
+def padded() -> tuple[np.ndarray, np.ndarray]:
+    """Ids and their mask."""
+    ids = np.zeros((len(ROWS), max(map(len, ROWS))), np.int32)
+    for row, values in zip(ids, ROWS, strict=True):
+        row[: len(values)] = values
+    return ids, (ids != 0).astype(np.int32)
+
+
+def states_of(model: Any) -> np.ndarray:
+    ids, _ = padded()
+    inputs = {"token_ids": ids}
+    if model.config.num_token_types > 1:
+        inputs["token_type_ids"] = np.zeros_like(ids)
+    return np.asarray(model.encoder(inputs))
+
+
+def check(found: np.ndarray, model: Any, tolerance: float = 1e-4) -> None:
+    _, mask = padded()
+    np.testing.assert_allclose(found[mask > 0], states_of(model)[mask > 0], atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"norm": "pre", "embedding_norm": False, "activation": "gelu_tanh"},
+        {"positions": "sinusoidal", "max_positions": None, "num_token_types": 0},
+        {"scale_embeddings": True, "num_token_types": 0, "layer_norm_epsilon": 1e-3},
+    ],
+    ids=["bert", "pre", "sinusoidal", "scaled"],
+)
+def test_ctranslate2_gives_the_same_states(fields: dict[str, Any], tmp_path: Path) -> None:
+    model = make(**fields)
+    write_ctranslate2_encoder(model, synthetic_tokenizer(VOCABULARY), tmp_path / "peer")
+    found = ctranslate2.Encoder(str(tmp_path / "peer"), intra_threads=1).forward_batch(ROWS)
+    check(np.asarray(found.last_hidden_state), model)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-4), ("int8", 0.3)])
+def test_onnxruntimes_optimizer_keeps_the_states(
+    precision: str, tolerance: float, tmp_path: Path
+) -> None:
+    pytest.importorskip("sympy")
+    model = make()
+    write_optimized(named_weights(model), model.config, tmp_path / "peer", precision)
+    session = onnxruntime.InferenceSession(tmp_path / "peer" / FILE)
+    ids, mask = padded()
+    given: Any = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    (found,) = session.run(None, given)
+    check(np.asarray(found), model, tolerance)
+
+
+def test_onnxruntimes_optimizer_fuses_every_block(tmp_path: Path) -> None:
+    pytest.importorskip("sympy")
+    model = make()
+    write_optimized(named_weights(model), model.config, tmp_path / "peer", "float32")
+    operators = [node.op_type for node in onnx.load(tmp_path / "peer" / FILE).graph.node]
+    assert operators.count("Attention") == operators.count("BiasGelu") == 2
+    assert "Softmax" not in operators
+    assert "LayerNormalization" not in operators
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"activation": "silu"}, "activation must be one of relu, gelu, gelu_tanh"),
+        ({"norm_kind": "rms_norm"}, "norm_kind must be 'layer_norm' for CTranslate2"),
+        ({"relative_buckets": 8}, "relative_buckets must be None for CTranslate2, got 8"),
+        ({"scale_embeddings": True}, "CTranslate2 would scale token types"),
+        ({"key_dim": 4, "value_dim": 4}, "got 4 and 4 for 32 / 2"),
+    ],
+)
+def test_what_ctranslate2_has_not_is_refused(
+    fields: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        write_ctranslate2_encoder(
+            make(**fields), synthetic_tokenizer(VOCABULARY), tmp_path / "peer"
+        )
+    assert not (tmp_path / "peer").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"norm": "pre"}, "norm must be 'post' in BERT's form, got 'pre'"),
+        ({"num_token_types": 0}, "has token types"),
+    ],
+)
+def test_weights_of_another_form_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        named_weights(make(**fields))

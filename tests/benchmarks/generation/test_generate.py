@@ -1,0 +1,57 @@
+"""The whole benchmark of decoders on a model that takes seconds, and its command line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(script), *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        timeout=280,
+    )
+
+
+def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
+    asked = ["--size", "mini", "--batch", "2", "--prompt", "5", "--new-tokens", "6"]
+    places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
+    done = run(benchmarks / "generate.py", *asked, "--repeats", "1", *places)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cells"]
+    assert [(cell["precision"], cell["search"]) for cell in cells] == [
+        (precision, search) for precision in ("float32", "int8") for search in ("greedy", "sampled")
+    ]
+    for cell in cells:
+        assert cell["ratio"] == pytest.approx(cell["ours"] / cell["peer"])
+        assert cell["float32_equal"] == 1
+    assert done.stdout == (tmp_path / "out.md").read_text(encoding="utf-8") + "\n"
+    assert done.stdout.count("| mini |") == 4
+    assert "4 cells: lowest ratio" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--size", "huge"], "must be of gpt2, gpt2-tiny, mini, got 'huge'"),
+        (["--search", "beam4"], "must be of greedy, sampled, got 'beam4'"),
+        (["--search", "none"], "--size, --search and --precision need at least one name each"),
+        (["--batch", "0"], "must be a whole number above 0, got '0'"),
+    ],
+)
+def test_a_wrong_option_is_named(benchmarks: Path, arguments: list[str], message: str) -> None:
+    done = run(benchmarks / "generate.py", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_a_prompt_that_does_not_fit_ends_the_benchmark(benchmarks: Path) -> None:
+    done = run(benchmarks / "generate.py", "--size", "mini", "--prompt", "64")
+    assert done.returncode == 1
+    assert "generate.py: mini has 64 positions" in done.stderr

@@ -1,0 +1,100 @@
+"""The comparison of decoders: cells, the check that stands before it, its arithmetic and table."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from generation.engine import GenerationEngine
+from generation.report import generate_table
+from generation.sizes import SIZES
+from generation.suite import Cell, check_greedy, measure_cell
+from speed.cells import SPLIT
+
+MINI = SIZES["mini"]
+CELL = Cell(size=MINI, precision="float32", search="greedy", prompt=5, batch=3, length=4)
+
+
+class Scripted:
+    """A worker that answers from a table."""
+
+    def __init__(self, name: str, **answers: Any) -> None:
+        self.name, self.answers = name, answers
+
+    def ask(self, do: str, **arguments: Any) -> Any:
+        return self.answers[do]
+
+    def settle(self) -> None:
+        pass
+
+
+def timed(seconds: float) -> Any:
+    return Scripted("it", measure={"seconds": seconds, "cpu_seconds": 2 * seconds})
+
+
+class Echo(GenerationEngine):
+    """Repeats a prompt's last id."""
+
+    def load(self, folder: str, precision: str) -> None:
+        pass
+
+    def prepare(self, prompts: list[list[int]]) -> Any:
+        return [row[-1] for row in prompts]
+
+    def run(self, prepared: Any, length: int, sample: bool) -> Any:
+        return [(last, length) for last in prepared]
+
+    def to_ids(self, result: Any) -> list[list[int]]:
+        return [[last] * length for last, length in result]
+
+
+def test_a_prompt_counts_the_decoders_start() -> None:
+    prompts = CELL.request["prompts"]
+    assert [len(row) for row in prompts] == [4, 4, 4]
+    assert all(3 < token < MINI.vocab_size for row in prompts for token in row)
+    assert prompts == CELL.request["prompts"]
+    assert CELL.tokens == 12
+
+
+@pytest.mark.parametrize(("search", "sample"), [("greedy", False), ("sampled", True)])
+def test_a_cell_says_whether_tokens_are_drawn(search: str, sample: bool) -> None:
+    assert dataclasses.replace(CELL, search=search).request["sample"] is sample
+
+
+def test_more_tokens_than_positions_are_refused() -> None:
+    with pytest.raises(ValueError, match="mini has 64 positions: a prompt of 60 and 5 new tokens"):
+        dataclasses.replace(CELL, prompt=60, length=5)
+
+
+def test_the_ratio_is_that_to_the_faster_peer_and_splitting_stands_beside_it() -> None:
+    workers = {"ours": timed(2.0), "1": timed(6.0), "2": timed(5.0), SPLIT: timed(4.0)}
+    row = measure_cell(CELL, workers, rounds=3)
+    assert (row["ours"], row["peer_name"], row["ratio"]) == (6, "2", 2.5)
+    assert row["ratio_split"] == 2
+    assert row["cpu_seconds"]["2"] == 10
+    alone = measure_cell(dataclasses.replace(CELL, batch=1), workers, rounds=3)
+    assert "ratio_split" not in alone
+
+
+def test_equal_ids_pass_and_others_are_an_error() -> None:
+    ids = [[7] * 4] * 3
+    ours, peer = (Scripted(name, generate=ids) for name in ("ours", "it"))
+    assert check_greedy(CELL, ours, peer) == 1
+    peer = Scripted("it", generate=[*ids[1:], [8] * 4])
+    with pytest.raises(ValueError, match="prompt 5, batch 3, float32: 1 of 3 sentences differ"):
+        check_greedy(CELL, ours, peer)
+
+
+def test_an_engine_generates_and_counts_time() -> None:
+    assert Echo().generate([[5, 6], [7]], 3, sample=False) == [[6] * 3, [7] * 3]
+    found = Echo().measure([[5]], 3, sample=False, times=2)
+    assert found["seconds"] > 0
+    assert found["cpu_seconds"] >= 0
+
+
+def test_a_line_for_each_cell() -> None:
+    row = measure_cell(CELL, {"ours": timed(2.0), "1": timed(6.0), SPLIT: timed(4.0)}, rounds=1)
+    head, _, line = generate_table([{**row, "float32_equal": 1.0}]).splitlines()
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert len(cells) == head.count("|") - 1
+    assert cells[:8] == ["mini", "float32", "greedy", "5", "3", "6.0", "2.0", "1"]
+    assert cells[8:] == ["**3.00**", "3.00–3.00", "2.00", "4, 12", "100.0%"]
