@@ -18,11 +18,15 @@ import pytest
 
 from keras_transformer.cli import main
 from keras_transformer.config import PRESETS
-from keras_transformer.training.run.options import RECIPES
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.training.run.options import CLASSIFIERS, RECIPES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
 TINY = {"model_dim": 8, "feed_forward_dim": 8, **LAYERS}
+TINY_STACK = {"model_dim": 8, "feed_forward_dim": 8, "num_heads": 2, "num_layers": 1}
+SINGLE_STACKS = {"bert-tiny": EncoderConfig, "gpt2-tiny": DecoderConfig}
 ON_JAX = 'os.environ["KERAS_BACKEND"] = "jax"'
 WITHOUT_TENSORFLOW = f"""
 import sys
@@ -37,6 +41,10 @@ def _small_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(PRESETS, "tiny", TINY)
     monkeypatch.setitem(RECIPES, "tiny", {"max_steps": 4})
+    for preset, family in SINGLE_STACKS.items():
+        monkeypatch.setitem(family.presets, preset, TINY_STACK)
+        monkeypatch.setitem(RECIPES, preset, {"max_steps": 4})
+    monkeypatch.setitem(CLASSIFIERS, "bert-tiny", {"max_steps": 4})
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -74,16 +82,21 @@ def write_text(name: str, lines: int) -> None:
     generator = random.Random(name)
     words = ("".join(generator.choices("abcdefghijklmnop", k=5)) for _ in range(4 * lines))
     text = "".join(f"{' '.join(line)}.\n" for line in zip(*[words] * 4, strict=True))
-    for language in ("en", "es"):
+    for language in ("en", "es", "txt"):
         Path(f"{name}.{language}").write_text(text, encoding="utf-8")
+    labelled = "".join(f"{line < 'i'}\t{line}\n" for line in text.splitlines())
+    Path(f"{name}.tsv").write_text(labelled, encoding="utf-8")
 
 
 def test_all_of_fine_tuning_runs(tmp_path: Path) -> None:
-    for name, lines in {"general": 5_000, "general_valid": 30, "own": 150, "own_valid": 30}.items():
+    sizes = {"general": 5_000, "general_valid": 30, "own": 150, "own_valid": 30}
+    sizes |= {"a": 5_000, "b": 30, "train": 150, "valid": 30}
+    for name, lines in sizes.items():
         write_text(name, lines)
     names = run_page("fine_tuning.md")
     finished = {path.parent.name for path in tmp_path.glob("runs/*/model.keras")}
-    assert finished == {"general", "own", "own_prepared", "own_python", "wide"}
+    translations = {"general", "own", "own_prepared", "own_python", "wide"}
+    assert finished == translations | {"bert", "gpt", "labels"}
     general, own = names["kt"].load_run("runs/general")[0], names["model"]
     before, after = general.get_layer("encoder"), own.get_layer("encoder")
     for value, frozen in zip(before.get_weights(), after.get_weights(), strict=True):

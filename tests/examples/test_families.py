@@ -26,7 +26,7 @@ def run(name: str, *arguments: str) -> list[str]:
 def test_the_example_of_transfer_trains_two_classifiers_and_fills_in_a_mask() -> None:
     *_, scratch, pretrained, filled = run("pretrain_and_finetune.py", "--labelled", "60")
     for line, name in ((scratch, "from scratch"), (pretrained, "pretrained")):
-        [share] = re.fullmatch(rf"{name} +([\d.]+) % of 500 right", line).groups()
+        [share] = re.fullmatch(rf"{name} +([\d.]+) % of \d+ right", line).groups()
         # Three quarters are statements: a classifier that has learnt nothing says so of all.
         assert 50 < float(share) <= 100
     assert re.fullmatch(r"The <mask> is old -> The .+ is old", filled)
@@ -34,7 +34,7 @@ def test_the_example_of_transfer_trains_two_classifiers_and_fills_in_a_mask() ->
 
 def test_the_example_of_generation_learns_the_texts_and_continues_prompts() -> None:
     lines = run("generate.py")
-    [figure] = [line for line in lines if line.startswith("perplexity of 500")]
+    [figure] = [line for line in lines if line.startswith("perplexity of ")]
     assert 1 < float(figure.split(": ")[1]) < 600  # the vocabulary has 600 pieces
     for prompt in ("The girl", "How many", ""):
         assert sum(line.startswith(f"{prompt} -> {prompt}") for line in lines) >= 3

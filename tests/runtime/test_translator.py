@@ -17,11 +17,11 @@ import sys
 BLOCKED = ("tensorflow", "keras", "tf2onnx", "onnx", "jax", "tensorflow_text", "sacrebleu")
 SHARED = (
     "search", "search.confidence", "search.inputs", "search.options", "search.random_numbers",
-    "config", "config.checks", "config.special_ids", "config.stack", "config.transformer",
-    "serializable", "text", "text.sentences", "text.tokenizer", "text.training_text", "whole_files",
-    "artefact", "artefact.manifest", "translation", "translation.engine",
-    "translation.results", "translation.streaming", "translation.text_ids",
-    "translation.translator", "translation.unknown_words",
+    "config", "config.checks", "config.embedding", "config.special_ids", "config.stack",
+    "config.transformer", "serializable", "text", "text.sentences", "text.tokenizer",
+    "text.training_text", "whole_files", "artefact", "artefact.families", "artefact.manifest",
+    "translation", "translation.engine", "translation.results", "translation.streaming",
+    "translation.text_ids", "translation.translator", "translation.unknown_words",
 )
 
 

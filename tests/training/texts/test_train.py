@@ -191,8 +191,9 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
         LABELLED,
         tmp_path / "labels",
         init=runs["masked-lm"],
+        overrides={"dropout": 0.0},
         options=TrainOptions(
-            max_steps=40, learning_rate=0.01, warmup_steps=4, batch_tokens=128, max_length=32
+            max_steps=120, learning_rate=0.01, warmup_steps=4, batch_tokens=128, max_length=32
         ),
     )
     # The size is that of the run, without its preset.
