@@ -158,6 +158,7 @@ def train_on_texts(
         raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
     if run.init_decoder is not None:
         raise ValueError(f"--init-decoder is for --task translation: give {run.task} --init.")
+    options.check_start(has_weights=run.init is not None)
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
     text_options = read_fields(given, TextOptions)

@@ -129,6 +129,11 @@ class MultiHeadAttention(keras.layers.Layer):
             setattr(self, f"{name}_linear", linear)
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
 
+    @property
+    def linear_layers(self) -> tuple[keras.layers.Dense, ...]:
+        """The four projections, once built."""
+        return self.query_linear, self.key_linear, self.value_linear, self.output_linear
+
     def call(
         self,
         query: Tensor,

@@ -57,6 +57,12 @@ class FeedForward(keras.layers.Layer):
             self.gate.build(input_shape)
         self.output_linear.build((*input_shape[:-1], self.hidden_dim))
 
+    @property
+    def linear_layers(self) -> tuple[keras.layers.Dense, ...]:
+        """The two linear layers, once built; three if gated."""
+        gate = () if self.gate is None else (self.gate,)
+        return (self.hidden, *gate, self.output_linear)
+
     def _linear(self, width: int, name: str, activation: Any = None) -> keras.layers.Dense:
         return keras.layers.Dense(
             width,

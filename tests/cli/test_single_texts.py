@@ -61,6 +61,7 @@ def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
         ("--masking spans", "masking='spans' is for masked-lm, not for translation"),
         ("--model.num-layers 3", "--model.num-layers is not for --task translation."),
         ("--task causal-lm --train-text no.txt", "no such file: no.txt"),
+        ("--task causal-lm --train-text a --lora-rank 4", "--lora-rank adapts the weights of a"),
         ("--task masked-lm --init no --train-text a", "no directory no: give a training run"),
         (
             "--task causal-lm --train-text a --train-source b",

@@ -202,6 +202,7 @@ def _check_first(
     for begun in (run.init, run.init_decoder):
         if begun is not None:
             check_finished_run(begun)
+    options.check_start(has_weights=bool(run.init or run.init_decoder))
     size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
     vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:

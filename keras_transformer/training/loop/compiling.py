@@ -2,6 +2,8 @@
 its loss and the paper's optimizer and schedule (sections 5.3, 5.4), for one or several replicas.
 """
 
+from collections.abc import Collection
+
 import tensorflow as tf
 
 from keras_transformer.models.families import AnyModel
@@ -12,6 +14,7 @@ from keras_transformer.training.loop.synchronous import SynchronousAdam, Synchro
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.transfer.freezing import freeze_layers, layer_rates
+from keras_transformer.training.transfer.lora import adapt_low_rank
 
 
 def compile_transformer(
@@ -27,10 +30,20 @@ def compile_transformer(
     return compile_training(training_model(transformer, options), options, updates)
 
 
-def training_model(transformer: AnyModel, options: TrainOptions) -> TrainingModel:
-    """Joins a Transformer to its loss, for the replicas of the current strategy's scope if any."""
+def training_model(
+    transformer: AnyModel, options: TrainOptions, fresh: Collection[str] = ()
+) -> TrainingModel:
+    """Joins a Transformer to its loss, for the replicas of the current strategy's scope if any.
+
+    Args:
+        transformer: The model whose weights are trained.
+        options: How to train.
+        fresh: Paths of the weights that were not taken from the model to start from.
+    """
     transformer.recompute_activations(options.recompute)
     freeze_layers(transformer, options.freeze)
+    if options.lora_rank:
+        adapt_low_rank(transformer, options.lora_rank, fresh)
     arguments = transformer, options.label_smoothing, options.r_drop
     if tf.distribute.has_strategy():
         return SynchronousTrainingModel(*arguments, micro_batches=options.micro_batches)

@@ -92,6 +92,9 @@ class TrainOptions:
             of blocks, with the embeddings below them; None to train all.
         layer_decay: Factor of the learning rate from each block to the one below, in (0, 1]:
             lower layers, which are more general, then change less; 1 for one rate.
+        lora_rank: Rank of low-rank adaptation (`docs/fine_tuning.md`): the weights to start from
+            stay, and only a product of two matrices of this rank beside each linear map of the
+            blocks is trained, and what is new; 0 to train the weights themselves.
         micro_batches: Number of parts to split a batch into, processed one after the other:
             gradients are accumulated, so a step needs the memory of one part only, and the update
             is that of the whole batch.
@@ -129,6 +132,7 @@ class TrainOptions:
     jit_compile: bool = False
     freeze: str | None = None
     layer_decay: float = 1.0
+    lora_rank: int = 0
     micro_batches: int = 1
     recompute: bool = False
     seed: int = 0
@@ -163,6 +167,14 @@ class TrainOptions:
             )
         if not 0 < self.layer_decay <= 1:
             raise ValueError(f"layer_decay must lie in (0, 1], got {self.layer_decay}.")
+        if self.lora_rank < 0:
+            raise ValueError(f"lora_rank must be at least 0, got {self.lora_rank}.")
+        if self.lora_rank and (self.freeze is not None or self.layer_decay < 1):
+            other = "layer_decay" if self.freeze is None else "freeze"
+            raise ValueError(
+                f"lora_rank keeps all weights that are not new, so {other} has nothing to do: "
+                "leave one of them out."
+            )
         if not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
         if not 0 <= self.beta_2 < 1:
@@ -212,6 +224,14 @@ class TrainOptions:
                     f"{option} chooses by the validation loss, but there are no validation pairs: "
                     "give some, or leave the option out."
                 )
+
+    def check_start(self, *, has_weights: bool) -> None:
+        """Raises `ValueError` if an option needs trained weights to start from, without any."""
+        if self.lora_rank and not has_weights:
+            raise ValueError(
+                "lora_rank adapts the weights of a finished run, and there is none: give one with "
+                "init (--init), or leave lora_rank out."
+            )
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "TrainOptions":

@@ -3,10 +3,14 @@ a warning.
 """
 
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import keras
+import numpy as np
 
+from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.checkpoints import (
     DamagedCheckpointError,
     average_checkpoints,
@@ -16,6 +20,9 @@ from keras_transformer.training.run.checkpoints import (
     load_checkpoint,
 )
 from keras_transformer.training.run.history import History
+from keras_transformer.training.transfer.lora import merge_low_rank
+
+Model = TypeVar("Model", bound=keras.Model)
 
 
 def restore_newest(model: keras.Model, directory: Path) -> int:
@@ -45,8 +52,40 @@ def restore_newest(model: keras.Model, directory: Path) -> int:
     return 0
 
 
-def average_newest(model: keras.Model, directory: Path, count: int) -> list[Path]:
+def average_merged(model: TrainingModel, paths: Sequence[Path]) -> None:
+    """Sets the weights of an adapted model to the mean of its merged weights over checkpoints.
+
+    The mean of W + AB is what averaging means without adaptation. The mean of A times the mean of B
+    is another matrix, which no checkpoint is near if A and B have turned between them: AB is the
+    same as (AR)(R⁻¹B). The mean of products may have a higher rank, but merged it needs no factors.
+
+    Args:
+        model: The model, which `load_checkpoint` accepts the files for.
+        paths: At least one intact checkpoint.
+    """
+    sums: dict[str, np.ndarray] = {}
+    for path in paths:
+        load_checkpoint(model, path)
+        merge_low_rank(model.transformer)
+        for weight in model.transformer.weights:
+            sums[weight.path] = sums.get(weight.path, 0.0) + np.asarray(weight, np.float64)
+    for weight in model.transformer.weights:
+        weight.assign((sums[weight.path] / len(paths)).astype(np.float32))
+
+
+def average_newest(
+    model: Model,
+    directory: Path,
+    count: int,
+    average: Callable[[Model, Sequence[Path]], None] = average_checkpoints,
+) -> list[Path]:
     """Sets the model's weights to the mean of the newest `count` intact checkpoints.
+
+    Args:
+        model: Compiled and built as the one that was saved.
+        directory: Directory of the checkpoints.
+        count: How many to average.
+        average: `average_checkpoints`, or `average_merged` for an adapted model.
 
     Returns:
         The averaged checkpoints, oldest first; fewer than `count` if there are no more.
@@ -69,7 +108,7 @@ def average_newest(model: keras.Model, directory: Path, count: int) -> list[Path
     if damaged and not whole:
         raise _none_left(directory, damaged)
     _set_aside(damaged, "it is left out of the mean")
-    average_checkpoints(model, whole)
+    average(model, whole)
     return whole
 
 

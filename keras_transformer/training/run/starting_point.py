@@ -120,6 +120,11 @@ class StartingPoint:
         run.check_finished()
         return cls(run.load_tokenizers(), run)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether there is a run whose weights to load, of the whole model or of a half."""
+        return any((self.run, self.encoder_run, self.decoder_run))
+
     def model_fields(self) -> dict[str, Any]:
         """Returns the config's fields that come from runs of other families; empty without any."""
         configs = [run and run.load_config() for run in (self.encoder_run, self.decoder_run)]

@@ -34,6 +34,7 @@ from keras_transformer.training.loop.replica_fit import fit_replicas
 from keras_transformer.training.loop.strategy import Replicas, open_replicas
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.checkpoints import (
+    average_checkpoints,
     checkpoint_path,
     load_checkpoint,
     prune_checkpoints,
@@ -44,11 +45,17 @@ from keras_transformer.training.run.history import History
 from keras_transformer.training.run.loss_record import LossRecord
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.pace import Pace
-from keras_transformer.training.run.recovery import average_newest, restore_best, restore_newest
+from keras_transformer.training.run.recovery import (
+    average_merged,
+    average_newest,
+    restore_best,
+    restore_newest,
+)
 from keras_transformer.training.run.resuming import history_to_resume
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.task import Task
 from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.training.transfer.lora import without_low_rank
 from keras_transformer.whole_files import no_room_error, whole_file
 
 # What a round adds to TensorBoard's files, for the message if the disk is full.
@@ -219,12 +226,13 @@ class TrainingRun:
         with self.replicas.chief_first():
             if self.directory.is_chief:
                 self._choose_weights()
-                _save_model(self.transformer, self.directory.model)
-                min_score = self.task.calibrate(self.transformer, self.data)
+                model = without_low_rank(self.transformer) if self._adapts else self.transformer
+                _save_model(model, self.directory.model)
+                min_score = self.task.calibrate(model, self.data)
                 record = {**self.record, "min_score": min_score}
                 self.directory.save_training(record, self.history, finished=True)
         if self.replicas.strategy is None:
-            return self.transformer
+            return model
         # A model trained in a strategy has its weights once per replica.
         return keras.saving.load_model(self.directory.model)
 
@@ -243,12 +251,17 @@ class TrainingRun:
             verbose=1 if sys.stdout.isatty() else 2,
         )
 
+    @property
+    def _adapts(self) -> bool:
+        return self.options.lora_rank > 0
+
     def _choose_weights(self) -> None:
         checkpoints = self.directory.checkpoints
         if self.options.final_model == "best":
             restore_best(self.model, checkpoints, self.history)
         else:
-            average_newest(self.model, checkpoints, self.options.average_checkpoints)
+            average = average_merged if self._adapts else average_checkpoints
+            average_newest(self.model, checkpoints, self.options.average_checkpoints, average)
 
 
 @contextlib.contextmanager

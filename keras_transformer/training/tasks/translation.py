@@ -54,6 +54,7 @@ class Translation:
         """Checks data, starting point and model against each other."""
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         start = self.starting_point
+        self.options.check_start(has_weights=start.has_weights)
         start.check_corpus(self.corpus)
         config = self._planned_config()
         start.check_config(config)
@@ -93,7 +94,8 @@ class Translation:
 
     def to_train(self, model: Transformer) -> TrainingModel:
         """Adds label-smoothed cross-entropy, or R-Drop."""
-        return training_model(model, self.options)
+        fresh = self.transfer.get("transfer", {}).get("fresh", ())
+        return training_model(model, self.options, fresh)
 
     def validation(self, model: Transformer, data: TrainingData) -> ValidationTranslations | None:
         """Translates validation sentences for BLEU."""

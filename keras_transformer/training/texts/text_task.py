@@ -61,6 +61,7 @@ class TextTask:
         """Checks data, starting point and model against each other."""
         self.text_options.check(self.name)
         self.options.check_validation(has_valid=self.corpus.valid is not None)
+        self.options.check_start(has_weights=self.starting_point.has_weights)
         if self.options.subword_sampling:
             raise ValueError("subword_sampling is for translation: leave it out.")
         known = self._known_tokenizer()
@@ -127,7 +128,7 @@ class TextTask:
 
     def to_train(self, model: AnyModel) -> TrainingModel:
         """Adds cross-entropy over the head's choices, or R-Drop."""
-        return training_model(model, self.options)
+        return training_model(model, self.options, self.transfer.get("fresh", ()))
 
     def validation(self, model: AnyModel, data: TrainingData) -> None:
         """Returns None: the validation loss is all."""

@@ -215,6 +215,8 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ),
         ("--vocab-size 4", "--vocab-size must be at least 5, got 4."),
         ("--init nowhere", "no directory nowhere: give a training run"),
+        ("--lora-rank 4", "--lora-rank adapts the weights of a finished run, and there is none"),
+        ("--lora-rank -1", "--lora-rank must be at least 0, got -1"),
         (
             "--patience 3 --data tsv --train-tsv {folder}/pairs.tsv",
             "--patience chooses by the validation loss, but there are no validation pairs",
