@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.text.tokenizer import MASK_PIECE
+
 
 class FilledMasks(NamedTuple):
     """One way to fill all masks of a text.
@@ -19,6 +21,21 @@ class FilledMasks(NamedTuple):
 
     ids: list[int]
     score: float
+
+
+class MissingMaskError(ValueError):
+    """A text has no mask to be filled.
+
+    Attributes:
+        index: Its place among the texts.
+    """
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        super().__init__(
+            f"the text at index {index} has no {MASK_PIECE}, or it was cut off: write "
+            f"{MASK_PIECE} where a word is missing."
+        )
 
 
 def without_spaces_before_masks(ids: Sequence[int], mask: int, space: int | None) -> list[int]:

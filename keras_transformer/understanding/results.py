@@ -1,6 +1,7 @@
 """What an encoder says of texts, as values."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,35 @@ def softmax(logits: Array) -> Array:
     """Returns probabilities over the last axis, summed in float64."""
     wide = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
     return (wide / wide.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+
+def most_probable(logits: Array, labels: Sequence[str]) -> Classification:
+    """Returns the class of a text from its logits, float32 `(labels,)`."""
+    probabilities = softmax(logits)
+    best = int(probabilities.argmax())
+    return Classification(labels[best], float(probabilities[best]), probabilities)
+
+
+def word_tags(
+    words: Sequence[str], lengths: Sequence[int], logits: Array, labels: Sequence[str]
+) -> list[WordTag]:
+    """Returns the tag of each word of a text, that of the word's first token.
+
+    Args:
+        words: The text's words.
+        lengths: How many tokens each word has.
+        logits: float32 `(tokens, labels)`; fewer tokens than the words have if the text was cut.
+        labels: The tags.
+    """
+    tags, place = [], 0
+    for word, length in zip(words, lengths, strict=True):
+        if length and place < len(logits):
+            found = most_probable(logits[place], labels)
+            tags.append(WordTag(word, found.label, found.probability))
+        else:
+            tags.append(WordTag(word, "", 0.0))
+        place += length
+    return tags
 
 
 def best_span(logits: Array, longest: int | None = None) -> tuple[int, int, float]:

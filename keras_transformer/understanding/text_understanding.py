@@ -12,18 +12,22 @@ from keras_transformer.config.encoder_only import Pooling
 from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.layout import encoder_row
-from keras_transformer.text.tokenizer import MASK_PIECE
 from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds
 from keras_transformer.understanding.engine import Array, EncoderEngine, Row
-from keras_transformer.understanding.masks import best_fillings, without_spaces_before_masks
+from keras_transformer.understanding.masks import (
+    MissingMaskError,
+    best_fillings,
+    without_spaces_before_masks,
+)
 from keras_transformer.understanding.results import (
     Classification,
     Filling,
     Span,
     WordTag,
     best_span,
-    softmax,
+    most_probable,
+    word_tags,
 )
 
 _SPACE = "▁"
@@ -148,13 +152,8 @@ class TextUnderstanding:
             RuntimeError: As for `states`.
         """
         self._require("classification")
-        found = []
-        for logits in self._engine.head(self._rows(texts, second_texts)):
-            probabilities = softmax(logits)
-            best = int(probabilities.argmax())
-            label, probability = self.config.labels[best], float(probabilities[best])
-            found.append(Classification(label, probability, probabilities))
-        return found
+        logits = self._engine.head(self._rows(texts, second_texts))
+        return [most_probable(row, self.config.labels) for row in logits]
 
     def regress(self, texts: Sequence[str], second_texts: Sequence[str] | None = None) -> Array:
         """Returns the number that the model gives to each text: float32 `(texts,)`.
@@ -189,7 +188,7 @@ class TextUnderstanding:
         ids = [[token for pieces in text for token in pieces] for text in texts_pieces]
         rows = [self._row(one) for one in self._limit.fit(ids)]
         return [
-            self._word_tags(words, [len(word) for word in pieces], softmax(logits[begin:end]))
+            word_tags(words, list(map(len, pieces)), logits[begin:end], self.config.labels)
             for words, pieces, logits, (begin, end) in zip(
                 texts_words,
                 texts_pieces,
@@ -288,20 +287,6 @@ class TextUnderstanding:
         """Returns where the text's own tokens begin and end in the row of one text."""
         return int(self._special_ids.bos is not None), len(row.token_ids) - 1
 
-    def _word_tags(
-        self, words: Sequence[str], lengths: Sequence[int], probabilities: Array
-    ) -> list[WordTag]:
-        tags, place = [], 0
-        for word, length in zip(words, lengths, strict=True):
-            if length and place < len(probabilities):
-                best = int(probabilities[place].argmax())
-                label, probability = self.config.labels[best], float(probabilities[place, best])
-                tags.append(WordTag(word, label, probability))
-            else:
-                tags.append(WordTag(word, "", 0.0))
-            place += length
-        return tags
-
     def _filling(
         self, row: Row, places: Sequence[int], tokens: Sequence[int], score: float
     ) -> Filling:
@@ -321,19 +306,4 @@ class TextUnderstanding:
         mend = f": train one with `keras-transformer train --task {task}`" if task else ""
         raise ValueError(
             f"this needs a model with the head {head!r}, and the model has {has}{mend}."
-        )
-
-
-class MissingMaskError(ValueError):
-    """A text has no mask to be filled.
-
-    Attributes:
-        index: Its place among the texts.
-    """
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        super().__init__(
-            f"the text at index {index} has no {MASK_PIECE}, or it was cut off: write "
-            f"{MASK_PIECE} where a word is missing."
         )

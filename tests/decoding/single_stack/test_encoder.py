@@ -11,7 +11,7 @@ from keras_transformer.decoding.single_stack.encoder import TextEncoder
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.understanding.text_understanding import MissingMaskError
+from keras_transformer.understanding.masks import MissingMaskError
 
 LABELS = ("yes", "no", "perhaps")
 MASKED = ["a small <mask> stands", "<mask>", "the red <mask> runs to the <mask>"]

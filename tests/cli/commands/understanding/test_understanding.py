@@ -9,8 +9,8 @@ import pytest
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.search.text_limits import LongTextError
+from keras_transformer.understanding.masks import MissingMaskError
 from keras_transformer.understanding.results import Classification, Filling, WordTag
-from keras_transformer.understanding.text_understanding import MissingMaskError
 
 
 @dataclasses.dataclass
@@ -45,9 +45,17 @@ class SpellingEncoder:
             for text in texts
         ]
 
-    def classify(self, texts: Sequence[str]) -> list[Classification]:
-        self._take(texts)
-        return [Classification(text[:1] or "none", 0.75, None) for text in texts]
+    def classify(
+        self, texts: Sequence[str], seconds: Sequence[str] | None = None
+    ) -> list[Classification]:
+        if seconds is None:
+            self._take(texts)
+            return [Classification(text[:1] or "none", 0.75, None) for text in texts]
+        self.blocks.append([f"{one}|{other}" for one, other in zip(texts, seconds, strict=True)])
+        return [
+            Classification(one[:1] + other[:1], 0.5, None)
+            for one, other in zip(texts, seconds, strict=True)
+        ]
 
     def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
         self._take(texts)
@@ -82,6 +90,28 @@ def test_each_line_has_its_class(run_cli, encoder) -> None:
     assert (result.code, result.err) == (0, "")
     assert result.out == "a\t0.750000\nnone\t0.750000\nb\t0.750000\n"
     assert encoder.blocks == [["año", ""], ["b"]]
+
+
+def test_each_pair_of_a_line_has_its_class(run_cli, encoder) -> None:
+    result = run_cli("classify", "model", "--pairs", stdin=b"ab\tcd\n\tx y\n")
+    assert (result.code, result.out, result.err) == (0, "ac\t0.500000\nx\t0.500000\n", "")
+    assert encoder.blocks == [["ab|cd", "|x y"]]
+
+
+@pytest.mark.parametrize(("line", "tabs"), [(b"ef", 0), (b"e\tf\tg", 2)])
+def test_a_line_that_is_no_pair_is_named_after_those_before_it(
+    run_cli, encoder, line: bytes, tabs: int
+) -> None:
+    result = run_cli("classify", "model", "--pairs", stdin=b"ab\tcd\n" + line + b"\n")
+    assert (result.code, result.out) == (1, "ac\t0.500000\n")
+    assert f"line 2 of the input has {tabs} tabs: with --pairs every line" in result.err
+
+
+def test_a_pair_is_as_long_as_its_texts_and_the_token_between(run_cli, encoder) -> None:
+    result = run_cli("classify", "model", "--pairs", "--max-text-length", 4, stdin=b"a\tbc\nab\tbc")
+    assert result.err == (
+        "keras-transformer classify: line 2 of the input was cut: it has 5 tokens.\n"
+    )
 
 
 def test_each_word_has_its_tag(run_cli, encoder) -> None:
