@@ -58,9 +58,11 @@ def single_values(tokenizer: Tokenizer, *, masks: bool = False) -> Values:
         ("text", "string"): strings,
         ("prompt", "string"): strings,
         ("question", "string"): strings[::-1],
+        ("second_text", "string"): strings[::-1],
         ("token_ids", "int32"): _pad(rows, pad),
         ("prompt_ids", "int32"): _pad(rows, pad),
         ("question_ids", "int32"): _pad(rows[::-1], pad),
+        ("second_ids", "int32"): _pad(rows[::-1], pad),
         **_own_options(),
     }
 

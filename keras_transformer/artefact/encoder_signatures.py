@@ -34,6 +34,8 @@ class EncoderSizes:
     num_hypotheses: int | None = None
 
 
+# The functions that take two texts as well, and what the one with two is called.
+PAIR_FUNCTIONS = {"classify": "classify_pairs", "regress": "regress_pairs"}
 # What the function of each head is called; without one of these, the model only embeds.
 HEAD_FUNCTIONS = {
     "masked_lm": "fill_mask",
@@ -54,16 +56,20 @@ def encoder_text_signatures(sizes: EncoderSizes) -> dict[str, Signature]:
     return by_name(
         dataclasses.replace(main, name=DEFAULT_SIGNATURE),
         main,
+        *_pairs(sizes, of_text=True),
         *_common(strings("text", "The text."), sizes),
-        _by_ids(sizes),
+        *_by_ids(sizes),
     )
 
 
 def encoder_id_signatures(sizes: EncoderSizes) -> dict[str, Signature]:
     """Returns the signatures of a SavedModel without a tokenizer, by name."""
-    main = _by_ids(sizes)
+    main, *pairs = _by_ids(sizes)
     return by_name(
-        dataclasses.replace(main, name=DEFAULT_SIGNATURE), main, *_common(_TOKEN_IDS, sizes)
+        dataclasses.replace(main, name=DEFAULT_SIGNATURE),
+        main,
+        *pairs,
+        *_common(_TOKEN_IDS, sizes),
     )
 
 
@@ -73,7 +79,9 @@ _WHAT = {
     "embed": "Gives one vector for each text.",
     "fill_mask": "Fills in the masks of each text, best fillings first.",
     "classify": "Chooses a label for each text.",
+    "classify_pairs": "Chooses a label for each pair of texts.",
     "regress": "Gives a number for each text.",
+    "regress_pairs": "Gives a number for each pair of texts.",
     "tag": "Chooses a label for each token of a text.",
     "find_span": "Finds the part of each text that answers its question.",
 }
@@ -93,9 +101,23 @@ def _main(sizes: EncoderSizes, *, of_text: bool) -> Signature:
     return Signature(name, inputs, _outputs(name, sizes, of_text=of_text), _WHAT[name])
 
 
-def _by_ids(sizes: EncoderSizes) -> Signature:
-    main = _main(sizes, of_text=False)
-    return dataclasses.replace(main, name=f"{main.name}_ids")
+def _pairs(sizes: EncoderSizes, *, of_text: bool) -> list[Signature]:
+    """Returns the head's function of two texts, if it has one."""
+    main = _main(sizes, of_text=of_text)
+    if main.name not in PAIR_FUNCTIONS:
+        return []
+    second = (
+        strings("second_text", "The text that follows.")
+        if of_text
+        else ids_input("second_ids", "Ids of the text that follows, padded.")
+    )
+    name = PAIR_FUNCTIONS[main.name]
+    return [Signature(name, (*main.inputs, second), main.outputs, _WHAT[name])]
+
+
+def _by_ids(sizes: EncoderSizes) -> list[Signature]:
+    functions = (_main(sizes, of_text=False), *_pairs(sizes, of_text=False))
+    return [dataclasses.replace(one, name=f"{one.name}_ids") for one in functions]
 
 
 def _common(text: TensorSpec, sizes: EncoderSizes) -> list[Signature]:

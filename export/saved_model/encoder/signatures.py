@@ -12,9 +12,9 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 
-from ..id_rows import read_rows
+from ..id_rows import read_rows, row_lengths
 from ..signatures import Outputs, trace
-from .answers import EncoderAnswers
+from .answers import EncoderAnswers, Read
 
 Tensor = Any
 # How SentencePiece writes a space.
@@ -45,7 +45,9 @@ class IdSignatures:
             "pool": self.pool,
             "fill_mask": self.fill_mask,
             "classify": self.classify,
+            "classify_pairs": self.classify_pairs,
             "regress": self.regress,
+            "regress_pairs": self.regress_pairs,
             "tag": self.tag,
             "find_span": self.find_span,
         }
@@ -67,7 +69,14 @@ class IdSignatures:
 
     def classify(self, token_ids: Tensor) -> Outputs:
         """The probability of each label."""
-        read = self._answers.read(self.rows(token_ids))
+        return self._classes(self._answers.read(self.rows(token_ids)))
+
+    def classify_pairs(self, token_ids: Tensor, second_ids: Tensor) -> Outputs:
+        """The probability of each label for pairs of texts."""
+        read, _ = self._answers.read_pairs(*self.pair(token_ids, second_ids))
+        return self._classes(read)
+
+    def _classes(self, read: Read) -> Outputs:
         probabilities = self._answers.class_probabilities(read)
         labels = tf.constant(self._answers.model.config.labels)
         return {
@@ -80,6 +89,11 @@ class IdSignatures:
     def regress(self, token_ids: Tensor) -> Outputs:
         """A number for each text."""
         return {"value": self._answers.values(self._answers.read(self.rows(token_ids)))}
+
+    def regress_pairs(self, token_ids: Tensor, second_ids: Tensor) -> Outputs:
+        """A number for each pair of texts."""
+        read, _ = self._answers.read_pairs(*self.pair(token_ids, second_ids))
+        return {"value": self._answers.values(read)}
 
     def tag(self, token_ids: Tensor) -> Outputs:
         """The most probable label of each token."""
@@ -118,15 +132,18 @@ class IdSignatures:
         kept = () if mask is None else (mask,)
         return read_rows(ids, config.vocab_size, self._limit, self._special_ids, kept=kept)
 
-    def pair(self, question_ids: Tensor, token_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns rows of questions and texts that fit the model together.
-
-        A question has at most half of the room; the text has what the longest question leaves.
-        """
+    def pair(self, first_ids: Tensor, second_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns rows of two texts that fit the model together; the longer text is cut first."""
         # Between the two there is another end token.
         room = max(self._limit - 1, 2)
-        question = self.rows(question_ids)[:, : room // 2]
-        return question, self.rows(token_ids)[:, : room - tf.shape(question)[1]]
+        first, second = self.rows(first_ids), self.rows(second_ids)
+        lengths = [row_lengths(ids, self._special_ids) for ids in (first, second)]
+        kept = tf.minimum(lengths[0], tf.maximum(room - lengths[1], room // 2))
+        return self._cut(first, kept), self._cut(second, room - kept)
+
+    def _cut(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        places = tf.range(tf.shape(ids)[1])
+        return tf.where(places < lengths[:, None], ids, self._special_ids.pad)
 
     def _without_end(self, rows: Tensor) -> Tensor:
         """Returns rows whose end token, in the last column of the longest, is padding."""
@@ -162,7 +179,13 @@ class TextSignatures:
             "pool": lambda text: self._by_ids.pool(self.ids(text)),
             "fill_mask": self.fill_mask,
             "classify": lambda text: self._by_ids.classify(self.ids(text)),
+            "classify_pairs": lambda text, second_text: self._by_ids.classify_pairs(
+                self.ids(text), self.ids(second_text)
+            ),
             "regress": lambda text: self._by_ids.regress(self.ids(text)),
+            "regress_pairs": lambda text, second_text: self._by_ids.regress_pairs(
+                self.ids(text), self.ids(second_text)
+            ),
             "tag": self.tag,
             "find_span": self.find_span,
         }

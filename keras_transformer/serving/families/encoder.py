@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.artefact.encoder_signatures import EncoderSizes, encoder_text_signatures
+from keras_transformer.artefact.encoder_signatures import (
+    PAIR_FUNCTIONS,
+    EncoderSizes,
+    encoder_text_signatures,
+)
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import Provider
@@ -29,6 +33,8 @@ from keras_transformer.translation.results import pad_states
 
 # Fillings of each text, if the server's search does not ask for several hypotheses.
 NUM_FILLINGS = 5
+# The functions of two texts a row.
+_OF_PAIRS = {"find_span", *PAIR_FUNCTIONS.values()}
 
 
 class ServedEncoder:
@@ -80,7 +86,9 @@ class ServedEncoder:
             "embed": self._embed,
             "encode": self._states,
             "classify": self._encoder.classify,
+            "classify_pairs": lambda rows: self._encoder.classify(*zip(*rows, strict=True)),
             "regress": self._regress,
+            "regress_pairs": lambda rows: self._regress(*zip(*rows, strict=True)),
             "tag": self._encoder.tag,
             "fill_mask": self._fill_mask,
             "find_span": self._find_spans,
@@ -89,7 +97,9 @@ class ServedEncoder:
             "embed": self._write_vectors,
             "encode": self._write_states,
             "classify": self._write_classes,
-            "regress": lambda results: {"value": np.array(results, np.float32)},
+            "classify_pairs": self._write_classes,
+            "regress": _write_values,
+            "regress_pairs": _write_values,
             "tag": _write_tags,
             "fill_mask": self._write_fillings,
             "find_span": _write_spans,
@@ -103,16 +113,17 @@ class ServedEncoder:
         """As `Served.warm_up`."""
         for name in set(self._functions.values()):
             text = MASK_PIECE if name == "fill_mask" else ""
-            row = (text, text) if name == "find_span" else text
+            row = (text, text) if name in _OF_PAIRS else text
             for rows in ([row], [row] * 2):
                 self._runs[name](rows)
 
     def read(self, signature: Signature, inputs: Arrays) -> Request:
-        """As `Served.read`: a row is a text, or a question and a text."""
-        texts = texts_of(inputs, "text")
+        """As `Served.read`: a row is a text, or two."""
         name = self._functions[signature.name]
-        if name == "find_span":
-            return Request(self._pairs(texts_of(inputs, "question"), texts))
+        if name in _OF_PAIRS:
+            first, second = (spec.name for spec in signature.inputs)
+            return Request(self._pairs(first, second, inputs))
+        texts = texts_of(inputs, "text")
         check_lengths(self._encoder, "text", texts)
         if name == "fill_mask":
             for number, text in enumerate(texts):
@@ -131,18 +142,19 @@ class ServedEncoder:
         """As `Served.write`."""
         return self._writers[self._functions[signature.name]](results)
 
-    def _pairs(self, questions: list[str], texts: list[str]) -> list[tuple[str, str]]:
+    def _pairs(self, first: str, second: str, inputs: Arrays) -> list[tuple[str, str]]:
+        texts = texts_of(inputs, first), texts_of(inputs, second)
         limit = self._encoder.max_text_length
         if limit is not None:
-            counted = (self._encoder.text_lengths(one) for one in (questions, texts))
+            counted = map(self._encoder.text_lengths, texts)
             for number, lengths in enumerate(zip(*counted, strict=True)):
                 # Between the two there is another end token.
                 if sum(lengths) > limit - 1:
                     raise refusal(
-                        f"row {number} has {sum(lengths)} tokens in question and text, more than "
-                        f"the limit of {limit - 1}: split the text."
+                        f"row {number} has {sum(lengths)} tokens in {first} and {second}, more "
+                        f"than the limit of {limit - 1}: split the text."
                     )
-        return list(zip(questions, texts, strict=True))
+        return list(zip(*texts, strict=True))
 
     def _embed(self, rows: Sequence[str]) -> list[Any]:
         return list(self._encoder.embed(rows))
@@ -152,8 +164,8 @@ class ServedEncoder:
         lengths = mask.sum(axis=1)
         return [row[:length] for row, length in zip(states, lengths, strict=True)]
 
-    def _regress(self, rows: Sequence[str]) -> list[float]:
-        return self._encoder.regress(rows).tolist()
+    def _regress(self, rows: Sequence[str], seconds: Sequence[str] | None = None) -> list[float]:
+        return self._encoder.regress(rows, seconds).tolist()
 
     def _fill_mask(self, rows: Sequence[str]) -> list[Any]:
         return self._encoder.fill_mask(rows, self._fillings)
@@ -191,6 +203,10 @@ class ServedEncoder:
             "tokens": grid(flat, masks).reshape(len(results), count, masks),
             "scores": np.array(scores, np.float32).reshape(-1, count),
         }
+
+
+def _write_values(results: Sequence[float]) -> Outputs:
+    return {"value": np.array(results, np.float32)}
 
 
 def _write_tags(results: Sequence[Sequence[Any]]) -> Outputs:

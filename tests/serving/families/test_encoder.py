@@ -121,6 +121,19 @@ def test_gives_numbers_and_spans(
     assert found["last"] == [spans[0].last, -1, spans[2].last]
 
 
+def test_reads_pairs(serve: Callable[..., Any], family_artefact: Callable[[Any], Path]) -> None:
+    given = {"text": TEXTS, "second_text": TEXTS[::-1]}
+    with OnnxEncoder(family_artefact("classification")) as encoder:
+        classes = encoder.classify(TEXTS, TEXTS[::-1])
+    found = ask(serve("classification"), "classify_pairs", given)
+    assert found["label"] == [one.label for one in classes]
+    wanted = [one.probability for one in classes]
+    np.testing.assert_allclose(found["probability"], wanted, atol=1e-5)
+    with OnnxEncoder(family_artefact("regression")) as encoder:
+        values = encoder.regress(TEXTS, TEXTS[::-1])
+    np.testing.assert_allclose(ask(serve("regression"), "regress_pairs", given), values, atol=1e-5)
+
+
 @pytest.mark.parametrize("head", [None, "classification", "spans"])
 def test_long_texts_are_refused(serve: Callable[..., Any], head: Any) -> None:
     row = {"text": LONG, **({"question": "hello"} if head == "spans" else {})}
@@ -133,7 +146,7 @@ def test_long_texts_are_refused(serve: Callable[..., Any], head: Any) -> None:
 def test_metadata_and_description_fit_the_kind(serve: Callable[..., Any]) -> None:
     server = serve("classification")
     metadata = server.get("/metadata").json()["metadata"]["signature_def"]["signature_def"]
-    assert set(metadata) == {"serving_default", "classify", "embed", "encode"}
+    assert set(metadata) == {"serving_default", "classify", "classify_pairs", "embed", "encode"}
     assert metadata["classify"]["outputs"]["labels"]["tensor_shape"]["dim"][1]["size"] == "3"
     described = requests.get(f"{server.rest_url}/openapi.json", timeout=60).json()
     assert described["info"]["summary"].startswith("Models of text")

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.search.text_limits import LengthLimit
+
 TEXTS = ["a small house", "", "the red dog runs to the river and the birds", "hello"]
 LIMIT = 14
 LOWEST = np.finfo(np.float32).min
@@ -79,15 +81,35 @@ def test_regress_gives_the_number(serve_encoder: Callable[..., Any]) -> None:
     np.testing.assert_allclose(served.run("regress", text=TEXTS)["value"], wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("head", ["classification", "regression"])
+def test_pairs_are_cut_and_read_as_the_runtime_does(
+    serve_encoder: Callable[..., Any], head: str
+) -> None:
+    served, long = serve_encoder(head), "the small river " * 9
+    firsts = [*TEXTS, TEXTS[0], long, long, "hello"]
+    seconds = [*reversed(TEXTS), long, TEXTS[0], long, ""]
+    rows, others = served.rows(firsts), served.rows(seconds)
+    pairs = LengthLimit(LIMIT, "cut", None).fit_pairs(rows, others, added=1)
+    logits = np.concatenate([served.outputs(first, second) for first, second in pairs])
+    name, output, wanted = (
+        ("classify_pairs", "probabilities", softmax(logits))
+        if head == "classification"
+        else ("regress_pairs", "value", logits[:, 0])
+    )
+    found = served.run(name, text=firsts, second_text=seconds)
+    np.testing.assert_allclose(found[output], wanted, atol=1e-5)
+    ids = {"token_ids": padded(rows), "second_ids": padded(others)}
+    by_ids = served.run(f"{name}_ids", **ids)
+    np.testing.assert_allclose(by_ids[output], wanted, atol=1e-5)
+
+
 def test_find_span_gives_the_best_part_of_the_text(serve_encoder: Callable[..., Any]) -> None:
     served = serve_encoder("spans")
     questions = ["hello", "the dog", "a", ""]
     found = served.run("serving_default", question=questions, text=TEXTS)
     rows, asked = served.rows(TEXTS), served.rows(questions)
-    # The longest question leaves the texts this much room.
-    room = LIMIT - 1 - max(map(len, asked))
-    for place, (row, question) in enumerate(zip(rows, asked, strict=True)):
-        row = row[:room]
+    pairs = LengthLimit(LIMIT, "cut", None).fit_pairs(asked, rows, added=1)
+    for place, (question, row) in enumerate(pairs):
         if not row:
             assert (found["first"][place], found["last"][place], found["score"][place]) == (
                 0,

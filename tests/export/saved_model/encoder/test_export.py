@@ -21,13 +21,21 @@ from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 DTYPES = {7: "string", 3: "int32", 1: "float32", 10: "bool"}
 KINDS = [
     (None, "text", {"embed", "encode", "pool", "embed_ids"}),
-    ("classification", "text", {"classify", "embed", "encode", "classify_ids"}),
-    ("classification", "ids", {"embed", "encode", "classify_ids"}),
+    (
+        "classification",
+        "text",
+        {"classify", "classify_pairs", "embed", "encode", "classify_ids", "classify_pairs_ids"},
+    ),
+    ("classification", "ids", {"embed", "encode", "classify_ids", "classify_pairs_ids"}),
     ("masked_lm", "text", {"fill_mask", "embed", "encode", "fill_mask_ids"}),
     ("masked_lm", "ids", {"embed", "encode", "fill_mask_ids"}),
     ("tagging", "text", {"tag", "embed", "encode", "tag_ids"}),
     ("spans", "text", {"find_span", "embed", "encode", "find_span_ids"}),
-    ("regression", "text", {"regress", "embed", "encode", "regress_ids"}),
+    (
+        "regression",
+        "text",
+        {"regress", "regress_pairs", "embed", "encode", "regress_ids", "regress_pairs_ids"},
+    ),
 ]
 
 
