@@ -16,14 +16,18 @@ from typing import Any
 
 import numpy as np
 from speed.artefacts import environment
-from speed.sizes import SIZES
+
+from keras_transformer.config.single_stack import SingleStackConfig
+
+from .models import MODELS
 
 # Pieces of the vocabulary that the text is cut into; the model may have rows for more.
 _PIECES = 10_000
 _DEMO_PAIRS, _DEMO_PIECES = 10_000, 2_000
 _MOST_TOKENS = 256
 _PIPELINE_SECONDS = 1.0
-_ARRAYS = ("source_ids", "target_ids", "labels", "sample_weight")
+# Whose tokens are counted, the first that a model has.
+_COUNTED = ("target_ids", "token_ids")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,21 +35,21 @@ class Batch:
     """One batch as `keras_transformer.data.batching.batches` makes them.
 
     Attributes:
-        source_ids: int32 `(batch, source_length)`.
-        target_ids: int32 `(batch, target_length)`.
-        labels: int32 `(batch, target_length)`.
-        sample_weight: float32 `(batch, target_length)`, 0 on padding.
+        inputs: The model's, by name: int32 `(batch, length)` of "source_ids" and "target_ids", or
+            of "token_ids", "token_type_ids" and "places".
+        labels: int32 `(batch, predictions)`.
+        sample_weight: float32 `(batch, predictions)`, 0 on padding.
     """
 
-    source_ids: np.ndarray
-    target_ids: np.ndarray
+    inputs: dict[str, np.ndarray]
     labels: np.ndarray
     sample_weight: np.ndarray
 
     @property
-    def target_tokens(self) -> int:
-        """Labels that are no padding."""
-        return int(self.sample_weight.sum())
+    def tokens(self) -> int:
+        """Tokens that are no padding; the target's, if there are two sides."""
+        counted = next(self.inputs[name] for name in _COUNTED if name in self.inputs)
+        return int(np.count_nonzero(counted))
 
 
 def make_batches(
@@ -62,9 +66,9 @@ def make_batches(
         streams: Whether the pipeline is measured.
 
     Returns:
-        For pairs segmented "once" and those drawn "anew" in every epoch: "padding_fraction" of an
-        epoch's positions, number of "batches" and of their "shapes", and "rate", the target
-        tokens a second of the pipeline without a model.
+        For sentences segmented "once" and, of pairs, those drawn "anew" in every epoch:
+        "padding_fraction" of an epoch's positions, number of "batches" and of their "shapes", and
+        "rate", the tokens a second of the pipeline without a model.
 
     Raises:
         RuntimeError: The process failed; its messages are on the error stream.
@@ -81,12 +85,21 @@ def make_batches(
 def read_batches(path: str | Path) -> list[Batch]:
     """Reads the batches that `make_batches` wrote."""
     with np.load(path) as file:
-        count = len(file.files) // len(_ARRAYS)
-        return [Batch(*(file[f"{name}_{i}"] for name in _ARRAYS)) for i in range(count)]
+        found: dict[int, dict[str, np.ndarray]] = {}
+        for key in file.files:
+            number, name = key.split("/")
+            found.setdefault(int(number), {})[name] = file[key]
+    return [
+        Batch(labels=arrays.pop("labels"), sample_weight=arrays.pop("sample_weight"), inputs=arrays)
+        for _, arrays in sorted(found.items())
+    ]
 
 
 def _write(path: Path, batches: list[Batch]) -> None:
-    arrays = {f"{name}_{i}": getattr(b, name) for i, b in enumerate(batches) for name in _ARRAYS}
+    arrays = {}
+    for number, batch in enumerate(batches):
+        outputs = {"labels": batch.labels, "sample_weight": batch.sample_weight}
+        arrays |= {f"{number}/{name}": a for name, a in (batch.inputs | outputs).items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, **arrays)
 
@@ -113,12 +126,32 @@ def _read_pairs(data: str | None, vocab_size: int) -> dict[str, Any]:
     return {"once": once, "anew": anew}
 
 
+def _read_texts(data: str | None, config: SingleStackConfig) -> dict[str, Any]:
+    """Reads the corpus, without its pairing, as the rows of a masked or a causal language model."""
+    from keras_transformer.data.sources.demo import demo_corpus
+    from keras_transformer.data.sources.texts import Texts, read_texts
+    from keras_transformer.text.tokenizer import train_tokenizer
+    from keras_transformer.training.texts.options import TextOptions
+    from keras_transformer.training.texts.tasks import KINDS
+
+    if data is None:
+        pairs = demo_corpus(_DEMO_PAIRS).train
+        texts, pieces = Texts([*pairs.source, *pairs.target], "the demo"), _DEMO_PIECES
+    else:
+        files = [Path(data) / f"train.{language}.gz" for language in ("en", "de")]
+        texts, pieces = read_texts(files), _PIECES
+    kind = KINDS["masked-lm" if config.family == "encoder" else "causal-lm"]
+    pieces = min(pieces, config.vocab_size)
+    tokenizer = train_tokenizer(texts.lines, pieces, "unigram", has_mask=kind.has_mask)
+    return {"once": kind.encode(texts, tokenizer, config, _MOST_TOKENS, TextOptions())}
+
+
 def _stream(pairs: Any, tokens: int) -> Iterator[Batch]:
     """Yields the batches of training without end."""
     from keras_transformer.data.batching.batches import training_batches
 
     for inputs, labels, weights in training_batches(pairs, tokens, seed=0).as_numpy_iterator():
-        yield Batch(inputs["source_ids"], inputs["target_ids"], labels, weights)
+        yield Batch(inputs, labels, weights)
 
 
 def _measure_stream(pairs: Any, tokens: int) -> dict[str, float]:
@@ -127,18 +160,23 @@ def _measure_stream(pairs: Any, tokens: int) -> dict[str, float]:
 
     epoch_batches = batches_per_epoch(pairs, tokens)
     epoch = list(itertools.islice(_stream(pairs, tokens), epoch_batches))
-    ids = [side for batch in epoch for side in (batch.source_ids, batch.target_ids)]
+    ids = [
+        side
+        for batch in epoch
+        for name, side in batch.inputs.items()
+        if name in ("source_ids", *_COUNTED)
+    ]
     filled = sum(int(np.count_nonzero(side)) for side in ids)
     stream = _stream(pairs, tokens)
     # The first batch waits for the pipeline to start, which happens once a run.
     next(stream)
     start, found, seconds = time.perf_counter(), 0, 0.0
     while seconds < _PIPELINE_SECONDS:
-        found += sum(b.target_tokens for b in itertools.islice(stream, epoch_batches))
+        found += sum(b.tokens for b in itertools.islice(stream, epoch_batches))
         seconds = time.perf_counter() - start
     return {
         "padding_fraction": 1 - filled / sum(side.size for side in ids),
-        "shapes": len({(b.source_ids.shape, b.target_ids.shape) for b in epoch}),
+        "shapes": len({tuple(side.shape for side in b.inputs.values()) for b in epoch}),
         "batches": epoch_batches,
         "rate": found / seconds,
     }
@@ -146,10 +184,14 @@ def _measure_stream(pairs: Any, tokens: int) -> dict[str, float]:
 
 def _main() -> None:
     order = json.loads(sys.argv[1])
-    pairs = _read_pairs(order["data"], SIZES[order["size"]].vocab_size)
-    stream = _stream(pairs["once"], order["tokens"])
+    config = MODELS[order["size"]]
+    if isinstance(config, SingleStackConfig):
+        corpus = _read_texts(order["data"], config)
+    else:
+        corpus = _read_pairs(order["data"], config.target_vocab_size)
+    stream = _stream(corpus["once"], order["tokens"])
     _write(Path(order["path"]), list(itertools.islice(stream, order["count"])))
-    measured = pairs.items() if order["streams"] else ()
+    measured = corpus.items() if order["streams"] else ()
     print(json.dumps({name: _measure_stream(p, order["tokens"]) for name, p in measured}))
 
 

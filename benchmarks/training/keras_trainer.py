@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config.families import ModelConfig
 from keras_transformer.training.loop.schedule import WarmupSchedule
 
 from .batches import Batch
@@ -18,15 +18,15 @@ class KerasTrainer(Trainer):
     """Trains a Keras model; subclasses make it."""
 
     @abc.abstractmethod
-    def make(self, config: TransformerConfig, precision: str, jit_compile: bool) -> keras.Model:
+    def make(self, config: ModelConfig, precision: str, jit_compile: bool) -> keras.Model:
         """Returns a compiled model."""
 
     def element(self, batch: Batch) -> Any:
         """Returns a batch as the model takes it: inputs and labels, or weights too."""
-        return {"source_ids": batch.source_ids, "target_ids": batch.target_ids}, batch.labels
+        return batch.inputs, batch.labels
 
     def build(
-        self, config: TransformerConfig, precision: str, compiled: bool, batches: list[Batch]
+        self, config: ModelConfig, precision: str, compiled: bool, batches: list[Batch]
     ) -> int:
         """Makes the model and the data set."""
         keras.utils.set_random_seed(0)

@@ -38,7 +38,7 @@ def engines_table(groups: Sequence[Mapping[str, Any]]) -> str:
     Args:
         groups: Each with "size", "precision" and "engines", `suite.measure`'s second result.
     """
-    heads = ["model", "precision", "engine", "target tokens/s", "compile s", "parameters"]
+    heads = ["model", "precision", "engine", "tokens/s", "compile s", "parameters"]
     heads += ["loss on the first batch, before and after", "peak memory"]
     return table(
         heads,
@@ -78,7 +78,7 @@ def pipeline_notes(pipelines: Sequence[Mapping[str, Any]]) -> str:
         times, padding = stream["times_training"], stream["padding_fraction"]
         lines.append(
             f"- Input pipeline without a model, {stream['size']}, sentences segmented "
-            f"{stream['segmented']}: {stream['rate']:,.0f} target tokens/s, {times:,.0f} times the "
+            f"{stream['segmented']}: {stream['rate']:,.0f} tokens/s, {times:,.0f} times the "
             f"fastest training (aim ≥ {LEAST_PIPELINE}: {_reached(times >= LEAST_PIPELINE)}); "
             f"{padding:.1%} padding (aim ≤ {MOST_PADDING:.0%}: "
             f"{_reached(padding <= MOST_PADDING)}); {stream['shapes']} shapes in "

@@ -9,12 +9,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from speed.sizes import SIZES
-
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config.families import ModelConfig
 from keras_transformer.training.run.options import TrainOptions
 
 from .batches import Batch, read_batches
+from .models import MODELS
 
 # How all train: at this rate a few updates show whether a model learns.
 OPTIONS = TrainOptions(learning_rate=0.001, warmup_steps=10, cooldown=0.0)
@@ -37,7 +36,7 @@ class Trainer(abc.ABC):
             what the first update and the first pass over the batches took longer than the second.
         """
         self._batches = read_batches(batches)
-        parameters = self.build(SIZES[size].config, precision, compiled, self._batches)
+        parameters = self.build(MODELS[size], precision, compiled, self._batches)
         start = time.perf_counter()
         first_loss = self.train_on_first()
         self.measure()
@@ -67,7 +66,7 @@ class Trainer(abc.ABC):
 
     @abc.abstractmethod
     def build(
-        self, config: TransformerConfig, precision: str, compiled: bool, batches: list[Batch]
+        self, config: ModelConfig, precision: str, compiled: bool, batches: list[Batch]
     ) -> int:
         """Makes the model, ready to train on the batches; returns its number of parameters."""
 

@@ -49,23 +49,50 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     assert "1 rows: lowest ratio" in done.stdout
 
 
-@pytest.mark.parametrize(("peer", "package"), [("pytorch", "torch"), ("keras-hub", "keras_hub")])
-def test_further_peers(benchmarks: Path, tmp_path: Path, peer: str, package: str) -> None:
+def test_models_with_one_stack_are_trained_without_the_peer_that_has_none(
+    benchmarks: Path, tmp_path: Path
+) -> None:
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
-    done = run(benchmarks / "train.py", *ASKED, "--peers", peer, "--memory", "none", *places)
-    if importlib.util.find_spec(package) is None:
-        assert done.returncode == 1
-        assert f"pip install {package.replace('_', '-')}" in done.stderr
-        pytest.skip(f"{package} is not installed")
+    asked = ["--size", "bert-mini,gpt2-mini", *ASKED[2:], "--peers", "textbook"]
+    done = run(benchmarks / "train.py", *asked, "--memory", "none", *places)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert [group["size"] for group in result["groups"]] == ["bert-mini", "gpt2-mini"]
+    assert [list(group["engines"]) for group in result["groups"]] == [["ours, XLA off"]] * 2
+    assert [stream["segmented"] for stream in result["pipelines"]] == ["once"] * 2
+
+
+PACKAGES = {"pytorch": "torch", "keras-hub": "keras_hub"}
+
+
+@pytest.mark.parametrize("size", ["mini", "bert-mini", "gpt2-mini"])
+@pytest.mark.parametrize("peer", PACKAGES)
+def test_further_peers(benchmarks: Path, tmp_path: Path, peer: str, size: str) -> None:
+    pytest.importorskip(PACKAGES[peer])
+    places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
+    asked = ["--size", size, *ASKED[2:], "--peers", peer]
+    done = run(benchmarks / "train.py", *asked, "--memory", "none", *places)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
     assert row["peer"] == peer
 
 
+@pytest.mark.parametrize("peer", PACKAGES)
+def test_a_peer_that_is_not_installed_is_named(benchmarks: Path, peer: str) -> None:
+    if importlib.util.find_spec(PACKAGES[peer]) is not None:
+        pytest.skip(f"{PACKAGES[peer]} is installed")
+    done = run(benchmarks / "train.py", *ASKED, "--peers", peer)
+    assert done.returncode == 1
+    assert f"pip install {PACKAGES[peer].replace('_', '-')}" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--size", "huge"], "must be of tiny, base, mini, got 'huge'"),
+        (
+            ["--size", "huge"],
+            "must be of tiny, base, bert-tiny, gpt2-tiny, mini, bert-mini, gpt2-mini, got 'huge'",
+        ),
         (["--precision", "float16"], "must be of float32, mixed_bfloat16, got 'float16'"),
         (["--peers", "jax"], "must be of pytorch, keras-hub, textbook, got 'jax'"),
         (["--compiler", "xla"], "must be of off, on, got 'xla'"),

@@ -38,7 +38,7 @@ def test_the_verdict_counts_lost_rows(ratio: float, end: str) -> None:
 def test_the_pipeline_is_held_against_its_aims(times: float, padding: float, reached: int) -> None:
     stream = {"size": "tiny", "segmented": "once", "rate": 1e6, "batches": 90, "shapes": 8}
     text = report.pipeline_notes([{**stream, "times_training": times, "padding_fraction": padding}])
-    assert "segmented once: 1,000,000 target tokens/s" in text
+    assert "segmented once: 1,000,000 tokens/s" in text
     assert "8 shapes in 90 batches" in text
     assert text.count("reached") == reached
     assert text.count("missed") == 2 - reached

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 from speed.serving import serve
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.models.transformer import build_transformer
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.models.families import build_model
 from keras_transformer.training.loop.compiling import compile_transformer
 
 from ..batches import Batch
@@ -27,13 +27,13 @@ class OurTrainer(KerasTrainer):
     def __init__(self, **changes: Any) -> None:
         self._changes = changes
 
-    def make(self, config: TransformerConfig, precision: str, jit_compile: bool) -> keras.Model:
+    def make(self, config: ModelConfig, precision: str, jit_compile: bool) -> keras.Model:
         """Builds and compiles the model as for a run."""
         options = dataclasses.replace(
             OPTIONS, dtype_policy=precision, jit_compile=jit_compile, **self._changes
         )
         # Without a cooldown the number of updates does not matter.
-        return compile_transformer(build_transformer(config, precision), options, updates=1)
+        return compile_transformer(build_model(config, precision), options, updates=1)
 
     def element(self, batch: Batch) -> Any:
         """Adds the weights."""

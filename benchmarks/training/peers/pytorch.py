@@ -10,15 +10,21 @@ import os
 import time
 from typing import Any
 
+import numpy as np
 import torch
 from speed.serving import serve
 from torch import nn
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.special_ids import SpecialIds
 
 from ..batches import Batch
 from ..trainer import OPTIONS, Trainer
+from .pytorch_parts import draw_linear_weights, drop_outputs_only, final_norm
+from .pytorch_stack import StackLossModel
+
+Tensors = dict[str, torch.Tensor]
 
 PAD_ID = SpecialIds.pad
 
@@ -29,13 +35,14 @@ class TorchTrainer(Trainer):
     """A training loop in PyTorch."""
 
     def build(
-        self, config: TransformerConfig, precision: str, compiled: bool, batches: list[Batch]
+        self, config: ModelConfig, precision: str, compiled: bool, batches: list[Batch]
     ) -> int:
         """Makes model and optimizer, and finds the best number of threads."""
         torch.manual_seed(0)
         self._data = [_tensors(batch) for batch in batches]
         self._autocast = precision == "mixed_bfloat16"
-        self._model = LossModel(config, OPTIONS.label_smoothing)
+        of_family = LossModel if isinstance(config, TransformerConfig) else StackLossModel
+        self._model: nn.Module = of_family(config, OPTIONS.label_smoothing)  # type: ignore[arg-type]
         self._optimizer = torch.optim.Adam(
             self._model.parameters(),
             lr=1.0,
@@ -62,17 +69,17 @@ class TorchTrainer(Trainer):
         """Makes an update for the first batch."""
         return float(self._step(self._data[0]))
 
-    def _step(self, batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    def _step(self, batch: Tensors) -> torch.Tensor:
         loss = self._backward(batch)
         nn.utils.clip_grad_norm_(self._model.parameters(), OPTIONS.clip_norm)
         self._optimizer.step()
         self._schedule.step()
         return loss.detach()
 
-    def _backward(self, batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    def _backward(self, batch: Tensors) -> torch.Tensor:
         self._optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=self._autocast):
-            loss = self._run(*batch)
+            loss = self._run(**batch)
         loss.backward()
         return loss
 
@@ -111,23 +118,23 @@ class LossModel(nn.Module):
         encoder = nn.TransformerEncoderLayer(**shape)
         decoder = nn.TransformerDecoderLayer(**shape)
         for layer in (encoder, decoder):
-            _drop_outputs_only(layer, config.attention_dropout)
+            drop_outputs_only(layer, config.attention_dropout)
         self.transformer = nn.Transformer(
             self.width,
             config.num_heads,
             custom_encoder=nn.TransformerEncoder(
-                encoder, config.num_encoder_layers, _final_norm(config), enable_nested_tensor=False
+                encoder, config.num_encoder_layers, final_norm(config), enable_nested_tensor=False
             ),
             custom_decoder=nn.TransformerDecoder(
-                decoder, config.num_decoder_layers, _final_norm(config)
+                decoder, config.num_decoder_layers, final_norm(config)
             ),
             batch_first=True,
         )
-        _draw_linear_weights(self.transformer)
+        draw_linear_weights(self.transformer)
         self.loss = nn.CrossEntropyLoss(label_smoothing=label_smoothing, ignore_index=PAD_ID)
 
     def forward(
-        self, source_ids: torch.Tensor, target_ids: torch.Tensor, labels: torch.Tensor
+        self, labels: torch.Tensor, source_ids: torch.Tensor, target_ids: torch.Tensor
     ) -> torch.Tensor:
         """Returns the mean loss of the labels that are no padding."""
         padding = source_ids == PAD_ID
@@ -146,32 +153,6 @@ class LossModel(nn.Module):
         return self.drop(self.embedding(ids) * math.sqrt(self.width) + self.waves[: ids.shape[1]])
 
 
-@torch.no_grad()
-def _draw_linear_weights(transformer: nn.Transformer) -> None:
-    """Draws them as our model does: at half of Glorot's deviation, and biases 0."""
-    for name, weight in transformer.named_parameters():
-        if name.endswith("bias"):
-            nn.init.zeros_(weight)
-        elif weight.dim() == 2:
-            # Queries, keys and values are one matrix here.
-            for part in weight.chunk(3) if "in_proj" in name else [weight]:
-                nn.init.xavier_uniform_(part, gain=0.5)
-
-
-def _drop_outputs_only(layer: Any, attention_dropout: float) -> None:
-    """Takes out the dropout inside the feed-forward layer and sets that of attention weights."""
-    layer.dropout = nn.Identity()
-    layer.self_attn.dropout = attention_dropout
-    if hasattr(layer, "multihead_attn"):
-        layer.multihead_attn.dropout = attention_dropout
-
-
-def _final_norm(config: TransformerConfig) -> nn.Module | None:
-    if config.norm == "post":
-        return None
-    return nn.LayerNorm(config.model_dim, config.layer_norm_epsilon)
-
-
 def _sinusoids(width: int) -> torch.Tensor:
     feature = torch.arange(width)
     rate = 10_000.0 ** (-2 * (feature // 2) / width)
@@ -184,9 +165,9 @@ def _rate(step: int) -> float:
     return OPTIONS.learning_rate * min(step / warmup, math.sqrt(warmup / step))
 
 
-def _tensors(batch: Batch) -> tuple[torch.Tensor, ...]:
-    arrays = (batch.source_ids, batch.target_ids, batch.labels)
-    return tuple(torch.from_numpy(array).long() for array in arrays)
+def _tensors(batch: Batch) -> Tensors:
+    arrays = {**batch.inputs, "labels": np.where(batch.sample_weight > 0, batch.labels, PAD_ID)}
+    return {name: torch.from_numpy(array).long() for name, array in arrays.items()}
 
 
 if __name__ == "__main__":
