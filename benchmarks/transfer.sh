@@ -18,7 +18,7 @@ train random "${bert[@]}" "${random[@]}"
 
 pairs=(--train-source "$data/train.en.gz" --train-target "$data/train.de.gz"
     --valid-source "$data/val.en.gz" --valid-target "$data/val.de.gz")
-for updates in 500 2000 8000; do
+for updates in 500 2000 5000; do
     for start in bert random; do
         name=translation_${start}_$updates
         train "$name" --data files "${pairs[@]}" --preset tiny --init "$output/$start" --max-steps "$updates"
