@@ -18,11 +18,13 @@ train random "${bert[@]}" "${random[@]}"
 
 pairs=(--train-source "$data/train.en.gz" --train-target "$data/train.de.gz"
     --valid-source "$data/val.en.gz" --valid-target "$data/val.de.gz")
-for updates in 500 2000 5000; do
+for updates in 500 2000; do
     for start in bert random; do
         name=translation_${start}_$updates
-        train "$name" --data files "${pairs[@]}" --preset tiny --init "$output/$start" --max-steps "$updates"
-        keras-transformer evaluate "$output/$name" --source "$data/test_2016_flickr.en.gz" \
+        train "$name" --data files "${pairs[@]}" --preset tiny --init "$output/$start" --max-steps "$updates" \
+            --bleu-sentences 0
+        keras-transformer export "$output/$name" --format onnx --output "$output/onnx/$name" --overwrite
+        keras-transformer evaluate "$output/onnx/$name" --source "$data/test_2016_flickr.en.gz" \
             --reference "$data/test_2016_flickr.de.gz" | tee "$output/$name.txt"
     done
 done

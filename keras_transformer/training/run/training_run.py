@@ -43,6 +43,7 @@ from keras_transformer.training.run.checkpoints import (
 from keras_transformer.training.run.feed import Feed
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.loss_record import LossRecord
+from keras_transformer.training.run.model_file import save_model
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.pace import Pace
 from keras_transformer.training.run.recovery import (
@@ -56,7 +57,7 @@ from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.task import Task
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.transfer.lora import without_low_rank
-from keras_transformer.whole_files import no_room_error, whole_file
+from keras_transformer.whole_files import no_room_error
 
 # What a round adds to TensorBoard's files, for the message if the disk is full.
 _LOG_BYTES = 10_000
@@ -227,7 +228,7 @@ class TrainingRun:
             if self.directory.is_chief:
                 self._choose_weights()
                 model = without_low_rank(self.transformer) if self._adapts else self.transformer
-                _save_model(model, self.directory.model)
+                save_model(model, self.directory.model)
                 min_score = self.task.calibrate(model, self.data)
                 record = {**self.record, "min_score": min_score}
                 self.directory.save_training(record, self.history, finished=True)
@@ -274,12 +275,6 @@ def _clear_log_errors(logs: Path) -> Iterator[None]:
         if full not in error.message:  # it may be the memory, too
             raise
         raise no_room_error(logs, full, _LOG_BYTES) from error
-
-
-def _save_model(model: AnyModel, path: Path) -> None:
-    needed_bytes = sum(weight.nbytes for weight in model.get_weights())
-    with whole_file(path, needed_bytes) as partial:
-        model.save(partial)
 
 
 def _versions() -> dict[str, str]:

@@ -1,0 +1,44 @@
+"""Saves the model of a run whole or not at all, and a model that is there already not again."""
+
+import contextlib
+import zipfile
+from pathlib import Path
+
+from keras_transformer.models.families import AnyModel
+from keras_transformer.whole_files import whole_file
+
+# It has the time of saving.
+_METADATA = "metadata.json"
+
+
+def save_model(model: AnyModel, path: Path) -> None:
+    """Writes a `.keras` file, unless there is one with the same model.
+
+    A finished run that is resumed again keeps its file, by whose hash other runs know what they
+    began with.
+
+    Args:
+        model: The finished model.
+        path: The file.
+
+    Raises:
+        OSError: The file cannot be written, for example because the disk is full.
+    """
+    needed_bytes = sum(weight.nbytes for weight in model.get_weights())
+    with whole_file(path, needed_bytes) as partial:
+        model.save(partial)
+        if _same_model(partial, path):
+            partial.write_bytes(path.read_bytes())
+
+
+def _same_model(one: Path, other: Path) -> bool:
+    if not other.exists():
+        return False
+    with contextlib.suppress(zipfile.BadZipFile):
+        return _content(one) == _content(other)
+    return False
+
+
+def _content(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist() if name != _METADATA}
