@@ -1,5 +1,6 @@
 """The interface between a run and its task; all else in `TrainingRun` is the same for all tasks."""
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from keras_transformer.config.families import ModelConfig
@@ -27,6 +28,9 @@ class Task(Protocol):
 
     def build(self, config: Any) -> AnyModel:
         """Builds the model with the weights that training starts from."""
+
+    def fresh(self) -> Collection[str]:
+        """Returns the paths of the model's weights that were not taken from a trained one."""
 
     def built(self) -> dict[str, Any]:
         """Returns what `training.json` should hold beside the rest on how the model was built."""

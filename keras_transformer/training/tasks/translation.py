@@ -1,6 +1,6 @@
 """Translation as a task: parallel text, an encoder-decoder, validation by translating."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,8 +94,11 @@ class Translation:
 
     def to_train(self, model: Transformer) -> TrainingModel:
         """Adds label-smoothed cross-entropy, or R-Drop."""
-        fresh = self.transfer.get("transfer", {}).get("fresh", ())
-        return training_model(model, self.options, fresh)
+        return training_model(model, self.options, self.fresh())
+
+    def fresh(self) -> Collection[str]:
+        """Returns the weights that come from no run of another family."""
+        return self.transfer.get("transfer", {}).get("fresh", ())
 
     def validation(self, model: Transformer, data: TrainingData) -> ValidationTranslations | None:
         """Translates validation sentences for BLEU."""

@@ -1,6 +1,6 @@
 """Training on single texts as a task: plain or labelled text, one stack of blocks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -128,7 +128,11 @@ class TextTask:
 
     def to_train(self, model: AnyModel) -> TrainingModel:
         """Adds cross-entropy over the head's choices, or R-Drop."""
-        return training_model(model, self.options, self.transfer.get("fresh", ()))
+        return training_model(model, self.options, self.fresh())
+
+    def fresh(self) -> Collection[str]:
+        """Returns the weights that the model to start from does not have."""
+        return self.transfer.get("fresh", ())
 
     def validation(self, model: AnyModel, data: TrainingData) -> None:
         """Returns None: the validation loss is all."""

@@ -216,6 +216,7 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ("--vocab-size 4", "--vocab-size must be at least 5, got 4."),
         ("--init nowhere", "no directory nowhere: give a training run"),
         ("--lora-rank 4", "--lora-rank adapts the weights of a finished run, and there is none"),
+        ("--unfreeze-steps 9", "--unfreeze-steps lets the weights of a finished run learn one"),
         ("--lora-rank -1", "--lora-rank must be at least 0, got -1"),
         (
             "--patience 3 --data tsv --train-tsv {folder}/pairs.tsv",
