@@ -26,6 +26,7 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output
 
 if TYPE_CHECKING:
@@ -158,13 +159,16 @@ def train_on_texts(
         raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
     if run.init_decoder is not None:
         raise ValueError(f"--init-decoder is for --task translation: give {run.task} --init.")
+    if run.init_target_vectors is not None:
+        raise ValueError(f"--init-target-vectors is for --task translation, not for {run.task}.")
     options.check_start(has_weights=run.init is not None)
+    vectors = InitialVectors.open(run.init_vectors, has_weights=run.init is not None)
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
     text_options = read_fields(given, TextOptions)
     text_options.check(run.task)
     _refuse_other_data(given, run.task)
-    _check_model(run, overrides, options.max_length)
+    vectors.check(_planned_config(run, overrides, options.max_length))
     corpus = flags.read(run.task)  # before TensorFlow is loaded: a missing file is told at once
     options.check_validation(has_valid=corpus.valid is not None)
     training = load_training()
@@ -182,6 +186,7 @@ def train_on_texts(
         tokenizer_type=run.tokenizer_type,
         tokenizer=tokenizers[0] if tokenizers else None,
         init=run.init,
+        init_vectors=run.init_vectors,
         options=options,
         text_options=text_options,
         resume=run.resume,
@@ -198,7 +203,7 @@ def _refuse_other_data(given: Namespace, task: str) -> None:
             raise ValueError(f"{flag} is for --task translation, not for {task}.")
 
 
-def _check_model(run: "RunOptions", overrides: dict[str, Any], max_length: int) -> None:
+def _planned_config(run: "RunOptions", overrides: dict[str, Any], max_length: int) -> Any:
     """Refuses wrong fields of the model before the text is read and TensorFlow is loaded."""
     from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
     from keras_transformer.training.texts.model_config import text_model_config
@@ -207,7 +212,7 @@ def _check_model(run: "RunOptions", overrides: dict[str, Any], max_length: int) 
     begun: ModelConfig | None = None
     if run.init is not None and run.preset is None:
         begun = RunDirectory(run.init).load_config()
-    text_model_config(
+    return text_model_config(
         family,
         run.preset or presets_of(run.task)[0],
         overrides,

@@ -62,6 +62,10 @@ def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
         ("--model.num-layers 3", "--model.num-layers is not for --task translation."),
         ("--task causal-lm --train-text no.txt", "no such file: no.txt"),
         ("--task causal-lm --train-text a --lora-rank 4", "--lora-rank adapts the weights of a"),
+        (
+            "--task causal-lm --train-text a --init-target-vectors no.vec",
+            "--init-target-vectors is for --task translation, not for causal-lm",
+        ),
         ("--task masked-lm --init no --train-text a", "no directory no: give a training run"),
         (
             "--task causal-lm --train-text a --train-source b",

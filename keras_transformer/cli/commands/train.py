@@ -31,6 +31,7 @@ from keras_transformer.training.run.options import CLASSIFIERS, RECIPES, TrainOp
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
@@ -100,6 +101,10 @@ class RunOptions:
             others. A translation whose --init is a run of masked-lm or classify takes its encoder.
         init_decoder: Directory of a finished run of causal-lm, whose decoder a translation takes
             (translation).
+        init_vectors: File of word vectors that the embeddings of the words begin as (translation:
+            the source's): text of word2vec, GloVe or fastText, plain or .gz; word2vec's binary; a
+            model of fastText (.bin).
+        init_target_vectors: The same for the target's embeddings (translation).
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
     """
@@ -113,6 +118,8 @@ class RunOptions:
     tokenizer: list[Path] = field(default_factory=list)
     init: Path | None = None
     init_decoder: Path | None = None
+    init_vectors: Path | None = None
+    init_target_vectors: Path | None = None
     resume: bool = False
 
     def __post_init__(self) -> None:
@@ -202,13 +209,18 @@ def _check_first(
     for begun in (run.init, run.init_decoder):
         if begun is not None:
             check_finished_run(begun)
-    options.check_start(has_weights=bool(run.init or run.init_decoder))
+    has_weights = bool(run.init or run.init_decoder)
+    options.check_start(has_weights=has_weights)
+    vectors = InitialVectors.open(
+        run.init_vectors, run.init_target_vectors, has_weights=has_weights
+    )
     size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
     vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:
         vocabulary = vocabulary_of(*tokenizers)
     preset = run.preset or _DEFAULT_PRESET
-    model_config(preset, overrides, *vocabulary, max_length=options.max_length)
+    config = model_config(preset, overrides, *vocabulary, max_length=options.max_length)
+    vectors.check(config)
 
 
 def _train(
@@ -235,6 +247,8 @@ def _train(
         tokenizers=tokenizers,
         init=run.init,
         init_decoder=run.init_decoder,
+        init_vectors=run.init_vectors,
+        init_target_vectors=run.init_target_vectors,
         options=options,
         resume=run.resume,
     )

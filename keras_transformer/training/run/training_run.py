@@ -121,7 +121,7 @@ class TrainingRun:
         directory.save_config(config)
         with replicas.scope():
             updates = Pace.of(data.train, options, replicas.workers).total
-            to_train = task.to_train(task.build(config))
+            to_train = task.to_train(task.build(config, data))
             model = compile_training(to_train, options, updates, task.fresh())
         record.update(task.built())
         keep_freed_memory()

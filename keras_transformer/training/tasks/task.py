@@ -26,7 +26,7 @@ class Task(Protocol):
     def start(self) -> dict[str, Any]:
         """Returns the entry in `training.json` on the start; a resumed run must have the same."""
 
-    def build(self, config: Any) -> AnyModel:
+    def build(self, config: Any, data: TrainingData) -> AnyModel:
         """Builds the model with the weights that training starts from."""
 
     def fresh(self) -> Collection[str]:

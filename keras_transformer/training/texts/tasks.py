@@ -21,12 +21,9 @@ from keras_transformer.data.objectives.next_token import NextToken
 from keras_transformer.data.objectives.tags import Tags
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import WORD_START, Tokenizer
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.options import TextOptions
-
-# SentencePiece's piece of a space, which begins a word.
-_WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
 
 TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "denoising"]
 AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus
@@ -62,7 +59,7 @@ def _mask(
         config.vocab_size,
         config.num_token_types > 1,
         unit=options.masking,
-        begins_word=tuple(piece.startswith(_WORD_START) for piece in pieces),
+        begins_word=tuple(piece.startswith(WORD_START) for piece in pieces),
     )
     return encode_for_encoder(texts, tokenizer, objective, length)
 

@@ -22,6 +22,7 @@ from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.training.transfer.parts import (
     differing_choices,
     paths_between,
@@ -43,6 +44,7 @@ class TextTask:
         model_config: Takes the vocabulary's size and special ids and returns the model's config.
         options: How to train.
         text_options: What is made of the texts.
+        vectors: Word vectors that the embeddings begin as.
         transfer: What `build` took from the starting point, filled by it.
     """
 
@@ -55,6 +57,7 @@ class TextTask:
     model_config: Callable[[int, SpecialIds], ModelConfig]
     options: TrainOptions
     text_options: TextOptions
+    vectors: InitialVectors = InitialVectors()
     transfer: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -70,6 +73,7 @@ class TextTask:
             config = self.model_config(self.vocab_size, special_ids)
         else:
             config = self.model_config(known.vocab_size, known.special_ids)
+        self.vectors.check(config)
         activation_named(config.activation)
 
     def read(self, directory: RunDirectory) -> TrainingData:
@@ -106,10 +110,10 @@ class TextTask:
         return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
 
     def start(self) -> dict[str, Any]:
-        """Returns hashes of the tokenizer and of the model to start from."""
-        return self.starting_point.record()
+        """Returns hashes of the tokenizer, the model and the vectors to start from."""
+        return {**self.starting_point.record(), **self.vectors.record()}
 
-    def build(self, config: ModelConfig) -> AnyModel:
+    def build(self, config: ModelConfig, data: TrainingData) -> AnyModel:
         """Builds the model; takes what fits from the model to start from, and prints what not."""
         model = build_model(config, self.options.dtype_policy)
         run = self.starting_point.run
@@ -120,6 +124,7 @@ class TextTask:
                 print(f"{run.path} differs: {choice}")
             print(f"from {run.path}: {found}")
             self.transfer.update(found.to_dict())
+        self.vectors.set_embeddings(model, data.source_tokenizer, data.target_tokenizer)
         return model
 
     def built(self) -> dict[str, Any]:
