@@ -15,6 +15,7 @@ from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.data.sources.tagged import TaggedCorpus, read_tagged
 from keras_transformer.data.sources.texts import (
     LabelledCorpus,
@@ -22,6 +23,7 @@ from keras_transformer.data.sources.texts import (
     read_labelled,
     read_texts,
 )
+from keras_transformer.data.sources.tsv import read_tsv
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -38,8 +40,13 @@ FAMILIES: dict[str, Any] = {
     "causal-lm": DecoderConfig,
     "classify": EncoderConfig,
     "tag": EncoderConfig,
+    "embed": EncoderConfig,
     "denoising": TransformerConfig,
 }
+
+
+# The tasks that read --train-tsv.
+_ON_TSV = ("classify", "embed")
 
 
 def presets_of(task: str) -> list[str]:
@@ -77,7 +84,7 @@ class TextFlags(PlainText):
 
     def check(self, task: str) -> None:
         """Raises `ValueError` if a task lacks its text, or has that of another one."""
-        needed, other = ("tsv", "text") if task == "classify" else ("text", "tsv")
+        needed, other = ("tsv", "text") if task in _ON_TSV else ("text", "tsv")
         for use in ("train", "valid"):
             if getattr(self, f"{use}_{other}"):
                 raise ValueError(
@@ -86,8 +93,11 @@ class TextFlags(PlainText):
         if not getattr(self, f"train_{needed}"):
             raise ValueError(f"--task {task} needs --train-{needed}.")
 
-    def read(self, task: str) -> TextCorpus | LabelledCorpus | TaggedCorpus:
-        """Reads the files; errors are those of `read_texts`, `read_labelled`, `read_tagged`."""
+    def read(self, task: str) -> TextCorpus | LabelledCorpus | TaggedCorpus | Corpus:
+        """Reads the files; errors are those of the functions that read them."""
+        if task == "embed":
+            valid_pairs = read_tsv(self.valid_tsv) if self.valid_tsv else None
+            return Corpus(read_tsv(self.train_tsv), valid_pairs)
         if task == "tag":
             valid_tagged = read_tagged(self.valid_text) if self.valid_text else None
             return TaggedCorpus(read_tagged(self.train_text), valid_tagged)
@@ -131,7 +141,11 @@ def text_recipe(run: "RunOptions") -> TrainOptions:
     preset = recipe_preset(run)
     if run.task == "denoising":
         return TrainOptions.for_denoising(preset)
-    make = TrainOptions.for_classifier if run.task in ("classify", "tag") else TrainOptions.preset
+    make = (
+        TrainOptions.for_classifier
+        if run.task in ("classify", "tag", "embed")
+        else TrainOptions.preset
+    )
     return make(preset)
 
 
@@ -165,6 +179,8 @@ def train_on_texts(
     vectors = InitialVectors.open(run.init_vectors, has_weights=run.init is not None)
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
+    if run.task == "embed":
+        options.check_in_batch()
     text_options = read_fields(given, TextOptions)
     text_options.check(run.task)
     _refuse_other_data(given, run.task)

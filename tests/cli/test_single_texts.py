@@ -28,18 +28,21 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
+def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     plain = ["--train-text", texts / "a.txt", texts / "b.gz", "--valid-text", texts / "b.gz"]
     table = ["--train-tsv", texts / "train.tsv", "--valid-tsv", texts / "train.tsv"]
-    bert, gpt, labels = (texts / name for name in ("bert", "gpt", "labels"))
+    names = "bert", "gpt", "labels", "vectors"
+    bert, gpt, labels, vectors = (texts / name for name in names)
     for words in (
         ["--task", "masked-lm", "--preset", "bert-tiny", *plain, "--output", bert, *SMALL],
         ["--task", "causal-lm", "--preset", "gpt2-tiny", *plain, "--output", gpt, *SMALL],
+        ["--task", "embed", "--init", bert, *table, "--output", vectors, "--max-steps", 2],
         ["--task", "classify", "--init", bert, *table, "--output", labels, "--max-steps", 2],
     ):
         result = run_cli("train", *words)
         assert (result.code, result.err) == (0, "")
     assert "37 weights taken" not in result.out and "weights taken, 4 new" in result.out
+    assert load_run(vectors)[0].config.head == "embedding"
     assert load_run(bert)[0].config.head == "masked_lm"
     assert load_run(gpt)[0].config.family == "decoder"
     assert load_run(labels)[0].config.labels == ("blue", "red")
@@ -51,6 +54,9 @@ def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
         ("--task masked-lm", "--task masked-lm needs --train-text."),
         ("--task classify", "--task classify needs --train-tsv."),
         ("--task classify --train-text a.txt", "--train-text is not for --task classify"),
+        ("--task embed --train-text a.txt", "--train-text is not for --task embed, which reads"),
+        ("--task embed --train-tsv a --r-drop 1", "--r-drop=1.0 is not for embed, which tells"),
+        ("--task embed --train-tsv {folder}/a.txt", "a.txt, line 1: expected at least 2 columns"),
         ("--task causal-lm --train-tsv a.tsv", "--train-tsv is not for --task causal-lm"),
         (
             "--task causal-lm --preset tiny",

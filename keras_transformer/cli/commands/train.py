@@ -57,9 +57,10 @@ _MORE_MODEL_FIELDS = single_stack_fields(_MODEL_FIELDS | set(_VOCAB_FIELDS))
 _ALL_MODEL_FIELDS = _MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
 _DEFAULT_PRESET = "tiny"
 _LABELLED = dict.fromkeys(
-    ("train_tsv", "valid_tsv"), "with --task classify: label, tab, text, or two texts"
+    ("train_tsv", "valid_tsv"),
+    "with --task classify: label, tab, text, or two texts; with embed: two texts",
 )
-Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "denoising"]
+Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
 Preset = Literal[
     "tiny",
     "small",
@@ -84,11 +85,13 @@ class RunOptions:
         task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
             that fills in hidden tokens ("masked-lm") or a decoder that continues texts
             ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
-            ("classify"); on words with tags (--train-text) one that tags words ("tag"); on
-            plain text a translation's model that restores hidden spans ("denoising").
+            ("classify"); on pairs of texts that mean the same (--train-tsv) one that gives them
+            similar vectors ("embed"); on words with tags (--train-text) one that tags words
+            ("tag"); on plain text a translation's model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
-            paper's); for masked-lm, classify and tag bert-*; for causal-lm gpt2* and llama-tiny.
-            If not given, that of --init, or the first of these. Single fields: --model.*.
+            paper's); for masked-lm, classify, embed and tag bert-*; for causal-lm gpt2* and
+            llama-tiny. If not given, that of --init, or the first of these. Single fields:
+            --model.*.
         vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
             2000).
         tokenizer_type: Kind of SentencePiece model.

@@ -44,16 +44,26 @@ def training_model(
         options: How to train.
         fresh: Paths of the weights that were not taken from the model to start from.
     """
-    transformer.recompute_activations(options.recompute)
-    freeze_layers(transformer, options.freeze)
-    if options.lora_rank:
-        adapt_low_rank(transformer, options.lora_rank, fresh)
+    choose_trained_weights(transformer, options, fresh)
     arguments = transformer, options.label_smoothing, options.r_drop
     if tf.distribute.has_strategy():
         return SynchronousTrainingModel(*arguments, micro_batches=options.micro_batches)
     if options.micro_batches > 1:
         return AccumulatingTrainingModel(*arguments, micro_batches=options.micro_batches)
     return TrainingModel(*arguments)
+
+
+def choose_trained_weights(
+    transformer: AnyModel, options: TrainOptions, fresh: Collection[str] = ()
+) -> None:
+    """Applies the options on which weights are trained and what the forward pass keeps.
+
+    Arguments are those of `training_model`, which calls this.
+    """
+    transformer.recompute_activations(options.recompute)
+    freeze_layers(transformer, options.freeze)
+    if options.lora_rank:
+        adapt_low_rank(transformer, options.lora_rank, fresh)
 
 
 def compile_training(

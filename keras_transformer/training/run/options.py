@@ -242,6 +242,16 @@ class TrainOptions:
                     f"{name} out."
                 )
 
+    def check_in_batch(self) -> None:
+        """Raises `ValueError` if an option does not go with negatives from the batch."""
+        for name in ("label_smoothing", "r_drop", "micro_batches", "strategy"):
+            value, needed = getattr(self, name), {"micro_batches": 1, "strategy": None}.get(name, 0)
+            if value != needed:
+                raise ValueError(
+                    f"{name}={value!r} is not for embed, which tells each text from all others of "
+                    f"its batch: leave it at {needed}."
+                )
+
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "TrainOptions":
         """Returns the recipe of a preset of any family (`docs/recipe.md`).

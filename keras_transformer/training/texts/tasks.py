@@ -14,19 +14,22 @@ from keras_transformer.data.encoding.single_texts import (
     encode_packed,
 )
 from keras_transformer.data.encoding.tagged import encode_tagged
+from keras_transformer.data.encoding.text_pairs import encode_text_pairs
 from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.objectives.same_meaning import SameMeaning
 from keras_transformer.data.objectives.tags import Tags
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
 from keras_transformer.text.tokenizer import WORD_START, Tokenizer
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.options import TextOptions
 
-TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "denoising"]
-AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus
+TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
+AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class TextKind:
         family: The class of the model's config.
         default_preset: The size to train if none is named.
         has_mask: Whether the vocabulary needs a mask.
+        has_in_batch_negatives: Whether rows of a batch are told from each other.
         head: Takes the corpus and returns the config's fields that say what the model returns.
         encode: Takes texts, tokenizer, config, longest row and options and returns rows.
         recipe: Takes a preset and returns how to train.
@@ -48,6 +52,7 @@ class TextKind:
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
     recipe: Callable[..., TrainOptions] = TrainOptions.preset
     has_mask: bool = False
+    has_in_batch_negatives: bool = False
 
 
 def _mask(
@@ -102,6 +107,14 @@ def _tag(
     return encode_tagged(texts, tokenizer, Tags(config.num_token_types > 1), length, config.labels)
 
 
+def _embed(
+    texts: Pairs, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
+) -> EncodedTexts:
+    del options
+    objective = SameMeaning(config.special_ids.pad, config.num_token_types > 1)
+    return encode_text_pairs(texts, tokenizer, objective, length)
+
+
 def _denoise(
     texts: Texts, tokenizer: Tokenizer, config: TransformerConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
@@ -131,6 +144,14 @@ KINDS: dict[str, TextKind] = {
         lambda corpus: {"head": "tagging", "labels": corpus.train.classes},
         _tag,
         TrainOptions.for_classifier,
+    ),
+    "embed": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "embedding", "labels": ()},
+        _embed,
+        TrainOptions.for_classifier,
+        has_in_batch_negatives=True,
     ),
     "denoising": TextKind(
         TransformerConfig,

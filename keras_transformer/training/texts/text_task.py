@@ -8,18 +8,20 @@ import keras
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
-from keras_transformer.training.loop.compiling import training_model
+from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
@@ -65,6 +67,8 @@ class TextTask:
         self.text_options.check(self.name)
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         self.options.check_start(has_weights=self.starting_point.has_weights)
+        if self.kind.has_in_batch_negatives:
+            self.options.check_in_batch()
         if self.options.subword_sampling:
             raise ValueError("subword_sampling is for translation: leave it out.")
         known = self._known_tokenizer()
@@ -132,7 +136,10 @@ class TextTask:
         return {"transfer": self.transfer} if self.transfer else {}
 
     def to_train(self, model: AnyModel) -> TrainingModel:
-        """Adds cross-entropy over the head's choices, or R-Drop."""
+        """Adds cross-entropy over the head's choices or the batch's texts, or R-Drop."""
+        if self.kind.has_in_batch_negatives:
+            choose_trained_weights(model, self.options, self.fresh())
+            return EmbeddingTrainingModel(model)
         return training_model(model, self.options, self.fresh())
 
     def fresh(self) -> Collection[str]:
@@ -183,12 +190,14 @@ class TextTask:
         return encoded
 
 
-def _lines(texts: Texts | LabelledTexts | TaggedTexts) -> list[str]:
+def _lines(texts: Texts | LabelledTexts | TaggedTexts | Pairs) -> list[str]:
     """Returns all texts that the vocabulary should know, those of the rows first."""
     if isinstance(texts, Texts):
         return list(texts.lines)
     if isinstance(texts, TaggedTexts):
         return [" ".join(words) for words in texts.words]
+    if isinstance(texts, Pairs):
+        return [*texts.source, *texts.target]
     return [*texts.first, *(texts.second or ())]
 
 

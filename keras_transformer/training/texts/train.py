@@ -47,9 +47,10 @@ def train_texts(
     Args:
         task: "masked-lm" trains an encoder to fill in hidden tokens, "causal-lm" a decoder to
             continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
-            name the tag of each word.
+            name the tag of each word, "embed" one to give texts that mean the same similar
+            vectors.
         corpus: Training texts and, optionally, validation texts; labelled ones for "classify",
-            tagged ones for "tag".
+            tagged ones for "tag", pairs of texts that mean the same for "embed".
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.

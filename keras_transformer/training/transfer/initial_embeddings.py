@@ -53,7 +53,10 @@ class InitialVectors:
                 raise ValueError(
                     f"{name} and init both decide the embeddings: leave one of them out."
                 )
-        return cls(*(path and VectorFile.open(Path(path)) for path in (source, target)))
+        return cls(
+            VectorFile.open(Path(source)) if source is not None else None,
+            VectorFile.open(Path(target)) if target is not None else None,
+        )
 
     def check(self, config: ModelConfig) -> None:
         """Raises `ValueError` if the vectors are not those of a model of this config."""
