@@ -2,8 +2,7 @@
 run directory.
 """
 
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
@@ -11,19 +10,11 @@ from jsonargparse import Namespace
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import read_fields
+from keras_transformer.cli.text_sources import TextFlags
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.data.sources.corpus import Corpus
-from keras_transformer.data.sources.tagged import TaggedCorpus, read_tagged
-from keras_transformer.data.sources.texts import (
-    LabelledCorpus,
-    TextCorpus,
-    read_labelled,
-    read_texts,
-)
-from keras_transformer.data.sources.tsv import read_tsv
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -45,67 +36,10 @@ FAMILIES: dict[str, Any] = {
 }
 
 
-# The tasks that read --train-tsv.
-_ON_TSV = ("classify", "embed")
-
-
 def presets_of(task: str) -> list[str]:
     """Returns the sizes that a task takes."""
     family = FAMILIES[task]
     return list(PRESETS if family is TransformerConfig else family.presets)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlainText:
-    """Files of plain text.
-
-    Args:
-        train_text: Training text, one text a line, plain or .gz, one or many files (masked-lm,
-            causal-lm); lines of word/TAG word/TAG for tag.
-        valid_text: Validation text.
-    """
-
-    train_text: list[Path] = field(default_factory=list)
-    valid_text: list[Path] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextFlags(PlainText):
-    """Files of plain text, or of labelled text.
-
-    Args:
-        train_tsv: Training files of labelled text.
-        valid_tsv: Validation files of labelled text.
-        **plain: As for `PlainText`.
-    """
-
-    train_tsv: list[Path] = field(default_factory=list)
-    valid_tsv: list[Path] = field(default_factory=list)
-
-    def check(self, task: str) -> None:
-        """Raises `ValueError` if a task lacks its text, or has that of another one."""
-        needed, other = ("tsv", "text") if task in _ON_TSV else ("text", "tsv")
-        for use in ("train", "valid"):
-            if getattr(self, f"{use}_{other}"):
-                raise ValueError(
-                    f"--{use}-{other} is not for --task {task}, which reads --{use}-{needed}."
-                )
-        if not getattr(self, f"train_{needed}"):
-            raise ValueError(f"--task {task} needs --train-{needed}.")
-
-    def read(self, task: str) -> TextCorpus | LabelledCorpus | TaggedCorpus | Corpus:
-        """Reads the files; errors are those of the functions that read them."""
-        if task == "embed":
-            valid_pairs = read_tsv(self.valid_tsv) if self.valid_tsv else None
-            return Corpus(read_tsv(self.train_tsv), valid_pairs)
-        if task == "tag":
-            valid_tagged = read_tagged(self.valid_text) if self.valid_text else None
-            return TaggedCorpus(read_tagged(self.train_text), valid_tagged)
-        if task == "classify":
-            valid = read_labelled(self.valid_tsv) if self.valid_tsv else None
-            return LabelledCorpus(read_labelled(self.train_tsv), valid)
-        valid_texts = read_texts(self.valid_text) if self.valid_text else None
-        return TextCorpus(read_texts(self.train_text), valid_texts)
 
 
 def recipe_preset(run: "RunOptions") -> str:
@@ -211,9 +145,9 @@ def train_on_texts(
 
 def _refuse_other_data(given: Namespace, task: str) -> None:
     """A flag that would silently do nothing is a mistake: name it."""
-    if given.data not in ("demo", "tsv"):
+    if given.data not in ("demo", "tsv", "tfds"):
         raise ValueError(f"--data {given.data} is for --task translation, not for {task}.")
-    for name in ("train_source", "train_target", "valid_source", "valid_target", "tfds_name"):
+    for name in ("train_source", "train_target", "valid_source", "valid_target"):
         if given[name]:
             flag = "--" + name.replace("_", "-")
             raise ValueError(f"{flag} is for --task translation, not for {task}.")

@@ -1,6 +1,7 @@
 """`train` on single texts: the commands as users write them, in small, and what is refused."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ def texts(tmp_path: Path) -> Path:
     (tmp_path / "b.gz").write_bytes(gzip.compress("\n".join(LINES).encode()))
     rows = [f"{line.split()[1]}\t{line}\n" for line in LINES]
     (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    records = [json.dumps({"label": line.split()[1], "text": line}) + "\n" for line in LINES]
+    (tmp_path / "train.jsonl").write_text("".join(records), encoding="utf-8")
     (tmp_path / "one.tsv").write_text(rows[0], encoding="utf-8")
     return tmp_path
 
@@ -31,11 +34,12 @@ def texts(tmp_path: Path) -> Path:
 def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     plain = ["--train-text", texts / "a.txt", texts / "b.gz", "--valid-text", texts / "b.gz"]
     table = ["--train-tsv", texts / "train.tsv", "--valid-tsv", texts / "train.tsv"]
-    names = "bert", "gpt", "labels", "vectors"
-    bert, gpt, labels, vectors = (texts / name for name in names)
+    names = "bert", "gpt", "labels", "vectors", "rows"
+    bert, gpt, labels, vectors, rows = (texts / name for name in names)
     for words in (
         ["--task", "masked-lm", "--preset", "bert-tiny", *plain, "--output", bert, *SMALL],
         ["--task", "causal-lm", "--preset", "gpt2-tiny", *plain, "--output", gpt, *SMALL],
+        ["--task", "classify", "--train-jsonl", texts / "train.jsonl", "--output", rows, *SMALL],
         ["--task", "embed", "--init", bert, *table, "--output", vectors, "--max-steps", 2],
         ["--task", "classify", "--init", bert, *table, "--output", labels, "--max-steps", 2],
     ):
@@ -45,15 +49,29 @@ def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     assert load_run(vectors)[0].config.head == "embedding"
     assert load_run(bert)[0].config.head == "masked_lm"
     assert load_run(gpt)[0].config.family == "decoder"
+    assert load_run(rows)[0].config.labels == ("blue", "red")
     assert load_run(labels)[0].config.labels == ("blue", "red")
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--task masked-lm", "--task masked-lm needs --train-text."),
-        ("--task classify", "--task classify needs --train-tsv."),
+        ("--task masked-lm", "--task masked-lm needs --train-text or --train-jsonl."),
+        ("--task classify", "--task classify needs --train-tsv or --train-jsonl."),
         ("--task classify --train-text a.txt", "--train-text is not for --task classify"),
+        ("--train-jsonl a", "--train-jsonl is of single texts: give --task masked-lm"),
+        (
+            "--task classify --train-jsonl a --train-tsv b",
+            "--train-jsonl replaces --train-tsv: give one of them.",
+        ),
+        ("--task masked-lm --data tfds", "--data tfds needs --tfds-name."),
+        ("--task tag --data tfds --tfds-name a", "--data tfds is not for --task tag: give"),
+        ("--task masked-lm --train-text a --tfds-name b", "--tfds-name belongs to --data tfds."),
+        (
+            "--task masked-lm --data tfds --tfds-name b --train-text a",
+            "--train-text is not for --data tfds",
+        ),
+        ("--task classify --train-jsonl {folder}/a.txt", "a.txt, line 1: no JSON"),
         ("--task embed --train-text a.txt", "--train-text is not for --task embed, which reads"),
         ("--task embed --train-tsv a --r-drop 1", "--r-drop=1.0 is not for embed, which tells"),
         ("--task embed --train-tsv {folder}/a.txt", "a.txt, line 1: expected at least 2 columns"),

@@ -13,12 +13,11 @@ from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.single_texts import (
-    PlainText,
-    TextFlags,
     single_stack_fields,
     text_recipe,
     train_on_texts,
 )
+from keras_transformer.cli.text_sources import PlainText, TextFlags
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
@@ -182,10 +181,11 @@ def _options(given: Namespace, recipe: TrainOptions) -> TrainOptions:
 
 def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
     """Refuses what only the tasks on single texts read."""
-    for name in ("train_text", "valid_text"):
+    for name in ("train_text", "valid_text", "train_jsonl", "valid_jsonl"):
         if given[name]:
+            what = "plain text" if name.endswith("text") else "of single texts"
             raise ValueError(
-                f"--{name.replace('_', '-')} is plain text: give --task masked-lm or causal-lm."
+                f"--{name.replace('_', '-')} is {what}: give --task masked-lm or causal-lm."
             )
     if run.preset not in (None, *PRESETS):
         raise ValueError(
@@ -329,7 +329,7 @@ def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser("train", "Train a Transformer: on parallel, plain or labelled text.")
     parser.add_fields(DataOptions, title="data", notes=_LABELLED)
-    parser.add_fields(PlainText, title="plain text")
+    parser.add_fields(PlainText, title="single texts")
     parser.add_fields(TextOptions, title="what is made of plain text")
     parser.add_fields(RunOptions, title="run")
     parser.add_fields(
