@@ -57,7 +57,7 @@ def load_tfds_labelled(
 
     Args:
         name: Name of the set in TFDS, such as "imdb_reviews" or "glue/mrpc", with a feature
-            `label` of named classes and one or two of text.
+            `label` of named classes and one or two of text, which are sorted by name.
         data_dir: As for `load_tfds_texts`, as is `download`.
         download: The same.
 
@@ -66,7 +66,7 @@ def load_tfds_labelled(
     """
     splits, info = load_splits(name, data_dir, download, as_supervised=False)
     fields = _text_features(name, info)
-    classes = dict(info.features).get(_LABEL)
+    classes: Any = dict(info.features).get(_LABEL)
     if type(classes).__name__ != "ClassLabel" or len(fields) > 2:
         raise ValueError(
             f"TFDS set {name} must have a feature `label` of classes and one or two of text, it "
@@ -107,14 +107,14 @@ def _sides(
 
 
 def _text_features(name: str, info: Any) -> list[str]:
-    """Returns the names of the features that hold a text, in the set's order."""
+    """Returns the sorted names of the features that hold a text: a set keeps no order of them."""
     features = dict(info.features) if hasattr(info.features, "items") else {}
     found = [key for key, kind in features.items() if type(kind).__name__ == "Text"]
     if not found:
         raise ValueError(
             f"TFDS set {name} has no feature of text, only {', '.join(features) or info.features}."
         )
-    return found
+    return sorted(found)
 
 
 def _columns(name: str, split: str, dataset: Any, fields: list[str]) -> list[list[Any]]:
