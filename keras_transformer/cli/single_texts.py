@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
+from keras_transformer.cli.data_flags.text_sources import TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import read_fields
-from keras_transformer.cli.text_sources import TextFlags
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
@@ -145,7 +145,7 @@ def train_on_texts(
 
 def _refuse_other_data(given: Namespace, task: str) -> None:
     """A flag that would silently do nothing is a mistake: name it."""
-    if given.data not in ("demo", "tsv", "tfds"):
+    if given.data not in ("demo", "tsv", "tfds", "prepared"):
         raise ValueError(f"--data {given.data} is for --task translation, not for {task}.")
     for name in ("train_source", "train_target", "valid_source", "valid_target"):
         if given[name]:

@@ -53,6 +53,18 @@ def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     assert load_run(labels)[0].config.labels == ("blue", "red")
 
 
+def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
+    files = ["--train-text", texts / "a.txt", "--valid-text", texts / "b.gz"]
+    shards = ["--output", texts / "shards", "--vocab-size", 21, "--workers", 1, "--shards", 1]
+    prepared = run_cli("prepare", *files, *shards)
+    assert prepared.code == 0, prepared.err  # workers of TensorFlow may log
+    assert "training texts: kept 6 of 6 texts" in prepared.out
+    data = ["--data", "prepared", "--prepared", texts / "shards", "--output", texts / "run"]
+    done = run_cli("train", "--task", "masked-lm", *data, *SMALL[2:])
+    assert (done.code, done.err) == (0, "")
+    assert load_run(texts / "run")[0].config.head == "masked_lm"
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -63,6 +75,13 @@ def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
         (
             "--task classify --train-jsonl a --train-tsv b",
             "--train-jsonl replaces --train-tsv: give one of them.",
+        ),
+        ("--task masked-lm --data prepared", "--data prepared needs --prepared."),
+        ("--task classify --data prepared --prepared a", "--data prepared is not for --task clas"),
+        ("--task masked-lm --data prepared --prepared no", "no is not a prepared corpus, or"),
+        (
+            "--task masked-lm --data prepared --prepared a --vocab-size 9",
+            "--vocab-size was decided when the corpus was prepared",
         ),
         ("--task masked-lm --data tfds", "--data tfds needs --tfds-name."),
         ("--task tag --data tfds --tfds-name a", "--data tfds is not for --task tag: give"),

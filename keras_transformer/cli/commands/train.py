@@ -10,6 +10,7 @@ from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_corpus
+from keras_transformer.cli.data_flags.text_sources import PlainText, TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.single_texts import (
@@ -17,7 +18,6 @@ from keras_transformer.cli.single_texts import (
     text_recipe,
     train_on_texts,
 )
-from keras_transformer.cli.text_sources import PlainText, TextFlags
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
@@ -159,7 +159,7 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
 
 def _on_texts(given: Namespace, run: RunOptions) -> Any:
     """Trains on single texts; returns the model."""
-    _refuse_vocabulary("texts", run)
+    _refuse_vocabulary(given.data, run)
     tokenizers = _open_tokenizers(run.tokenizer)
     options = _options(given, text_recipe(run))
     overrides = model_overrides(given["model"])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_transformer.data.encoding.encode import tokenize
-from keras_transformer.data.encoding.id_pairs import RaggedIds, check_max_length
-from keras_transformer.data.encoding.single_texts import EncodedTexts, TextReport
+from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, check_max_length
+from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.text.graph_tokenizer import GraphTokenizer

@@ -59,6 +59,11 @@ class Translation:
         start = self.starting_point
         self.options.check_start(has_weights=start.has_weights)
         start.check_corpus(self.corpus)
+        if isinstance(self.corpus, PreparedCorpus) and self.corpus.is_single:
+            raise ValueError(
+                "the corpus was prepared of single texts, and translation needs pairs: prepare "
+                "them with --train-source and --train-target."
+            )
         config = self._planned_config()
         start.check_config(config)
         self.vectors.check(config)

@@ -19,8 +19,10 @@ from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.objectives.same_meaning import SameMeaning
 from keras_transformer.data.objectives.tags import Tags
+from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
@@ -29,7 +31,7 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.options import TextOptions
 
 TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
-AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus
+AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus | PreparedCorpus
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class TextKind:
         has_in_batch_negatives: Whether rows of a batch are told from each other.
         head: Takes the corpus and returns the config's fields that say what the model returns.
         encode: Takes texts, tokenizer, config, longest row and options and returns rows.
+        objective: For prepared texts: takes tokenizer, config and options and returns what makes
+            batches of rows; None if the task's texts cannot be prepared.
+        begins_with: Name of the special id before each of them.
         recipe: Takes a preset and returns how to train.
     """
 
@@ -51,22 +56,32 @@ class TextKind:
     head: Callable[[Any], dict[str, Any]]
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
     recipe: Callable[..., TrainOptions] = TrainOptions.preset
+    objective: Callable[[Tokenizer, Any, TextOptions], Objective] | None = None
+    begins_with: Literal["bos", "decoder_start"] = "bos"
     has_mask: bool = False
     has_in_batch_negatives: bool = False
 
 
-def _mask(
-    texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
-) -> EncodedTexts:
+def _masked_tokens(tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions) -> Objective:
     pieces = tokenizer.pieces(range(config.vocab_size))
-    objective = MaskedTokens(
+    return MaskedTokens(
         config.special_ids,
         config.vocab_size,
         config.num_token_types > 1,
         unit=options.masking,
         begins_word=tuple(piece.startswith(WORD_START) for piece in pieces),
     )
+
+
+def _mask(
+    texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
+) -> EncodedTexts:
+    objective = _masked_tokens(tokenizer, config, options)
     return encode_for_encoder(texts, tokenizer, objective, length)
+
+
+def _next_token(tokenizer: Tokenizer, config: DecoderConfig, options: TextOptions) -> Objective:
+    return NextToken(config.special_ids)
 
 
 def _follow(
@@ -115,11 +130,14 @@ def _embed(
     return encode_text_pairs(texts, tokenizer, objective, length)
 
 
+def _denoising(tokenizer: Tokenizer, config: TransformerConfig, options: TextOptions) -> Objective:
+    return Denoising(config.special_ids)
+
+
 def _denoise(
     texts: Texts, tokenizer: Tokenizer, config: TransformerConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
-    del options
-    return encode_for_decoder(texts, tokenizer, Denoising(config.special_ids), length)
+    return encode_for_decoder(texts, tokenizer, _denoising(tokenizer, config, options), length)
 
 
 KINDS: dict[str, TextKind] = {
@@ -128,9 +146,17 @@ KINDS: dict[str, TextKind] = {
         "bert-tiny",
         lambda corpus: {"head": "masked_lm", "labels": ()},
         _mask,
+        objective=_masked_tokens,
         has_mask=True,
     ),
-    "causal-lm": TextKind(DecoderConfig, "gpt2-tiny", lambda corpus: {}, _follow),
+    "causal-lm": TextKind(
+        DecoderConfig,
+        "gpt2-tiny",
+        lambda corpus: {},
+        _follow,
+        objective=_next_token,
+        begins_with="decoder_start",
+    ),
     "classify": TextKind(
         EncoderConfig,
         "bert-tiny",
@@ -159,6 +185,8 @@ KINDS: dict[str, TextKind] = {
         lambda corpus: {},
         _denoise,
         TrainOptions.for_denoising,
+        objective=_denoising,
+        begins_with="decoder_start",
         has_mask=True,
     ),
 }

@@ -1,16 +1,17 @@
 """Training on single texts as a task: plain or labelled text, one stack of blocks."""
 
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import keras
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.tagged import TaggedTexts
-from keras_transformer.data.sources.texts import LabelledTexts, Texts
+from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
@@ -23,6 +24,7 @@ from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.prepared_texts import open_prepared_texts
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.training.transfer.parts import (
@@ -71,6 +73,8 @@ class TextTask:
             self.options.check_in_batch()
         if self.options.subword_sampling:
             raise ValueError("subword_sampling is for translation: leave it out.")
+        if isinstance(self.corpus, PreparedCorpus):
+            self.starting_point.check_corpus(self.corpus)
         known = self._known_tokenizer()
         if known is None:
             special_ids = SpecialIds(mask=_next_id(SpecialIds()) if self.kind.has_mask else None)
@@ -81,9 +85,14 @@ class TextTask:
         activation_named(config.activation)
 
     def read(self, directory: RunDirectory) -> TrainingData:
-        """Trains the tokenizer, unless there is one, and encodes the corpus."""
+        """Trains the tokenizer, unless there is one, and encodes the corpus, or opens it."""
+        if isinstance(self.corpus, PreparedCorpus):
+            data = open_prepared_texts(
+                self.kind, self.corpus, directory, self.options, self.text_options, self._config_for
+            )
+            return replace(data, record={"task": self.name, **data.record})
         tokenizer = self._open_tokenizer(directory)
-        config = self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+        config = self._config_for(tokenizer)
         train = self._encode(self.corpus.train, tokenizer, config, "training")
         valid = None
         if self.corpus.valid is not None:
@@ -110,8 +119,7 @@ class TextTask:
 
     def config(self, data: TrainingData) -> ModelConfig:
         """Returns the config for the data's vocabulary."""
-        tokenizer = data.source_tokenizer
-        return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+        return self._config_for(data.source_tokenizer)
 
     def start(self) -> dict[str, Any]:
         """Returns hashes of the tokenizer, the model and the vectors to start from."""
@@ -152,9 +160,14 @@ class TextTask:
     def calibrate(self, model: AnyModel, data: TrainingData) -> None:
         """Returns None: there are no translations to score."""
 
+    def _config_for(self, tokenizer: Tokenizer) -> ModelConfig:
+        return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+
     def _known_tokenizer(self) -> Tokenizer | None:
         """Returns the tokenizer to start with; raises `ValueError` if it does not serve."""
         known = self.starting_point.tokenizers
+        if isinstance(self.corpus, PreparedCorpus):
+            known = self.corpus.source_tokenizer, self.corpus.target_tokenizer
         if known is None:
             return None
         first, second = known
@@ -190,7 +203,7 @@ class TextTask:
         return encoded
 
 
-def _lines(texts: Texts | LabelledTexts | TaggedTexts | Pairs) -> list[str]:
+def _lines(texts: Any) -> list[str]:
     """Returns all texts that the vocabulary should know, those of the rows first."""
     if isinstance(texts, Texts):
         return list(texts.lines)

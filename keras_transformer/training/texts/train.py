@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.models.families import AnyModel
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
@@ -20,6 +21,7 @@ from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.run.training_run import TrainingRun
 from keras_transformer.training.texts.model_config import text_model_config
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.prepared_texts import check_prepared
 from keras_transformer.training.texts.tasks import KINDS, AnyCorpus, TextTaskName
 from keras_transformer.training.texts.text_task import TextTask
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
@@ -50,7 +52,8 @@ def train_texts(
             name the tag of each word, "embed" one to give texts that mean the same similar
             vectors.
         corpus: Training texts and, optionally, validation texts; labelled ones for "classify",
-            tagged ones for "tag", pairs of texts that mean the same for "embed".
+            tagged ones for "tag", pairs of texts that mean the same for "embed". Plain texts may be
+            a `PreparedCorpus`, whose vocabulary is used.
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.
@@ -79,7 +82,9 @@ def train_texts(
             texts and there are none, a vocabulary does not serve the task, or neither a weight of
             `init` nor the vectors fit.
     """
-    kind = KINDS[task]
+    kind, text_options = KINDS[task], text_options or TextOptions()
+    if isinstance(corpus, PreparedCorpus):
+        check_prepared(task, kind, corpus, text_options)
     known = None if tokenizer is None else (tokenizer, tokenizer)
     start = StartingPoint.open(known, init, vocab_size)
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
@@ -107,7 +112,7 @@ def train_texts(
         tokenizer_type,
         lambda size, special_ids: model_config(vocab_size=size, special_ids=special_ids),
         options,
-        text_options or TextOptions(),
+        text_options,
         vectors,
     )
     run_task.check()

@@ -5,8 +5,9 @@ or of a TFDS data set.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keras_transformer.cli.corpora import open_prepared
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.data.sources.json_lines import (
     read_json_labelled,
@@ -23,6 +24,11 @@ from keras_transformer.data.sources.texts import (
 )
 from keras_transformer.data.sources.tsv import read_tsv
 
+if TYPE_CHECKING:
+    from keras_transformer.data.prepared.corpus import PreparedCorpus
+
+# The kinds of data that one flag names.
+_NAMED = {"tfds": "tfds_name", "prepared": "prepared"}
 AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus
 Reader = Callable[[list[Path]], Any]
 
@@ -82,10 +88,11 @@ class TextFlags(PlainText):
     Args:
         train_tsv: Training files of labelled or paired text.
         valid_tsv: Validation files of labelled or paired text.
-        data: "tfds" for a data set by name; files if it is not given.
+        data: "tfds" for a data set by name, "prepared" for shards; files if it is not given.
         tfds_name: Name of the data set.
         tfds_dir: Where TensorFlow Datasets keeps its data.
         tfds_download: Whether to download the data set if it is not on disk yet.
+        prepared: Directory that `keras-transformer prepare` wrote.
         **plain: As for `PlainText`.
     """
 
@@ -95,16 +102,18 @@ class TextFlags(PlainText):
     tfds_name: str | None = None
     tfds_dir: Path | None = None
     tfds_download: bool = False
+    prepared: Path | None = None
 
     def check(self, task: str) -> None:
         """Raises `ValueError` if a task lacks its text, or has that of another one."""
         form = _FORMS.get(task, _PLAIN)
-        if self.data == "tfds":
-            self._check_tfds(task, form)
+        owners = dict.fromkeys(("tfds_name", "tfds_dir", "tfds_download"), "tfds")
+        for name, owner in (owners | {"prepared": "prepared"}).items():
+            if getattr(self, name) and self.data != owner:
+                raise ValueError(f"{_flag(name)} belongs to --data {owner}.")
+        if self.data in _NAMED:
+            self._check_named(task, form)
             return
-        for name in ("tfds_name", "tfds_dir", "tfds_download"):
-            if getattr(self, name):
-                raise ValueError(f"{_flag(name)} belongs to --data tfds.")
         other = "text" if form.files == "tsv" else "tsv"
         for use in ("train", "valid"):
             if getattr(self, f"{use}_{other}"):
@@ -116,9 +125,11 @@ class TextFlags(PlainText):
         if not getattr(self, f"train_{form.files}") and not self.train_jsonl:
             raise ValueError(f"--task {task} needs --train-{form.files} or --train-jsonl.")
 
-    def read(self, task: str) -> AnyCorpus:
+    def read(self, task: str) -> "AnyCorpus | PreparedCorpus":
         """Reads the files or the data set; errors are those of the functions that read them."""
         form = _FORMS.get(task, _PLAIN)
+        if self.data == "prepared" and self.prepared:
+            return open_prepared(self.prepared)
         if self.data == "tfds" and form.tfds:
             from keras_transformer.data.sources import named_texts
 
@@ -134,15 +145,16 @@ class TextFlags(PlainText):
             return None
         return form.read_json(files) if json_lines else form.read(files)
 
-    def _check_tfds(self, task: str, form: _Form) -> None:
-        if form.tfds is None:
-            raise ValueError(f"--data tfds is not for --task {task}: give --train-jsonl.")
-        if not self.tfds_name:
-            raise ValueError("--data tfds needs --tfds-name.")
+    def _check_named(self, task: str, form: _Form) -> None:
+        if form.tfds is None or (self.data == "prepared" and form is not _PLAIN):
+            raise ValueError(f"--data {self.data} is not for --task {task}: give --train-jsonl.")
+        needed = _NAMED[self.data]
+        if not getattr(self, needed):
+            raise ValueError(f"--data {self.data} needs {_flag(needed)}.")
         for kind in ("text", "tsv", "jsonl"):
             for use in ("train", "valid"):
                 if getattr(self, f"{use}_{kind}"):
-                    raise ValueError(f"--{use}-{kind} is not for --data tfds: leave it out.")
+                    raise ValueError(f"--{use}-{kind} is not for --data {self.data}: leave it out.")
 
 
 def _flag(name: str) -> str:
