@@ -42,6 +42,8 @@ TRAIN = [
 ]
 # tensorflow-datasets 4.9.10 imports importlib_resources without declaring it.
 TFDS = [*TRAIN, "tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"]
+# Embeddings that begin as word vectors: `train --init-vectors`.
+VECTORS = [*TRAIN, "gensim>=4.4,<5"]
 # `keras-transformer plot`.
 PLOT = [*TRAIN, "matplotlib>=3.10,<4"]
 # Training on a Ray cluster and bulk translation as a Ray Data job.
@@ -51,6 +53,7 @@ DEV = [
     *GRPC,
     *PLOT,
     *RAY,
+    *VECTORS,
     # The engine that benchmarks/ measures against.
     "ctranslate2>=4.8,<5",
     "hypothesis>=6.100,<7",
@@ -131,6 +134,7 @@ setup(
         "grpc": GRPC,
         "train": TRAIN,
         "tfds": TFDS,
+        "vectors": VECTORS,
         "plot": PLOT,
         "ray": RAY,
         "dev": DEV,

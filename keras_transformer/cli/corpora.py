@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from keras_transformer.cli.text_files import TextFiles
+from keras_transformer.cli.data_flags.text_files import TextFiles
 from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
@@ -84,12 +84,17 @@ def default_vocab_size(options: DataOptions) -> int:
 def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":
     """Opens a prepared corpus, or reads another one with `read_corpus`, whose errors it raises."""
     if options.data == "prepared" and options.prepared:
-        # Missing files are reported before the class below loads TensorFlow.
-        CorpusRecord.load(options.prepared)
-        from keras_transformer.data.prepared.corpus import PreparedCorpus
-
-        return PreparedCorpus.load(options.prepared)
+        return open_prepared(options.prepared)
     return read_corpus(options)
+
+
+def open_prepared(directory: Path) -> "PreparedCorpus":
+    """Opens a prepared corpus; errors are those of `PreparedCorpus.load`."""
+    # Missing files are reported before the class below loads TensorFlow.
+    CorpusRecord.load(directory)
+    from keras_transformer.data.prepared.corpus import PreparedCorpus
+
+    return PreparedCorpus.load(directory)
 
 
 def read_corpus(options: DataOptions) -> Corpus:

@@ -2,30 +2,24 @@
 run directory.
 """
 
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
+from keras_transformer.cli.data_flags.text_sources import TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import read_fields
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.data.sources.tagged import TaggedCorpus, read_tagged
-from keras_transformer.data.sources.texts import (
-    LabelledCorpus,
-    TextCorpus,
-    read_labelled,
-    read_texts,
-)
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output
 
 if TYPE_CHECKING:
@@ -37,6 +31,7 @@ FAMILIES: dict[str, Any] = {
     "causal-lm": DecoderConfig,
     "classify": EncoderConfig,
     "tag": EncoderConfig,
+    "embed": EncoderConfig,
     "denoising": TransformerConfig,
 }
 
@@ -45,56 +40,6 @@ def presets_of(task: str) -> list[str]:
     """Returns the sizes that a task takes."""
     family = FAMILIES[task]
     return list(PRESETS if family is TransformerConfig else family.presets)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlainText:
-    """Files of plain text.
-
-    Args:
-        train_text: Training text, one text a line, plain or .gz, one or many files (masked-lm,
-            causal-lm); lines of word/TAG word/TAG for tag.
-        valid_text: Validation text.
-    """
-
-    train_text: list[Path] = field(default_factory=list)
-    valid_text: list[Path] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextFlags(PlainText):
-    """Files of plain text, or of labelled text.
-
-    Args:
-        train_tsv: Training files of labelled text.
-        valid_tsv: Validation files of labelled text.
-        **plain: As for `PlainText`.
-    """
-
-    train_tsv: list[Path] = field(default_factory=list)
-    valid_tsv: list[Path] = field(default_factory=list)
-
-    def check(self, task: str) -> None:
-        """Raises `ValueError` if a task lacks its text, or has that of another one."""
-        needed, other = ("tsv", "text") if task == "classify" else ("text", "tsv")
-        for use in ("train", "valid"):
-            if getattr(self, f"{use}_{other}"):
-                raise ValueError(
-                    f"--{use}-{other} is not for --task {task}, which reads --{use}-{needed}."
-                )
-        if not getattr(self, f"train_{needed}"):
-            raise ValueError(f"--task {task} needs --train-{needed}.")
-
-    def read(self, task: str) -> TextCorpus | LabelledCorpus | TaggedCorpus:
-        """Reads the files; errors are those of `read_texts`, `read_labelled`, `read_tagged`."""
-        if task == "tag":
-            valid_tagged = read_tagged(self.valid_text) if self.valid_text else None
-            return TaggedCorpus(read_tagged(self.train_text), valid_tagged)
-        if task == "classify":
-            valid = read_labelled(self.valid_tsv) if self.valid_tsv else None
-            return LabelledCorpus(read_labelled(self.train_tsv), valid)
-        valid_texts = read_texts(self.valid_text) if self.valid_text else None
-        return TextCorpus(read_texts(self.train_text), valid_texts)
 
 
 def recipe_preset(run: "RunOptions") -> str:
@@ -130,7 +75,11 @@ def text_recipe(run: "RunOptions") -> TrainOptions:
     preset = recipe_preset(run)
     if run.task == "denoising":
         return TrainOptions.for_denoising(preset)
-    make = TrainOptions.for_classifier if run.task in ("classify", "tag") else TrainOptions.preset
+    make = (
+        TrainOptions.for_classifier
+        if run.task in ("classify", "tag", "embed")
+        else TrainOptions.preset
+    )
     return make(preset)
 
 
@@ -158,13 +107,18 @@ def train_on_texts(
         raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
     if run.init_decoder is not None:
         raise ValueError(f"--init-decoder is for --task translation: give {run.task} --init.")
+    if run.init_target_vectors is not None:
+        raise ValueError(f"--init-target-vectors is for --task translation, not for {run.task}.")
     options.check_start(has_weights=run.init is not None)
+    vectors = InitialVectors.open(run.init_vectors, has_weights=run.init is not None)
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
+    if run.task == "embed":
+        options.check_in_batch()
     text_options = read_fields(given, TextOptions)
     text_options.check(run.task)
     _refuse_other_data(given, run.task)
-    _check_model(run, overrides, options.max_length)
+    vectors.check(_planned_config(run, overrides, options.max_length))
     corpus = flags.read(run.task)  # before TensorFlow is loaded: a missing file is told at once
     options.check_validation(has_valid=corpus.valid is not None)
     training = load_training()
@@ -182,6 +136,7 @@ def train_on_texts(
         tokenizer_type=run.tokenizer_type,
         tokenizer=tokenizers[0] if tokenizers else None,
         init=run.init,
+        init_vectors=run.init_vectors,
         options=options,
         text_options=text_options,
         resume=run.resume,
@@ -190,15 +145,15 @@ def train_on_texts(
 
 def _refuse_other_data(given: Namespace, task: str) -> None:
     """A flag that would silently do nothing is a mistake: name it."""
-    if given.data not in ("demo", "tsv"):
+    if given.data not in ("demo", "tsv", "tfds", "prepared"):
         raise ValueError(f"--data {given.data} is for --task translation, not for {task}.")
-    for name in ("train_source", "train_target", "valid_source", "valid_target", "tfds_name"):
+    for name in ("train_source", "train_target", "valid_source", "valid_target"):
         if given[name]:
             flag = "--" + name.replace("_", "-")
             raise ValueError(f"{flag} is for --task translation, not for {task}.")
 
 
-def _check_model(run: "RunOptions", overrides: dict[str, Any], max_length: int) -> None:
+def _planned_config(run: "RunOptions", overrides: dict[str, Any], max_length: int) -> Any:
     """Refuses wrong fields of the model before the text is read and TensorFlow is loaded."""
     from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
     from keras_transformer.training.texts.model_config import text_model_config
@@ -207,7 +162,7 @@ def _check_model(run: "RunOptions", overrides: dict[str, Any], max_length: int) 
     begun: ModelConfig | None = None
     if run.init is not None and run.preset is None:
         begun = RunDirectory(run.init).load_config()
-    text_model_config(
+    return text_model_config(
         family,
         run.preset or presets_of(run.task)[0],
         overrides,

@@ -27,6 +27,8 @@ _MAX_SENTENCE_BYTES = 1 << 20
 _OURS = SpecialIds()
 # The special ones and one of text.
 FEWEST_PIECES = len(_OURS.without_text) + 1
+# SentencePiece's piece of a space, which begins a word.
+WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
 # How a pad that is no piece of the SentencePiece model is shown.
 _PAD_PIECE = "<pad>"
 # What texts write for a token to be filled in, if the vocabulary was trained with it.

@@ -1,6 +1,7 @@
 """`train` on single texts: the commands as users write them, in small, and what is refused."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -24,33 +25,75 @@ def texts(tmp_path: Path) -> Path:
     (tmp_path / "b.gz").write_bytes(gzip.compress("\n".join(LINES).encode()))
     rows = [f"{line.split()[1]}\t{line}\n" for line in LINES]
     (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    records = [json.dumps({"label": line.split()[1], "text": line}) + "\n" for line in LINES]
+    (tmp_path / "train.jsonl").write_text("".join(records), encoding="utf-8")
     (tmp_path / "one.tsv").write_text(rows[0], encoding="utf-8")
     return tmp_path
 
 
-def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
+def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     plain = ["--train-text", texts / "a.txt", texts / "b.gz", "--valid-text", texts / "b.gz"]
     table = ["--train-tsv", texts / "train.tsv", "--valid-tsv", texts / "train.tsv"]
-    bert, gpt, labels = (texts / name for name in ("bert", "gpt", "labels"))
+    names = "bert", "gpt", "labels", "vectors", "rows"
+    bert, gpt, labels, vectors, rows = (texts / name for name in names)
     for words in (
         ["--task", "masked-lm", "--preset", "bert-tiny", *plain, "--output", bert, *SMALL],
         ["--task", "causal-lm", "--preset", "gpt2-tiny", *plain, "--output", gpt, *SMALL],
+        ["--task", "classify", "--train-jsonl", texts / "train.jsonl", "--output", rows, *SMALL],
+        ["--task", "embed", "--init", bert, *table, "--output", vectors, "--max-steps", 2],
         ["--task", "classify", "--init", bert, *table, "--output", labels, "--max-steps", 2],
     ):
         result = run_cli("train", *words)
         assert (result.code, result.err) == (0, "")
     assert "37 weights taken" not in result.out and "weights taken, 4 new" in result.out
+    assert load_run(vectors)[0].config.head == "embedding"
     assert load_run(bert)[0].config.head == "masked_lm"
     assert load_run(gpt)[0].config.family == "decoder"
+    assert load_run(rows)[0].config.labels == ("blue", "red")
     assert load_run(labels)[0].config.labels == ("blue", "red")
+
+
+def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
+    files = ["--train-text", texts / "a.txt", "--valid-text", texts / "b.gz"]
+    shards = ["--output", texts / "shards", "--vocab-size", 21, "--workers", 1, "--shards", 1]
+    prepared = run_cli("prepare", *files, *shards)
+    assert prepared.code == 0, prepared.err  # workers of TensorFlow may log
+    assert "training texts: kept 6 of 6 texts" in prepared.out
+    data = ["--data", "prepared", "--prepared", texts / "shards", "--output", texts / "run"]
+    done = run_cli("train", "--task", "masked-lm", *data, *SMALL[2:])
+    assert (done.code, done.err) == (0, "")
+    assert load_run(texts / "run")[0].config.head == "masked_lm"
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--task masked-lm", "--task masked-lm needs --train-text."),
-        ("--task classify", "--task classify needs --train-tsv."),
+        ("--task masked-lm", "--task masked-lm needs --train-text or --train-jsonl."),
+        ("--task classify", "--task classify needs --train-tsv or --train-jsonl."),
         ("--task classify --train-text a.txt", "--train-text is not for --task classify"),
+        ("--train-jsonl a", "--train-jsonl is of single texts: give --task masked-lm"),
+        (
+            "--task classify --train-jsonl a --train-tsv b",
+            "--train-jsonl replaces --train-tsv: give one of them.",
+        ),
+        ("--task masked-lm --data prepared", "--data prepared needs --prepared."),
+        ("--task classify --data prepared --prepared a", "--data prepared is not for --task clas"),
+        ("--task masked-lm --data prepared --prepared no", "no is not a prepared corpus, or"),
+        (
+            "--task masked-lm --data prepared --prepared a --vocab-size 9",
+            "--vocab-size was decided when the corpus was prepared",
+        ),
+        ("--task masked-lm --data tfds", "--data tfds needs --tfds-name."),
+        ("--task tag --data tfds --tfds-name a", "--data tfds is not for --task tag: give"),
+        ("--task masked-lm --train-text a --tfds-name b", "--tfds-name belongs to --data tfds."),
+        (
+            "--task masked-lm --data tfds --tfds-name b --train-text a",
+            "--train-text is not for --data tfds",
+        ),
+        ("--task classify --train-jsonl {folder}/a.txt", "a.txt, line 1: no JSON"),
+        ("--task embed --train-text a.txt", "--train-text is not for --task embed, which reads"),
+        ("--task embed --train-tsv a --r-drop 1", "--r-drop=1.0 is not for embed, which tells"),
+        ("--task embed --train-tsv {folder}/a.txt", "a.txt, line 1: expected at least 2 columns"),
         ("--task causal-lm --train-tsv a.tsv", "--train-tsv is not for --task causal-lm"),
         (
             "--task causal-lm --preset tiny",
@@ -62,6 +105,10 @@ def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
         ("--model.num-layers 3", "--model.num-layers is not for --task translation."),
         ("--task causal-lm --train-text no.txt", "no such file: no.txt"),
         ("--task causal-lm --train-text a --lora-rank 4", "--lora-rank adapts the weights of a"),
+        (
+            "--task causal-lm --train-text a --init-target-vectors no.vec",
+            "--init-target-vectors is for --task translation, not for causal-lm",
+        ),
         ("--task masked-lm --init no --train-text a", "no directory no: give a training run"),
         (
             "--task causal-lm --train-text a --train-source b",

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from keras_transformer.cli.data_flags.text_files import TextFiles
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.cli.text_files import TextFiles
 from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
-from keras_transformer.data.sources.streams import PairStream, ParallelFiles, TsvFiles
+from keras_transformer.data.sources.streams import PairStream, ParallelFiles, SingleFiles, TsvFiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,6 +15,9 @@ class TextOptions(TextFiles):
     """Which text to prepare, and where to write it.
 
     Args:
+        train_text: Single texts, one a line, for masked-lm, causal-lm and denoising, instead of
+            pairs.
+        valid_text: Single texts for validation.
         output: Directory to write. A killed preparation continues when called again.
         tokenizer: Existing SentencePiece model, or one for the source and one for the target;
             trained on the training pairs if not given.
@@ -22,6 +25,8 @@ class TextOptions(TextFiles):
         **file_fields: As for `TextFiles`.
     """
 
+    train_text: list[Path] = field(default_factory=list)
+    valid_text: list[Path] = field(default_factory=list)
     output: Path
     tokenizer: list[Path] = field(default_factory=list)
     workers: int | None = None
@@ -35,8 +40,19 @@ class TextOptions(TextFiles):
                 raise ValueError(f"--{split}-source and --{split}-target go together: give both.")
             if source and tsv:
                 raise ValueError(f"--{split}-tsv replaces --{split}-source: give one of them.")
-        if not self.train_source and not self.train_tsv:
-            raise ValueError("prepare needs --train-source and --train-target, or --train-tsv.")
+            if (source or tsv) and (self.train_text or self.valid_text):
+                raise ValueError(
+                    f"--{split}-{'source' if source else 'tsv'} is of pairs, and single texts are "
+                    "given too: prepare them apart."
+                )
+        if not self.train_source and not self.train_tsv and not self.train_text:
+            raise ValueError(
+                "prepare needs --train-source and --train-target, --train-tsv or --train-text."
+            )
+        if self.train_text and len(self.tokenizer) > 1:
+            raise ValueError(
+                f"--tokenizer takes one model for single texts, got {len(self.tokenizer)}."
+            )
         if len(self.tokenizer) > 2:
             raise ValueError(f"--tokenizer takes one or two models, got {len(self.tokenizer)}.")
 
@@ -58,9 +74,10 @@ def main(arguments: Sequence[str]) -> int:
             workers=text.workers,
             say=lambda line: print(line, flush=True),
         )
-    print(f"training pairs: {record.train.report}")
+    kind = "texts" if record.is_single else "pairs"
+    print(f"training {kind}: {record.train.report}")
     if record.valid:
-        print(f"validation pairs: {record.valid.report}")
+        print(f"validation {kind}: {record.valid.report}")
     print(f"{len(record.train.shards)} shards: train with --data prepared --prepared {text.output}")
     return 0
 
@@ -74,8 +91,12 @@ def build_parser() -> CommandParser:
 
 
 def open_stream(text: TextOptions, split: str) -> PairStream | None:
-    """Returns the pairs of "train" or "valid", or None if no files are given."""
-    source, target, tsv = (getattr(text, f"{split}_{kind}") for kind in ("source", "target", "tsv"))
+    """Returns the pairs or texts of "train" or "valid", or None if no files are given."""
+    source, target, tsv, single = (
+        getattr(text, f"{split}_{kind}") for kind in ("source", "target", "tsv", "text")
+    )
+    if single:
+        return SingleFiles(tuple(single))
     if tsv:
         return TsvFiles(tuple(tsv), text.source_column, text.target_column)
     return ParallelFiles(tuple(source), tuple(target)) if source else None

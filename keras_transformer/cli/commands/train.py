@@ -10,11 +10,10 @@ from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_corpus
+from keras_transformer.cli.data_flags.text_sources import PlainText, TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.single_texts import (
-    PlainText,
-    TextFlags,
     single_stack_fields,
     text_recipe,
     train_on_texts,
@@ -31,6 +30,7 @@ from keras_transformer.training.run.options import CLASSIFIERS, RECIPES, TrainOp
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
@@ -56,9 +56,10 @@ _MORE_MODEL_FIELDS = single_stack_fields(_MODEL_FIELDS | set(_VOCAB_FIELDS))
 _ALL_MODEL_FIELDS = _MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
 _DEFAULT_PRESET = "tiny"
 _LABELLED = dict.fromkeys(
-    ("train_tsv", "valid_tsv"), "with --task classify: label, tab, text, or two texts"
+    ("train_tsv", "valid_tsv"),
+    "with --task classify: label, tab, text, or two texts; with embed: two texts",
 )
-Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "denoising"]
+Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
 Preset = Literal[
     "tiny",
     "small",
@@ -83,11 +84,13 @@ class RunOptions:
         task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
             that fills in hidden tokens ("masked-lm") or a decoder that continues texts
             ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
-            ("classify"); on words with tags (--train-text) one that tags words ("tag"); on
-            plain text a translation's model that restores hidden spans ("denoising").
+            ("classify"); on pairs of texts that mean the same (--train-tsv) one that gives them
+            similar vectors ("embed"); on words with tags (--train-text) one that tags words
+            ("tag"); on plain text a translation's model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
-            paper's); for masked-lm, classify and tag bert-*; for causal-lm gpt2* and llama-tiny.
-            If not given, that of --init, or the first of these. Single fields: --model.*.
+            paper's); for masked-lm, classify, embed and tag bert-*; for causal-lm gpt2* and
+            llama-tiny. If not given, that of --init, or the first of these. Single fields:
+            --model.*.
         vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
             2000).
         tokenizer_type: Kind of SentencePiece model.
@@ -100,6 +103,10 @@ class RunOptions:
             others. A translation whose --init is a run of masked-lm or classify takes its encoder.
         init_decoder: Directory of a finished run of causal-lm, whose decoder a translation takes
             (translation).
+        init_vectors: File of word vectors that the embeddings of the words begin as (translation:
+            the source's): text of word2vec, GloVe or fastText, plain or .gz; word2vec's binary; a
+            model of fastText (.bin).
+        init_target_vectors: The same for the target's embeddings (translation).
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
     """
@@ -113,6 +120,8 @@ class RunOptions:
     tokenizer: list[Path] = field(default_factory=list)
     init: Path | None = None
     init_decoder: Path | None = None
+    init_vectors: Path | None = None
+    init_target_vectors: Path | None = None
     resume: bool = False
 
     def __post_init__(self) -> None:
@@ -150,7 +159,7 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
 
 def _on_texts(given: Namespace, run: RunOptions) -> Any:
     """Trains on single texts; returns the model."""
-    _refuse_vocabulary("texts", run)
+    _refuse_vocabulary(given.data, run)
     tokenizers = _open_tokenizers(run.tokenizer)
     options = _options(given, text_recipe(run))
     overrides = model_overrides(given["model"])
@@ -172,10 +181,11 @@ def _options(given: Namespace, recipe: TrainOptions) -> TrainOptions:
 
 def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
     """Refuses what only the tasks on single texts read."""
-    for name in ("train_text", "valid_text"):
+    for name in ("train_text", "valid_text", "train_jsonl", "valid_jsonl"):
         if given[name]:
+            what = "plain text" if name.endswith("text") else "of single texts"
             raise ValueError(
-                f"--{name.replace('_', '-')} is plain text: give --task masked-lm or causal-lm."
+                f"--{name.replace('_', '-')} is {what}: give --task masked-lm or causal-lm."
             )
     if run.preset not in (None, *PRESETS):
         raise ValueError(
@@ -202,13 +212,18 @@ def _check_first(
     for begun in (run.init, run.init_decoder):
         if begun is not None:
             check_finished_run(begun)
-    options.check_start(has_weights=bool(run.init or run.init_decoder))
+    has_weights = bool(run.init or run.init_decoder)
+    options.check_start(has_weights=has_weights)
+    vectors = InitialVectors.open(
+        run.init_vectors, run.init_target_vectors, has_weights=has_weights
+    )
     size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
     vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:
         vocabulary = vocabulary_of(*tokenizers)
     preset = run.preset or _DEFAULT_PRESET
-    model_config(preset, overrides, *vocabulary, max_length=options.max_length)
+    config = model_config(preset, overrides, *vocabulary, max_length=options.max_length)
+    vectors.check(config)
 
 
 def _train(
@@ -235,6 +250,8 @@ def _train(
         tokenizers=tokenizers,
         init=run.init,
         init_decoder=run.init_decoder,
+        init_vectors=run.init_vectors,
+        init_target_vectors=run.init_target_vectors,
         options=options,
         resume=run.resume,
     )
@@ -312,7 +329,7 @@ def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser("train", "Train a Transformer: on parallel, plain or labelled text.")
     parser.add_fields(DataOptions, title="data", notes=_LABELLED)
-    parser.add_fields(PlainText, title="plain text")
+    parser.add_fields(PlainText, title="single texts")
     parser.add_fields(TextOptions, title="what is made of plain text")
     parser.add_fields(RunOptions, title="run")
     parser.add_fields(

@@ -19,7 +19,7 @@ from keras_transformer.data.objectives.objective import Rows
 from keras_transformer.data.objectives.tags import NO_TAG
 
 # Validation draws the same in every run and after every round, so that losses can be compared.
-_VALIDATION_SEED = 1
+VALIDATION_SEED = 1
 
 
 @reader_of.register(EncodedTexts)
@@ -55,7 +55,7 @@ class TextReader(BatchReader):
         rows = tf.data.Dataset.range(plan.num_batches).map(
             lambda batch: (batch, order[starts[batch] : starts[batch + 1]])
         )
-        return self._batches(rows, _VALIDATION_SEED, ONE_WORKER)
+        return self._batches(rows, VALIDATION_SEED, ONE_WORKER)
 
     def lines(self, place: Place) -> npt.NDArray[np.int64]:
         """As `batch_pairs`: draws the epoch of the batch again."""

@@ -33,6 +33,12 @@ class FilterReport:
         )
 
 
+class TextReport(FilterReport):
+    """How many texts were read, kept and dropped, and why; `str()` is one line."""
+
+    noun = "texts"
+
+
 @dataclass(frozen=True)
 class RaggedIds:
     """Concatenated rows of ids: row i is `values[offsets[i]:offsets[i + 1]]`.
@@ -190,6 +196,23 @@ def kept_pairs(
     return EncodedPairs(source, target, report, rows, special_ids)
 
 
+def kept_texts(ids: RaggedIds, max_length: int, special_ids: SpecialIds) -> EncodedPairs:
+    """Returns single texts, as pairs without a target, that have text and are short enough.
+
+    Args:
+        ids: Rows of ids, without special ids around them.
+        max_length: Longest text in tokens, with an id before it and eos.
+        special_ids: Special ids of the vocabulary.
+    """
+    check_max_length(max_length)
+    empty = ids.lengths == 0
+    too_long = ids.lengths + 2 > max_length
+    rows = np.flatnonzero(~empty & ~too_long)
+    report = TextReport(len(ids), len(rows), int(empty.sum()), int(too_long.sum()), max_length)
+    none = RaggedIds.from_lengths(np.empty(0, np.int32), np.zeros(len(rows), np.int64))
+    return EncodedPairs(ids.take(rows), none, report, rows, special_ids)
+
+
 def check_max_length(max_length: int) -> None:
     """Raises `ValueError` if no pair could be short enough."""
     if max_length < 2:
@@ -199,4 +222,7 @@ def check_max_length(max_length: int) -> None:
 def require_pairs(report: FilterReport, origin: str) -> None:
     """Raises `ValueError` if every pair was dropped."""
     if not report.kept:
-        raise ValueError(f"no pair of {origin} is left: {report}; check the text and max_length")
+        raise ValueError(
+            f"no {report.noun.removesuffix('s')} of {origin} is left: {report}; check the text and "
+            "max_length"
+        )

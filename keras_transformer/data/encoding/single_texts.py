@@ -10,19 +10,13 @@ import numpy.typing as npt
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.encoding.encode import tokenize
-from keras_transformer.data.encoding.id_pairs import FilterReport, RaggedIds, check_max_length
+from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, check_max_length
 from keras_transformer.data.encoding.packing import packed_rows
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.layout import decoder_row, encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
-
-
-class TextReport(FilterReport):
-    """How many texts were read, kept and dropped, and why; `str()` is one line."""
-
-    noun = "texts"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ them.
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +44,9 @@ class ShardedPairs:
         pad: The id that fills rows.
     """
 
+    # Ids that each row gets when it is read.
+    added: ClassVar[int] = 0
+
     directory: Path
     split: Split
     pad: int
@@ -79,8 +81,7 @@ class ShardReader(BatchReader):
     def training(self, place: Place) -> tf.data.Dataset:
         """As `training_batches`, with a few shards open at a time."""
         _check_shards(self.pairs, place.worker)
-        batch = partial(_batch, pad=self.pairs.pad)
-        dataset = _training_elements(self.pairs, place, batch)
+        dataset = _training_elements(self.pairs, place, self.element)
         endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
         return in_order(dataset.apply(endless))
 
@@ -93,10 +94,10 @@ class ShardReader(BatchReader):
 
         def shard_batches(file: tf.Tensor, size: tf.Tensor) -> tf.data.Dataset:
             table = read_shards(file[tf.newaxis])
-            order, _, starts = _plan(table, size[tf.newaxis], batch_tokens)
+            order, _, starts = _plan(table, size[tf.newaxis], batch_tokens, self.pairs.added)
             return tf.data.Dataset.range(tf.size(starts, tf.int64) - 1).map(
-                lambda batch: _batch(
-                    table, order[starts[batch] : starts[batch + 1]], tf.ones(()), self.pairs.pad
+                lambda batch: self.element(
+                    table, order[starts[batch] : starts[batch + 1]], tf.ones(())
                 ),
                 num_parallel_calls=PARALLEL_CALLS,
             )
@@ -105,6 +106,10 @@ class ShardReader(BatchReader):
         files = tf.data.Dataset.from_tensor_slices((paths, [shard.pairs for shard in filled]))
         dataset = files.flat_map(shard_batches)
         return in_order(dataset.apply(tf.data.experimental.assert_cardinality(sum(counts))))
+
+    def element(self, table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> Any:
+        """Returns the batch of some rows of open shards."""
+        return padded_batch(table.source, table.target, rows, weight, self.pairs.pad)
 
     def lines(self, place: Place) -> npt.NDArray[np.int64]:
         """As `batch_pairs`: reads the shards that are open at the batch."""
@@ -126,7 +131,7 @@ def _batch_counts(
     """Returns the number of batches in each of a worker's shards."""
     shards = _own_shards(pairs, worker)
     own_tokens = batch_tokens // worker[1]
-    longest = max((shard.longest[-1] for shard in shards if shard.pairs), default=0)
+    longest = max((shard.longest[-1] + pairs.added for shard in shards if shard.pairs), default=0)
     if not longest:
         raise ValueError(
             f"{pairs.directory} has {len(pairs.split.shards)} shards, too few for {worker[1]} "
@@ -138,7 +143,7 @@ def _batch_counts(
             f"pair, which has {longest} tokens; raise batch_tokens or prepare the corpus with a "
             "lower max_length"
         )
-    return tuple(shard.num_batches(own_tokens) for shard in shards)
+    return tuple(shard.num_batches(own_tokens, pairs.added) for shard in shards)
 
 
 def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> tf.data.Dataset:
@@ -159,7 +164,12 @@ def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> t
         files: tf.Tensor, sizes: tf.Tensor, shuffle_seed: tf.Tensor, steps: tf.Tensor
     ) -> tuple[Any, ...]:
         table = read_shards(files)
-        return table, _plan(table, sizes, batch_tokens // worker[1]), shuffle_seed, steps
+        return (
+            table,
+            _plan(table, sizes, batch_tokens // worker[1], pairs.added),
+            shuffle_seed,
+            steps,
+        )
 
     def elements_of(
         table: ShardTable, plan: tuple[tf.Tensor, ...], shuffle_seed: tf.Tensor, steps: tf.Tensor
@@ -188,11 +198,9 @@ def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> t
     return opened.map(read_opened).prefetch(1).flat_map(elements_of)
 
 
-def _batch(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor, pad: int) -> Any:
-    return padded_batch(table.source, table.target, rows, weight, pad)
-
-
-def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Tensor, ...]:
+def _plan(
+    table: ShardTable, sizes: tf.Tensor, batch_tokens: int, added: int
+) -> tuple[tf.Tensor, ...]:
     """Returns order, groups and starts (as in `Plan`) of concatenated shards, each cut separately.
 
     Cut together, they would have other batches, and a different number of them.
@@ -213,7 +221,7 @@ def _plan(table: ShardTable, sizes: tf.Tensor, batch_tokens: int) -> tuple[tf.Te
         return [np.concatenate(parts) for parts in (orders, groups, starts)]
 
     # Labels are one token shorter than the rows that they are cut from.
-    lengths = (table.source.row_lengths(), table.target.row_lengths() - 1, sizes)
+    lengths = (table.source.row_lengths() + added, table.target.row_lengths() - 1, sizes)
     parts = tf.numpy_function(plan, lengths, [tf.int64] * 3, stateful=False)
     for part in parts:
         part.set_shape((None,))

@@ -27,6 +27,11 @@ class PreparedCorpus:
     valid: ShardedPairs | None
     record: CorpusRecord
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it holds single texts instead of pairs."""
+        return self.record.is_single
+
     @classmethod
     def load(cls, directory: str | Path) -> "PreparedCorpus":
         """Opens a prepared corpus without reading its shards.

@@ -20,6 +20,7 @@ from keras_transformer.data.encoding.id_pairs import (
     FilterReport,
     RaggedIds,
     kept_pairs,
+    kept_texts,
 )
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import whole_file
@@ -39,6 +40,7 @@ class PieceSettings:
         max_length: As in `encode_pairs`.
         num_shards: Number of shards to distribute the pairs over.
         seed: Decides which pair goes to which shard.
+        is_single: Whether lines are single texts, sources without a target.
     """
 
     directory: Path
@@ -48,6 +50,7 @@ class PieceSettings:
     max_length: int
     num_shards: int
     seed: int
+    is_single: bool = False
 
     def path(self, number: int) -> Path:
         """Returns the file of piece `number`."""
@@ -78,6 +81,9 @@ def keep_pairs(settings: PieceSettings, pairs: Sequence[tuple[str, str]]) -> Enc
     """Tokenizes pairs and leaves out those that are empty or too long."""
     source, target = zip(*pairs, strict=True)
     source_tokenizer = _tokenizer(settings.source_tokenizer)
+    if settings.is_single:
+        ids = RaggedIds.from_rows(source_tokenizer.encode(source))
+        return kept_texts(ids, settings.max_length, source_tokenizer.special_ids)
     return kept_pairs(
         RaggedIds.from_rows(source_tokenizer.encode(source)),
         RaggedIds.from_rows(_tokenizer(settings.target_tokenizer).encode(target)),

@@ -17,7 +17,7 @@ from typing import Any
 
 from keras_transformer.data.prepared.pieces import PieceSettings, keep_pairs
 from keras_transformer.data.prepared.processes import worker_processes
-from keras_transformer.data.prepared.record import RECORD, CorpusRecord, Split
+from keras_transformer.data.prepared.record import RECORD, SINGLE, CorpusRecord, Split
 from keras_transformer.data.prepared.splitting import Workforce, make_split
 from keras_transformer.data.sources.streams import PairStream, describe_text
 from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType, Tokenizer, train_tokenizer
@@ -91,9 +91,9 @@ def prepare(
     options only, not on kills or on the number of workers.
 
     Args:
-        train: Training pairs.
+        train: Training pairs, or single texts.
         directory: Directory of the shards, created if missing.
-        valid: Validation pairs.
+        valid: Validation pairs or texts.
         tokenizers: Existing model files: one for both sides, or source and target; none to
             train new ones on the training pairs.
         options: How to prepare the corpus.
@@ -128,6 +128,7 @@ def prepare(
             settings = {
                 "options": dataclasses.asdict(options),
                 "tokenizers": [_sha256(path) for path in tokenizers],
+                **({SINGLE: True} if train.is_single else {}),
             }
             made_from = settings | {
                 name: [dataclasses.asdict(texts[path]) for path in stream.files]
@@ -144,7 +145,7 @@ def prepare(
                     name,
                     stream,
                     counts[name],
-                    _piece_settings(name, directory, names, counts[name], options),
+                    _piece_settings(name, directory, names, counts[name], options, stream),
                     directory,
                     force,
                 )
@@ -163,7 +164,7 @@ def prepare(
         training_text=_training_text(
             train,
             counts["train"],
-            _piece_settings("train", directory, names, counts["train"], options),
+            _piece_settings("train", directory, names, counts["train"], options, train),
             splits["train"],
         ),
     )
@@ -238,7 +239,7 @@ def _make_tokenizers(
     say: Callable[[str], None],
 ) -> list[str]:
     """Trains or copies the tokenizers that do not exist yet; returns their file names."""
-    is_joint = len(given) == 1 if given else options.joint_vocabulary
+    is_joint = len(given) == 1 if given else options.joint_vocabulary or train.is_single
     names = (
         ["tokenizer.model"] if is_joint else ["source_tokenizer.model", "target_tokenizer.model"]
     )
@@ -256,13 +257,20 @@ def _make_tokenizers(
                 options.vocab_size,
                 options.tokenizer_type,
                 max_sentences=options.tokenizer_sentences,
+                # Any task on single texts can then be trained.
+                has_mask=train.is_single,
             )
         tokenizer.save(directory / name)
     return names
 
 
 def _piece_settings(
-    split: str, directory: Path, tokenizers: list[str], num_pairs: int, options: PrepareOptions
+    split: str,
+    directory: Path,
+    tokenizers: list[str],
+    num_pairs: int,
+    options: PrepareOptions,
+    stream: PairStream,
 ) -> PieceSettings:
     return PieceSettings(
         directory=directory / _UNFINISHED / split,
@@ -272,6 +280,7 @@ def _piece_settings(
         max_length=options.max_length,
         num_shards=_num_shards(split, num_pairs, options),
         seed=options.seed,
+        is_single=stream.is_single,
     )
 
 

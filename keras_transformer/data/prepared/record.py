@@ -18,6 +18,8 @@ from keras_transformer.whole_files import write_text
 
 RECORD = "manifest.json"
 _FORMAT = 1
+# What `made_from` of single texts holds.
+SINGLE = "single_texts"
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,15 @@ class Shard:
         lists = {name: tuple(content[name]) for name in ("longest", "counts")}
         return cls(**{**content, **lists})
 
-    def num_batches(self, batch_tokens: int) -> int:
-        """Returns the number of batches that the shard is cut into."""
-        return count_batches(np.asarray(self.longest), np.asarray(self.counts), batch_tokens)
+    def num_batches(self, batch_tokens: int, added: int = 0) -> int:
+        """Returns the number of batches that the shard is cut into.
+
+        Args:
+            batch_tokens: As in `cut_batches`.
+            added: Ids that each row gets when it is read.
+        """
+        longest = np.asarray(self.longest) + added
+        return count_batches(longest, np.asarray(self.counts), batch_tokens)
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,11 @@ class CorpusRecord:
     train: Split
     valid: Split | None
     training_text: TrainingText | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the corpus holds single texts instead of pairs."""
+        return SINGLE in self.made_from
 
     def save(self, directory: Path) -> None:
         """Writes the file that makes the directory complete."""

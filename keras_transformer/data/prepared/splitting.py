@@ -17,7 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.data.encoding.id_pairs import EncodedPairs, FilterReport, require_pairs
+from keras_transformer.data.encoding.id_pairs import (
+    EncodedPairs,
+    FilterReport,
+    TextReport,
+    require_pairs,
+)
 from keras_transformer.data.prepared.pieces import (
     PieceSettings,
     read_dropped,
@@ -80,7 +85,8 @@ def make_split(
     force.run(f"{name}, pieces tokenized", len(pieces), _piece_tasks(stream, pieces, settings))
     empty, too_long = np.sum([read_dropped(path) for path in pieces], axis=0).tolist()
     kept = num_pairs - empty - too_long
-    report = FilterReport(num_pairs, kept, empty, too_long, settings.max_length)
+    report_class = TextReport if settings.is_single else FilterReport
+    report = report_class(num_pairs, kept, empty, too_long, settings.max_length)
     require_pairs(report, ", ".join(map(str, stream.files)))
 
     total = settings.num_shards

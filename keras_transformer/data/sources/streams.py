@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from keras_transformer.data.sources.files import (
     as_paths,
@@ -32,7 +32,13 @@ class TextFile:
 
 
 class PairStream(Protocol):
-    """Sentence pairs on disk, which can be read repeatedly and are never held as a whole."""
+    """Sentence pairs on disk, which can be read repeatedly and are never held as a whole.
+
+    Attributes:
+        is_single: Whether they are single texts, sources without a target.
+    """
+
+    is_single: ClassVar[bool]
 
     @property
     def files(self) -> list[Path]:
@@ -56,6 +62,8 @@ class ParallelFiles:
         FileNotFoundError: A file is missing.
         ValueError: The sides differ in number of files.
     """
+
+    is_single: ClassVar[bool] = False
 
     source: tuple[Path, ...]
     target: tuple[Path, ...]
@@ -94,6 +102,8 @@ class TsvFiles:
         FileNotFoundError: A file is missing.
     """
 
+    is_single: ClassVar[bool] = False
+
     paths: tuple[Path, ...]
     source_column: int = 0
     target_column: int = 1
@@ -117,6 +127,40 @@ class TsvFiles:
 
     def count(self, files: dict[Path, TextFile]) -> int:
         """Returns the number of pairs."""
+        return sum(files[path].lines for path in self.paths)
+
+
+@dataclass(frozen=True)
+class SingleFiles:
+    """Files with one text per line, as `read_texts` takes them: pairs whose targets are empty.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+    """
+
+    is_single: ClassVar[bool] = True
+
+    paths: tuple[Path, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", tuple(as_paths(self.paths)))
+        require_files(self.paths)
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that is read."""
+        return list(self.paths)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields each text with an empty target."""
+        return ((text, "") for text in self.sentences(0))
+
+    def sentences(self, side: int) -> Iterator[str]:
+        """Yields the texts (side 0) or nothing (side 1)."""
+        return chain.from_iterable(map(iter_lines, self.paths if side == 0 else ()))
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of texts."""
         return sum(files[path].lines for path in self.paths)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.distribution import install_command
 
-_READ_BLOCK = 1024
+READ_BLOCK = 1024
 
 
 def load_tfds(
@@ -38,7 +38,7 @@ def load_tfds(
         ValueError: TFDS has no such set, the set does not hold sentence pairs, or lacks a `train`
             split or `source_language`, or a sentence is not UTF-8.
     """
-    splits, info = _load(name, data_dir, download)
+    splits, info = load_splits(name, data_dir, download, as_supervised=True)
     languages = _languages(name, info)
     if source_language not in (None, *languages):
         raise ValueError(
@@ -57,10 +57,20 @@ def load_tfds(
     )
 
 
-def _load(
-    name: str, data_dir: str | os.PathLike[str] | None, download: bool
+def load_splits(
+    name: str, data_dir: str | os.PathLike[str] | None, download: bool, *, as_supervised: bool
 ) -> tuple[dict[str, Any], Any]:
-    """Returns the data sets by split, and the builder's information."""
+    """Returns the data sets by split, and the builder's information.
+
+    Args:
+        name: Name of the set in TFDS.
+        data_dir: Data directory of TFDS; its default if None.
+        download: Whether to download the set if it is not on disk.
+        as_supervised: Whether elements are input and target, instead of features by name.
+
+    Raises:
+        As `load_tfds`.
+    """
     try:
         import tensorflow_datasets as tfds
     except ImportError as error:
@@ -73,7 +83,7 @@ def _load(
             name,
             data_dir=None if data_dir is None else os.fspath(data_dir),
             download=download,
-            as_supervised=True,
+            as_supervised=as_supervised,
             with_info=True,
         )
 
@@ -109,14 +119,17 @@ def _languages(name: str, info: Any) -> tuple[str, str]:
 
 def _pairs(name: str, split: str, dataset: Any, turned: bool) -> Pairs:
     sides: tuple[list[str], list[str]] = ([], [])
-    for block in dataset.batch(_READ_BLOCK).as_numpy_iterator():
+    for block in dataset.batch(READ_BLOCK).as_numpy_iterator():
         for side, texts in zip(sides, block, strict=True):
             for text in texts:
-                try:
-                    side.append(text.decode("utf-8"))
-                except UnicodeDecodeError as error:
-                    raise ValueError(
-                        f"TFDS set {name}, split {split}, example {len(side)}: not UTF-8"
-                    ) from error
+                side.append(decoded(text, name, split, len(side)))
     source, target = reversed(sides) if turned else sides
     return Pairs(source, target, f"tfds {name}, {split}")
+
+
+def decoded(text: bytes, name: str, split: str, number: int) -> str:
+    """Returns a text of an example as a string; `ValueError` names the example if it is none."""
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"TFDS set {name}, split {split}, example {number}: not UTF-8") from error

@@ -51,6 +51,9 @@ class FusedAdam(keras.optimizers.Optimizer):
 
     Attributes:
         rates: Factors of the learning rate by the path of a variable; 1 for those it lacks.
+        first_updates: After how many updates a variable begins to learn, by its path; 0 for those
+            it lacks. Until then its gradient counts as 0, in the global norm, too; its own updates
+            are counted from there, so that it learns as any variable does at first.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class FusedAdam(keras.optimizers.Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
         self.rates: dict[str, float] = {}
+        self.first_updates: dict[str, int] = {}
 
     def build(self, variables: Sequence[Variable]) -> None:
         """Creates the moments of the variables to update."""
@@ -94,19 +98,29 @@ class FusedAdam(keras.optimizers.Optimizer):
             self.build(variables)
         given = zip(variables, grads, strict=True)
         found = [(variable, gradient) for variable, gradient in given if gradient is not None]
-        gradients = [tf.convert_to_tensor(gradient) for _, gradient in found]
-        if self.global_clipnorm:
-            gradients = clip_together(gradients, self.global_clipnorm)
         # Not `self.iterations`, which a subclass may return as a tensor.
         count = super().iterations
-        step = ops.cast(count + 1, "float32")
-        decays = ops.power(self.beta_1, step), ops.power(self.beta_2, step)
+        firsts = [self.first_updates.get(variable.path, 0) for variable, _ in found]
+        gradients = [
+            _from(first, count, tf.convert_to_tensor(gradient))
+            for first, (_, gradient) in zip(firsts, found, strict=True)
+        ]
+        if self.global_clipnorm:
+            gradients = clip_together(gradients, self.global_clipnorm)
+        decays = {first: self._decays(count, first) for first in set(firsts)}
         learning_rate = ops.cast(self.learning_rate, "float32")
-        for (variable, _), gradient in zip(found, gradients, strict=True):
+        for (variable, _), gradient, first in zip(found, gradients, firsts, strict=True):
             rate = self.rates.get(variable.path)
             own = learning_rate if rate is None else learning_rate * rate
-            self._update(variable, gradient, own, decays)
+            self._update(variable, gradient, own, decays[first])
         count.assign_add(1)
+
+    def _decays(self, count: Variable, first: int) -> tuple[Tensor, Tensor]:
+        """Returns β₁ᵗ and β₂ᵗ for variables that begin to learn after `first` updates."""
+        step = ops.cast(count + 1, "float32")
+        if first:
+            step = ops.maximum(step - first, 1.0)  # t = 0 would divide by 0
+        return ops.power(self.beta_1, step), ops.power(self.beta_2, step)
 
     def _update(
         self,
@@ -139,6 +153,11 @@ class FusedAdam(keras.optimizers.Optimizer):
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
         }
+
+
+def _from(first: int, count: Variable, gradient: Tensor) -> Tensor:
+    """Returns a gradient as 0 until `first` updates are made; NaN stays, for `FiniteGuard`."""
+    return gradient * ops.cast(count >= first, gradient.dtype) if first else gradient
 
 
 def clip_together(gradients: Sequence[Tensor], largest_norm: float) -> list[Tensor]:

@@ -13,7 +13,11 @@ from keras_transformer.training.loop.schedule import WarmupSchedule
 from keras_transformer.training.loop.synchronous import SynchronousAdam, SynchronousTrainingModel
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.transfer.freezing import freeze_layers, layer_rates
+from keras_transformer.training.transfer.freezing import (
+    first_updates,
+    freeze_layers,
+    layer_rates,
+)
 from keras_transformer.training.transfer.lora import adapt_low_rank
 
 
@@ -40,10 +44,7 @@ def training_model(
         options: How to train.
         fresh: Paths of the weights that were not taken from the model to start from.
     """
-    transformer.recompute_activations(options.recompute)
-    freeze_layers(transformer, options.freeze)
-    if options.lora_rank:
-        adapt_low_rank(transformer, options.lora_rank, fresh)
+    choose_trained_weights(transformer, options, fresh)
     arguments = transformer, options.label_smoothing, options.r_drop
     if tf.distribute.has_strategy():
         return SynchronousTrainingModel(*arguments, micro_batches=options.micro_batches)
@@ -52,13 +53,32 @@ def training_model(
     return TrainingModel(*arguments)
 
 
-def compile_training(model: TrainingModel, options: TrainOptions, updates: int) -> TrainingModel:
+def choose_trained_weights(
+    transformer: AnyModel, options: TrainOptions, fresh: Collection[str] = ()
+) -> None:
+    """Applies the options on which weights are trained and what the forward pass keeps.
+
+    Arguments are those of `training_model`, which calls this.
+    """
+    transformer.recompute_activations(options.recompute)
+    freeze_layers(transformer, options.freeze)
+    if options.lora_rank:
+        adapt_low_rank(transformer, options.lora_rank, fresh)
+
+
+def compile_training(
+    model: TrainingModel, options: TrainOptions, updates: int, fresh: Collection[str] = ()
+) -> TrainingModel:
     """Gives a training model its optimizer, creates the optimizer's variables, returns the model.
 
     Args:
         model: As returned by `training_model`.
         options: How to train.
         updates: Total number of updates, for the schedule's cooldown.
+        fresh: As for `training_model`.
+
+    Raises:
+        ValueError: Gradual unfreezing would take longer than the run.
     """
     optimizer = SynchronousAdam if tf.distribute.has_strategy() else FusedAdam
     cooldown = round(options.cooldown * updates)
@@ -72,8 +92,19 @@ def compile_training(model: TrainingModel, options: TrainOptions, updates: int) 
         ),
         jit_compile=options.jit_compile,
     )
+    paths = [weight.path for weight in model.transformer.weights]
     if options.layer_decay < 1:
-        paths = [weight.path for weight in model.transformer.weights]
         model.optimizer.rates = layer_rates(paths, options.layer_decay)
+    if options.unfreeze_steps:
+        firsts = first_updates(paths, options.unfreeze_steps, fresh)
+        last = max(firsts[weight.path] for weight in model.transformer.trainable_weights)
+        if last >= updates:
+            raise ValueError(
+                f"unfreeze_steps={options.unfreeze_steps} unfreezes the last weights after "
+                f"{last:,} updates, and the run has {updates:,}: lower unfreeze_steps, or keep "
+                "the lowest layers with freeze."
+            )
+        print(f"gradual unfreezing: all train after {last:,} of {updates:,} updates")
+        model.optimizer.first_updates = firsts
     model.optimizer.build(model.trainable_variables)
     return model

@@ -46,11 +46,15 @@ class TrainingModel(TracedOnce, keras.Model):
         self.transformer = transformer
         self.token_loss = token_loss
         self.r_drop = r_drop
-        self.to_states = transformer.prediction_states
+        self.to_states = self.states_of(transformer)
         self.token_accuracy = TokenAccuracy()
         self.perplexity = Perplexity()
         self.batch_loss = LastMean(BATCH_LOSS)
         self.built = True
+
+    def states_of(self, transformer: AnyModel) -> Any:
+        """Returns the part of a model whose outputs the loss reads."""
+        return transformer.prediction_states
 
     @property
     def mean_loss(self) -> keras.metrics.Mean:

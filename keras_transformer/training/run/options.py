@@ -92,6 +92,9 @@ class TrainOptions:
             of blocks, with the embeddings below them; None to train all.
         layer_decay: Factor of the learning rate from each block to the one below, in (0, 1]:
             lower layers, which are more general, then change less; 1 for one rate.
+        unfreeze_steps: Updates after which the next lower block begins to learn (gradual
+            unfreezing): only the highest block and what is above it or new learn at the start, the
+            embeddings are last; 0 to train all from the start.
         lora_rank: Rank of low-rank adaptation (`docs/fine_tuning.md`): the weights to start from
             stay, and only a product of two matrices of this rank beside each linear map of the
             blocks is trained, and what is new; 0 to train the weights themselves.
@@ -132,6 +135,7 @@ class TrainOptions:
     jit_compile: bool = False
     freeze: str | None = None
     layer_decay: float = 1.0
+    unfreeze_steps: int = 0
     lora_rank: int = 0
     micro_batches: int = 1
     recompute: bool = False
@@ -167,14 +171,15 @@ class TrainOptions:
             )
         if not 0 < self.layer_decay <= 1:
             raise ValueError(f"layer_decay must lie in (0, 1], got {self.layer_decay}.")
-        if self.lora_rank < 0:
-            raise ValueError(f"lora_rank must be at least 0, got {self.lora_rank}.")
-        if self.lora_rank and (self.freeze is not None or self.layer_decay < 1):
-            other = "layer_decay" if self.freeze is None else "freeze"
-            raise ValueError(
-                f"lora_rank keeps all weights that are not new, so {other} has nothing to do: "
-                "leave one of them out."
-            )
+        for name in ("unfreeze_steps", "lora_rank"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
+        for other in ("freeze", "layer_decay", "unfreeze_steps"):
+            if self.lora_rank and getattr(self, other) != getattr(TrainOptions, other):
+                raise ValueError(
+                    f"lora_rank keeps all weights that are not new, so {other} has nothing to do: "
+                    "leave one of them out."
+                )
         if not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
         if not 0 <= self.beta_2 < 1:
@@ -227,11 +232,25 @@ class TrainOptions:
 
     def check_start(self, *, has_weights: bool) -> None:
         """Raises `ValueError` if an option needs trained weights to start from, without any."""
-        if self.lora_rank and not has_weights:
-            raise ValueError(
-                "lora_rank adapts the weights of a finished run, and there is none: give one with "
-                "init (--init), or leave lora_rank out."
-            )
+        for name, what in {
+            "lora_rank": "adapts the weights of a finished run",
+            "unfreeze_steps": "lets the weights of a finished run learn one block after the other",
+        }.items():
+            if getattr(self, name) and not has_weights:
+                raise ValueError(
+                    f"{name} {what}, and there is none: give one with init (--init), or leave "
+                    f"{name} out."
+                )
+
+    def check_in_batch(self) -> None:
+        """Raises `ValueError` if an option does not go with negatives from the batch."""
+        for name in ("label_smoothing", "r_drop", "micro_batches", "strategy"):
+            value, needed = getattr(self, name), {"micro_batches": 1, "strategy": None}.get(name, 0)
+            if value != needed:
+                raise ValueError(
+                    f"{name}={value!r} is not for embed, which tells each text from all others of "
+                    f"its batch: leave it at {needed}."
+                )
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "TrainOptions":

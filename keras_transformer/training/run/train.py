@@ -22,6 +22,7 @@ from keras_transformer.training.run.starting_point import StartingPoint, Tokeniz
 from keras_transformer.training.run.training_run import TrainingRun
 from keras_transformer.training.tasks.training_data import Vocabulary
 from keras_transformer.training.tasks.translation import Translation
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 
 
 def train(
@@ -36,6 +37,8 @@ def train(
     tokenizers: Tokenizers | None = None,
     init: str | os.PathLike[str] | None = None,
     init_decoder: str | os.PathLike[str] | None = None,
+    init_vectors: str | os.PathLike[str] | None = None,
+    init_target_vectors: str | os.PathLike[str] | None = None,
     options: TrainOptions | None = None,
     resume: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
@@ -60,6 +63,9 @@ def train(
             is listed in print and in `training.json`.
         init_decoder: Directory of a finished run of a decoder alone, which becomes the decoder in
             the same way.
+        init_vectors: File of word vectors of word2vec, GloVe or fastText that the source's
+            embeddings begin as, and the target's if they are the same.
+        init_target_vectors: File of those that the target's embeddings begin as.
         options: How to train; `TrainOptions.preset(preset)` if None.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
@@ -70,9 +76,11 @@ def train(
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False.
-        FileNotFoundError: `init` holds no finished run.
+        FileNotFoundError: `init` holds no finished run, or a file of vectors is missing.
+        ImportError: There are word vectors, and gensim is not installed.
         ValueError: The run to resume was started with other settings, an option needs validation
-            pairs and there are none, or a model of this config cannot take the weights of `init`.
+            pairs and there are none, or a model of this config cannot take the weights of `init`
+            or the vectors.
         DamagedCheckpointError: None of the run's checkpoints can be read.
         FloatingPointError: A loss or the weights became NaN or Inf; the message names the batch.
         OSError: The disk is full; the checkpoints so far are intact.
@@ -84,6 +92,7 @@ def train(
         refuse_to_overwrite(place)
     size = DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
     start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
+    vectors = InitialVectors.open(init_vectors, init_target_vectors, has_weights=start.has_weights)
     overrides = {**start.model_fields(), **(overrides or {})}
     task = Translation(
         corpus,
@@ -91,6 +100,7 @@ def train(
         Vocabulary(size, tokenizer_type, joint_vocabulary),
         partial(model_config, preset, overrides, max_length=options.max_length),
         options,
+        vectors,
     )
     task.check()
     run = TrainingRun.open(task, place, options, resume=resume)

@@ -122,7 +122,8 @@ class TrainingRun:
         directory.save_config(config)
         with replicas.scope():
             updates = Pace.of(data.train, options, replicas.workers).total
-            model = compile_training(task.to_train(task.build(config)), options, updates)
+            to_train = task.to_train(task.build(config, data))
+            model = compile_training(to_train, options, updates, task.fresh())
         record.update(task.built())
         keep_freed_memory()
         return cls(task, directory, options, data, model, record, history)

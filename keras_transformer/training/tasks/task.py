@@ -1,5 +1,6 @@
 """The interface between a run and its task; all else in `TrainingRun` is the same for all tasks."""
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from keras_transformer.config.families import ModelConfig
@@ -25,8 +26,11 @@ class Task(Protocol):
     def start(self) -> dict[str, Any]:
         """Returns the entry in `training.json` on the start; a resumed run must have the same."""
 
-    def build(self, config: Any) -> AnyModel:
+    def build(self, config: Any, data: TrainingData) -> AnyModel:
         """Builds the model with the weights that training starts from."""
+
+    def fresh(self) -> Collection[str]:
+        """Returns the paths of the model's weights that were not taken from a trained one."""
 
     def built(self) -> dict[str, Any]:
         """Returns what `training.json` should hold beside the rest on how the model was built."""

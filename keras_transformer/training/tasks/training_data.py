@@ -138,13 +138,7 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
             "subword_sampling needs the text, and a prepared corpus holds ids: leave it out, or "
             "train on the text files."
         )
-    prepared = corpus.record.made_from["options"]
-    if prepared["max_length"] > options.max_length:
-        raise ValueError(
-            f"the corpus was prepared with max_length={prepared['max_length']}, more than the "
-            f"{options.max_length} of this run: raise max_length, or prepare the corpus with the "
-            "lower one."
-        )
+    check_prepared_length(corpus, options)
     if not run.has_checkpoints:
         run.save_tokenizers(corpus.source_tokenizer, corpus.target_tokenizer)
     print(f"training pairs: {corpus.train.report}")
@@ -165,3 +159,14 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
         record,
         corpus.record.training_text,
     )
+
+
+def check_prepared_length(corpus: PreparedCorpus, options: TrainOptions) -> None:
+    """Raises `ValueError` if a corpus was prepared with longer rows than a run reads."""
+    prepared = corpus.record.made_from["options"]
+    if prepared["max_length"] > options.max_length:
+        raise ValueError(
+            f"the corpus was prepared with max_length={prepared['max_length']}, more than the "
+            f"{options.max_length} of this run: raise max_length, or prepare the corpus with the "
+            "lower one."
+        )

@@ -1,6 +1,6 @@
 """Translation as a task: parallel text, an encoder-decoder, validation by translating."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from keras_transformer.training.tasks.validation_translations import (
     ValidationTranslations,
     validation_translations,
 )
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Translation:
         model_config: Takes the vocabulary sizes of source and target, whether they share a
             vocabulary, and its special ids; returns the model's config.
         options: How to train.
+        vectors: Word vectors that the embeddings begin as.
         transfer: What `build` took from models of other families, filled by it.
     """
 
@@ -48,6 +50,7 @@ class Translation:
     vocabulary: Vocabulary
     model_config: Callable[[tuple[int, int], bool, SpecialIds], TransformerConfig]
     options: TrainOptions
+    vectors: InitialVectors = InitialVectors()
     transfer: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -56,8 +59,14 @@ class Translation:
         start = self.starting_point
         self.options.check_start(has_weights=start.has_weights)
         start.check_corpus(self.corpus)
+        if isinstance(self.corpus, PreparedCorpus) and self.corpus.is_single:
+            raise ValueError(
+                "the corpus was prepared of single texts, and translation needs pairs: prepare "
+                "them with --train-source and --train-target."
+            )
         config = self._planned_config()
         start.check_config(config)
+        self.vectors.check(config)
         activation_named(config.activation)
         if start.tokenizers is not None and self.options.subword_sampling:
             segmentation_type(start.tokenizers[0])
@@ -79,13 +88,14 @@ class Translation:
         return self._config_for((data.source_tokenizer, data.target_tokenizer))
 
     def start(self) -> dict[str, Any]:
-        """Returns hashes of the tokenizers and of the model to start from."""
-        return self.starting_point.record()
+        """Returns hashes of the tokenizers, the model and the vectors to start from."""
+        return {**self.starting_point.record(), **self.vectors.record()}
 
-    def build(self, config: TransformerConfig) -> Transformer:
+    def build(self, config: TransformerConfig, data: TrainingData) -> Transformer:
         """Builds a Transformer, with the weights of the model to fine-tune if there is one."""
         model = build_transformer(config, self.options.dtype_policy)
         self.transfer.update(self.starting_point.load_weights(model))
+        self.vectors.set_embeddings(model, data.source_tokenizer, data.target_tokenizer)
         return model
 
     def built(self) -> dict[str, Any]:
@@ -94,8 +104,11 @@ class Translation:
 
     def to_train(self, model: Transformer) -> TrainingModel:
         """Adds label-smoothed cross-entropy, or R-Drop."""
-        fresh = self.transfer.get("transfer", {}).get("fresh", ())
-        return training_model(model, self.options, fresh)
+        return training_model(model, self.options, self.fresh())
+
+    def fresh(self) -> Collection[str]:
+        """Returns the weights that come from no run of another family."""
+        return self.transfer.get("transfer", {}).get("fresh", ())
 
     def validation(self, model: Transformer, data: TrainingData) -> ValidationTranslations | None:
         """Translates validation sentences for BLEU."""

@@ -14,22 +14,24 @@ from keras_transformer.data.encoding.single_texts import (
     encode_packed,
 )
 from keras_transformer.data.encoding.tagged import encode_tagged
+from keras_transformer.data.encoding.text_pairs import encode_text_pairs
 from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.objectives.objective import Objective
+from keras_transformer.data.objectives.same_meaning import SameMeaning
 from keras_transformer.data.objectives.tags import Tags
+from keras_transformer.data.prepared.corpus import PreparedCorpus
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import WORD_START, Tokenizer
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.options import TextOptions
 
-# SentencePiece's piece of a space, which begins a word.
-_WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
-
-TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "denoising"]
-AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus
+TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
+AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus | PreparedCorpus
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,12 @@ class TextKind:
         family: The class of the model's config.
         default_preset: The size to train if none is named.
         has_mask: Whether the vocabulary needs a mask.
+        has_in_batch_negatives: Whether rows of a batch are told from each other.
         head: Takes the corpus and returns the config's fields that say what the model returns.
         encode: Takes texts, tokenizer, config, longest row and options and returns rows.
+        objective: For prepared texts: takes tokenizer, config and options and returns what makes
+            batches of rows; None if the task's texts cannot be prepared.
+        begins_with: Name of the special id before each of them.
         recipe: Takes a preset and returns how to train.
     """
 
@@ -50,21 +56,32 @@ class TextKind:
     head: Callable[[Any], dict[str, Any]]
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
     recipe: Callable[..., TrainOptions] = TrainOptions.preset
+    objective: Callable[[Tokenizer, Any, TextOptions], Objective] | None = None
+    begins_with: Literal["bos", "decoder_start"] = "bos"
     has_mask: bool = False
+    has_in_batch_negatives: bool = False
+
+
+def _masked_tokens(tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions) -> Objective:
+    pieces = tokenizer.pieces(range(config.vocab_size))
+    return MaskedTokens(
+        config.special_ids,
+        config.vocab_size,
+        config.num_token_types > 1,
+        unit=options.masking,
+        begins_word=tuple(piece.startswith(WORD_START) for piece in pieces),
+    )
 
 
 def _mask(
     texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
-    pieces = tokenizer.pieces(range(config.vocab_size))
-    objective = MaskedTokens(
-        config.special_ids,
-        config.vocab_size,
-        config.num_token_types > 1,
-        unit=options.masking,
-        begins_word=tuple(piece.startswith(_WORD_START) for piece in pieces),
-    )
+    objective = _masked_tokens(tokenizer, config, options)
     return encode_for_encoder(texts, tokenizer, objective, length)
+
+
+def _next_token(tokenizer: Tokenizer, config: DecoderConfig, options: TextOptions) -> Objective:
+    return NextToken(config.special_ids)
 
 
 def _follow(
@@ -105,11 +122,22 @@ def _tag(
     return encode_tagged(texts, tokenizer, Tags(config.num_token_types > 1), length, config.labels)
 
 
+def _embed(
+    texts: Pairs, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
+) -> EncodedTexts:
+    del options
+    objective = SameMeaning(config.special_ids.pad, config.num_token_types > 1)
+    return encode_text_pairs(texts, tokenizer, objective, length)
+
+
+def _denoising(tokenizer: Tokenizer, config: TransformerConfig, options: TextOptions) -> Objective:
+    return Denoising(config.special_ids)
+
+
 def _denoise(
     texts: Texts, tokenizer: Tokenizer, config: TransformerConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
-    del options
-    return encode_for_decoder(texts, tokenizer, Denoising(config.special_ids), length)
+    return encode_for_decoder(texts, tokenizer, _denoising(tokenizer, config, options), length)
 
 
 KINDS: dict[str, TextKind] = {
@@ -118,9 +146,17 @@ KINDS: dict[str, TextKind] = {
         "bert-tiny",
         lambda corpus: {"head": "masked_lm", "labels": ()},
         _mask,
+        objective=_masked_tokens,
         has_mask=True,
     ),
-    "causal-lm": TextKind(DecoderConfig, "gpt2-tiny", lambda corpus: {}, _follow),
+    "causal-lm": TextKind(
+        DecoderConfig,
+        "gpt2-tiny",
+        lambda corpus: {},
+        _follow,
+        objective=_next_token,
+        begins_with="decoder_start",
+    ),
     "classify": TextKind(
         EncoderConfig,
         "bert-tiny",
@@ -135,12 +171,22 @@ KINDS: dict[str, TextKind] = {
         _tag,
         TrainOptions.for_classifier,
     ),
+    "embed": TextKind(
+        EncoderConfig,
+        "bert-tiny",
+        lambda corpus: {"head": "embedding", "labels": ()},
+        _embed,
+        TrainOptions.for_classifier,
+        has_in_batch_negatives=True,
+    ),
     "denoising": TextKind(
         TransformerConfig,
         "tiny",
         lambda corpus: {},
         _denoise,
         TrainOptions.for_denoising,
+        objective=_denoising,
+        begins_with="decoder_start",
         has_mask=True,
     ),
 }

@@ -1,27 +1,32 @@
 """Training on single texts as a task: plain or labelled text, one stack of blocks."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import keras
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.prepared.corpus import PreparedCorpus
+from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.tagged import TaggedTexts
-from keras_transformer.data.sources.texts import LabelledTexts, Texts
+from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
-from keras_transformer.training.loop.compiling import training_model
+from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.prepared_texts import open_prepared_texts
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.training.transfer.parts import (
     differing_choices,
     paths_between,
@@ -43,6 +48,7 @@ class TextTask:
         model_config: Takes the vocabulary's size and special ids and returns the model's config.
         options: How to train.
         text_options: What is made of the texts.
+        vectors: Word vectors that the embeddings begin as.
         transfer: What `build` took from the starting point, filled by it.
     """
 
@@ -55,6 +61,7 @@ class TextTask:
     model_config: Callable[[int, SpecialIds], ModelConfig]
     options: TrainOptions
     text_options: TextOptions
+    vectors: InitialVectors = InitialVectors()
     transfer: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -62,20 +69,30 @@ class TextTask:
         self.text_options.check(self.name)
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         self.options.check_start(has_weights=self.starting_point.has_weights)
+        if self.kind.has_in_batch_negatives:
+            self.options.check_in_batch()
         if self.options.subword_sampling:
             raise ValueError("subword_sampling is for translation: leave it out.")
+        if isinstance(self.corpus, PreparedCorpus):
+            self.starting_point.check_corpus(self.corpus)
         known = self._known_tokenizer()
         if known is None:
             special_ids = SpecialIds(mask=_next_id(SpecialIds()) if self.kind.has_mask else None)
             config = self.model_config(self.vocab_size, special_ids)
         else:
             config = self.model_config(known.vocab_size, known.special_ids)
+        self.vectors.check(config)
         activation_named(config.activation)
 
     def read(self, directory: RunDirectory) -> TrainingData:
-        """Trains the tokenizer, unless there is one, and encodes the corpus."""
+        """Trains the tokenizer, unless there is one, and encodes the corpus, or opens it."""
+        if isinstance(self.corpus, PreparedCorpus):
+            data = open_prepared_texts(
+                self.kind, self.corpus, directory, self.options, self.text_options, self._config_for
+            )
+            return replace(data, record={"task": self.name, **data.record})
         tokenizer = self._open_tokenizer(directory)
-        config = self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+        config = self._config_for(tokenizer)
         train = self._encode(self.corpus.train, tokenizer, config, "training")
         valid = None
         if self.corpus.valid is not None:
@@ -102,14 +119,13 @@ class TextTask:
 
     def config(self, data: TrainingData) -> ModelConfig:
         """Returns the config for the data's vocabulary."""
-        tokenizer = data.source_tokenizer
-        return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+        return self._config_for(data.source_tokenizer)
 
     def start(self) -> dict[str, Any]:
-        """Returns hashes of the tokenizer and of the model to start from."""
-        return self.starting_point.record()
+        """Returns hashes of the tokenizer, the model and the vectors to start from."""
+        return {**self.starting_point.record(), **self.vectors.record()}
 
-    def build(self, config: ModelConfig) -> AnyModel:
+    def build(self, config: ModelConfig, data: TrainingData) -> AnyModel:
         """Builds the model; takes what fits from the model to start from, and prints what not."""
         model = build_model(config, self.options.dtype_policy)
         run = self.starting_point.run
@@ -120,6 +136,7 @@ class TextTask:
                 print(f"{run.path} differs: {choice}")
             print(f"from {run.path}: {found}")
             self.transfer.update(found.to_dict())
+        self.vectors.set_embeddings(model, data.source_tokenizer, data.target_tokenizer)
         return model
 
     def built(self) -> dict[str, Any]:
@@ -127,8 +144,15 @@ class TextTask:
         return {"transfer": self.transfer} if self.transfer else {}
 
     def to_train(self, model: AnyModel) -> TrainingModel:
-        """Adds cross-entropy over the head's choices, or R-Drop."""
-        return training_model(model, self.options, self.transfer.get("fresh", ()))
+        """Adds cross-entropy over the head's choices or the batch's texts, or R-Drop."""
+        if self.kind.has_in_batch_negatives:
+            choose_trained_weights(model, self.options, self.fresh())
+            return EmbeddingTrainingModel(model)
+        return training_model(model, self.options, self.fresh())
+
+    def fresh(self) -> Collection[str]:
+        """Returns the weights that the model to start from does not have."""
+        return self.transfer.get("fresh", ())
 
     def validation(self, model: AnyModel, data: TrainingData) -> None:
         """Returns None: the validation loss is all."""
@@ -136,9 +160,14 @@ class TextTask:
     def calibrate(self, model: AnyModel, data: TrainingData) -> None:
         """Returns None: there are no translations to score."""
 
+    def _config_for(self, tokenizer: Tokenizer) -> ModelConfig:
+        return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)
+
     def _known_tokenizer(self) -> Tokenizer | None:
         """Returns the tokenizer to start with; raises `ValueError` if it does not serve."""
         known = self.starting_point.tokenizers
+        if isinstance(self.corpus, PreparedCorpus):
+            known = self.corpus.source_tokenizer, self.corpus.target_tokenizer
         if known is None:
             return None
         first, second = known
@@ -174,12 +203,14 @@ class TextTask:
         return encoded
 
 
-def _lines(texts: Texts | LabelledTexts | TaggedTexts) -> list[str]:
+def _lines(texts: Any) -> list[str]:
     """Returns all texts that the vocabulary should know, those of the rows first."""
     if isinstance(texts, Texts):
         return list(texts.lines)
     if isinstance(texts, TaggedTexts):
         return [" ".join(words) for words in texts.words]
+    if isinstance(texts, Pairs):
+        return [*texts.source, *texts.target]
     return [*texts.first, *(texts.second or ())]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.models.families import AnyModel
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
@@ -20,8 +21,10 @@ from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.run.training_run import TrainingRun
 from keras_transformer.training.texts.model_config import text_model_config
 from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.prepared_texts import check_prepared
 from keras_transformer.training.texts.tasks import KINDS, AnyCorpus, TextTaskName
 from keras_transformer.training.texts.text_task import TextTask
+from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 
 
 def train_texts(
@@ -35,6 +38,7 @@ def train_texts(
     tokenizer_type: ModelType = "unigram",
     tokenizer: Tokenizer | None = None,
     init: str | os.PathLike[str] | None = None,
+    init_vectors: str | os.PathLike[str] | None = None,
     options: TrainOptions | None = None,
     text_options: TextOptions | None = None,
     resume: bool = False,
@@ -45,9 +49,11 @@ def train_texts(
     Args:
         task: "masked-lm" trains an encoder to fill in hidden tokens, "causal-lm" a decoder to
             continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
-            name the tag of each word.
+            name the tag of each word, "embed" one to give texts that mean the same similar
+            vectors.
         corpus: Training texts and, optionally, validation texts; labelled ones for "classify",
-            tagged ones for "tag".
+            tagged ones for "tag", pairs of texts that mean the same for "embed". Plain texts may be
+            a `PreparedCorpus`, whose vocabulary is used.
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.
@@ -57,6 +63,8 @@ def train_texts(
         init: Directory of a finished run, whose tokenizer is used and whose weights are taken where
             layer path and shape are the same; those that are not are listed in print and in
             `training.json`.
+        init_vectors: File of word vectors of word2vec, GloVe or fastText that the embeddings begin
+            as.
         options: How to train; the recipe of the preset and the task if None.
         text_options: What is made of the texts; the defaults of `TextOptions` if None.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
@@ -68,14 +76,18 @@ def train_texts(
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False.
-        FileNotFoundError: `init` holds no finished run.
+        FileNotFoundError: `init` holds no finished run, or the file of vectors is missing.
+        ImportError: There are word vectors, and gensim is not installed.
         ValueError: The run to resume was started with other settings, an option needs validation
-            texts and there are none, a vocabulary does not serve the task, or no weight of `init`
-            fits.
+            texts and there are none, a vocabulary does not serve the task, or neither a weight of
+            `init` nor the vectors fit.
     """
-    kind = KINDS[task]
+    kind, text_options = KINDS[task], text_options or TextOptions()
+    if isinstance(corpus, PreparedCorpus):
+        check_prepared(task, kind, corpus, text_options)
     known = None if tokenizer is None else (tokenizer, tokenizer)
     start = StartingPoint.open(known, init, vocab_size)
+    vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
     if options is None:
         options = kind.recipe(preset or kind.default_preset)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
@@ -100,7 +112,8 @@ def train_texts(
         tokenizer_type,
         lambda size, special_ids: model_config(vocab_size=size, special_ids=special_ids),
         options,
-        text_options or TextOptions(),
+        text_options,
+        vectors,
     )
     run_task.check()
     run = TrainingRun.open(run_task, place, options, resume=resume)

@@ -1,9 +1,9 @@
 """Fine-tuning in part: takes a model and keeps some layers as they are, or lets lower ones learn
-more slowly (Howard and Ruder 2018).
+more slowly or later (Howard and Ruder 2018).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from keras_transformer.models.families import AnyModel
@@ -52,6 +52,30 @@ def layer_rates(paths: Iterable[str], decay: float) -> dict[str, float]:
         paths: Layer paths such as `encoder/block_0/attention/query/kernel`.
         decay: In (0, 1]; 1 for the full rate everywhere.
     """
+    return {path: decay**depth for path, depth in _depths(paths).items()}
+
+
+def first_updates(
+    paths: Iterable[str], unfreeze_steps: int, fresh: Collection[str] = ()
+) -> dict[str, int]:
+    """Returns after how many updates each weight begins to learn, if they are unfrozen gradually.
+
+    Heads, norms above the blocks, the highest block and what is new learn from the start, each
+    block below `unfreeze_steps` updates after the one above, embeddings after the lowest block.
+
+    Args:
+        paths: Layer paths such as `encoder/block_0/attention/query/kernel`.
+        unfreeze_steps: Updates between two blocks.
+        fresh: Those of the paths that nothing trained before.
+    """
+    depths = _depths(paths).items()
+    return {
+        path: 0 if path in fresh else unfreeze_steps * max(depth - 1, 0) for path, depth in depths
+    }
+
+
+def _depths(paths: Iterable[str]) -> dict[str, int]:
+    """Returns how far below the head each weight is: 0 for the head, 1 for the highest block."""
     paths = list(paths)
     heights: dict[str, int] = {}  # number of blocks of each stack
     for path in paths:
@@ -61,10 +85,10 @@ def layer_rates(paths: Iterable[str], decay: float) -> dict[str, float]:
             heights[stack] = max(heights.get(stack, 0), int(block[1]) + 1)
     tallest = max(heights.values(), default=0)
 
-    def below(path: str) -> int:
+    def depth(path: str) -> int:
         block = _BLOCK.search(path)
         if block:
             return heights[path.partition("/")[0]] - int(block[1])
         return tallest + 1 if "embeddings" in path.partition("/")[0] else 0
 
-    return {path: decay ** below(path) for path in paths}
+    return {path: depth(path) for path in paths}

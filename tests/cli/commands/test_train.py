@@ -66,6 +66,8 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
         "tokenizers": None,
         "init": None,
         "init_decoder": None,
+        "init_vectors": None,
+        "init_target_vectors": None,
         "resume": False,
     }
 
@@ -216,6 +218,9 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ("--vocab-size 4", "--vocab-size must be at least 5, got 4."),
         ("--init nowhere", "no directory nowhere: give a training run"),
         ("--lora-rank 4", "--lora-rank adapts the weights of a finished run, and there is none"),
+        ("--init-vectors no.vec", "no such file: no.vec"),
+        ("--init-vectors {folder}/pairs.tsv", "/pairs.tsv has no word vectors: expected a line"),
+        ("--unfreeze-steps 9", "--unfreeze-steps lets the weights of a finished run learn one"),
         ("--lora-rank -1", "--lora-rank must be at least 0, got -1"),
         (
             "--patience 3 --data tsv --train-tsv {folder}/pairs.tsv",

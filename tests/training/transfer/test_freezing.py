@@ -10,9 +10,14 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.families import build_model
+from keras_transformer.training.loop.adam import FusedAdam
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.transfer.freezing import freeze_layers, layer_rates
+from keras_transformer.training.transfer.freezing import (
+    first_updates,
+    freeze_layers,
+    layer_rates,
+)
 
 SMALL = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2}
 ENCODER = EncoderConfig.preset(
@@ -22,16 +27,29 @@ ENCODER = EncoderConfig.preset(
 
 def step(**options: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Returns a classifier's weights before and after one update."""
+    model, training = trained_model(**options)
+    before = weights_of(model)
+    train_on_batch(training)
+    return before, weights_of(model)
+
+
+def trained_model(**options: Any) -> tuple[Any, Any]:
+    """Returns a classifier, and the compiled model that trains it for 10 updates."""
     keras.utils.set_random_seed(0)
     model = build_model(ENCODER)
     settings = TrainOptions(warmup_steps=1, learning_rate=0.01, label_smoothing=0.0, **options)
-    training = compile_transformer(model, settings, 10)
-    before = {weight.path: np.array(weight) for weight in model.weights}
+    return model, compile_transformer(model, settings, 10)
+
+
+def train_on_batch(training: Any) -> None:
     ids = np.random.default_rng(0).integers(5, 20, (4, 6), np.int32)
     inputs = {"token_ids": ids, "token_type_ids": np.zeros_like(ids)}
     labels = np.asarray([[0], [1], [0], [1]], np.int32)
     training.train_on_batch(inputs, labels, np.ones((4, 1), np.float32))
-    return before, {weight.path: np.array(weight) for weight in model.weights}
+
+
+def weights_of(model: Any) -> dict[str, np.ndarray]:
+    return {weight.path: np.array(weight) for weight in model.weights}
 
 
 def changed(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> set[str]:
@@ -76,6 +94,13 @@ def test_rates_of_both_stacks_of_a_translation() -> None:
     assert list(layer_rates(paths, 0.5).values()) == [0.125, 0.25, 0.5, 0.5, 1, 1]
 
 
+def test_first_updates_of_both_stacks_of_a_translation() -> None:
+    paths = ["source_embeddings/tokens/matrix", "encoder/block_0/x", "encoder/block_1/x"]
+    paths += ["decoder/block_0/x", "decoder/final_norm/gamma", "head/bias"]
+    assert list(first_updates(paths, 10).values()) == [20, 10, 0, 0, 0, 0]
+    assert list(first_updates(paths, 10, fresh=paths[:2]).values()) == [0] * 6
+
+
 def test_the_encoder_of_a_translation_is_frozen_with_its_embeddings() -> None:
     sizes = {**SMALL, "num_encoder_layers": 1, "num_decoder_layers": 1}
     config = TransformerConfig.preset(
@@ -100,9 +125,45 @@ def test_what_cannot_be_frozen_is_refused() -> None:
     [
         ({"freeze": "head"}, "freeze must be 'embeddings', 'encoder' or a number of blocks"),
         ({"layer_decay": 0.0}, r"layer_decay must lie in \(0, 1\], got 0.0"),
+        ({"unfreeze_steps": -1}, "unfreeze_steps must be at least 0, got -1"),
         ({"layer_decay": 1.5}, r"layer_decay must lie in \(0, 1\], got 1.5"),
     ],
 )
 def test_wrong_options_are_named(values: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TrainOptions(**values)
+
+
+@pytest.mark.parametrize("options", [{}, {"micro_batches": 2}, {"jit_compile": True}])
+def test_a_block_joins_every_so_many_updates_and_the_step_is_traced_once(
+    options: dict[str, Any], capsys, monkeypatch
+) -> None:
+    traces, apply = [], FusedAdam.apply
+    monkeypatch.setattr(FusedAdam, "apply", lambda *given: (traces.append(1), apply(*given))[1])
+    model, training = trained_model(unfreeze_steps=2, **options)
+    assert "all train after 4 of 10 updates" in capsys.readouterr().out
+    still = [("embeddings/", "encoder/block_0/")] * 2 + [("embeddings/",)] * 2 + [()] * 2
+    for unmoved in still:
+        before = weights_of(model)
+        train_on_batch(training)
+        moved = changed(before, weights_of(model))
+        for path in before:
+            if path.endswith("kernel"):
+                assert (path in moved) != path.startswith(unmoved), path
+        assert not any(path.startswith(unmoved) for path in moved if unmoved)
+    assert traces == [1]
+
+
+def test_frozen_layers_never_join() -> None:
+    model, training = trained_model(unfreeze_steps=1, freeze="embeddings")
+    before = weights_of(model)
+    for _ in range(4):
+        train_on_batch(training)
+    moved = changed(before, weights_of(model))
+    assert "encoder/block_0/attention/query/kernel" in moved
+    assert not any(path.startswith("embeddings/") for path in moved)
+
+
+def test_unfreezing_that_takes_longer_than_the_run_is_refused() -> None:
+    with pytest.raises(ValueError, match="unfreeze_steps=5 .* after 10 updates, and the run has 1"):
+        trained_model(unfreeze_steps=5)

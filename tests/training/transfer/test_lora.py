@@ -139,6 +139,7 @@ def test_a_rank_that_is_not_low_is_refused() -> None:
         ({"lora_rank": -1}, "lora_rank must be at least 0, got -1"),
         ({"lora_rank": 2, "freeze": "1"}, "lora_rank keeps .* so freeze has nothing to do"),
         ({"lora_rank": 2, "layer_decay": 0.8}, "lora_rank keeps .* so layer_decay has nothing"),
+        ({"lora_rank": 2, "unfreeze_steps": 9}, "lora_rank keeps .* so unfreeze_steps has nothing"),
     ],
 )
 def test_wrong_options_are_named(values: dict, message: str) -> None:

@@ -1,0 +1,151 @@
+"""JSON lines: takes paths of files with a JSON object a line and returns plain, labelled, tagged or
+paired texts.
+
+Fields that no reader names are ignored.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keras_transformer.data.sources.corpus import Pairs
+from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.data.sources.tagged import TaggedTexts
+from keras_transformer.data.sources.texts import LabelledTexts, Texts
+
+TEXT, SECOND_TEXT, LABEL, WORDS, TAGS = "text", "second_text", "label", "words", "tags"
+
+
+class _LineError(ValueError):
+    """What is wrong with a line, without file and number."""
+
+
+def read_json_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
+    """Reads the field `text` of each object; an empty text ends a document.
+
+    Args:
+        paths: One path, or several in order; UTF-8, plain or gzip. Empty lines are left out.
+
+    Raises:
+        FileNotFoundError: A file is missing; all are checked before any is read.
+        OSError: A file cannot be read.
+        ValueError: A line is no JSON object, or a field is missing or of another type (names file
+            and line), or there is no text at all.
+    """
+    return Texts(
+        _read(paths, lambda record: _text(record, TEXT, may_be_empty=True)), _origin(paths)
+    )
+
+
+def read_json_labelled(paths: PathLike | Sequence[PathLike]) -> LabelledTexts:
+    """Reads `label`, a string or an integer, `text` and, in all objects or none, `second_text`.
+
+    Arguments and errors are those of `read_json_texts`.
+    """
+    rows = _read(
+        paths,
+        lambda record: (
+            _label(record),
+            _text(record, TEXT),
+            *([_text(record, SECOND_TEXT)] if SECOND_TEXT in record else []),
+        ),
+        as_first=f"{SECOND_TEXT!r} must be in all lines or in none",
+    )
+    labels, first, *second = zip(*rows, strict=True)
+    return LabelledTexts(labels, first, second[0] if second else None, _origin(paths))
+
+
+def read_json_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
+    """Reads `words` and `tags`, two lists of strings of one length.
+
+    Arguments and errors are those of `read_json_texts`.
+    """
+
+    def row(record: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        words, tags = _strings(record, WORDS), _strings(record, TAGS)
+        if len(words) != len(tags):
+            raise _LineError(f"expected a tag for each word, got {len(words)} and {len(tags)}")
+        return words, tags
+
+    words, tags = zip(*_read(paths, row), strict=True)
+    return TaggedTexts(words, tags, _origin(paths))
+
+
+def read_json_pairs(paths: PathLike | Sequence[PathLike]) -> Pairs:
+    """Reads `text` and `second_text`.
+
+    Arguments and errors are those of `read_json_texts`.
+    """
+    rows = _read(paths, lambda record: (_text(record, TEXT), _text(record, SECOND_TEXT)))
+    first, second = zip(*rows, strict=True)
+    return Pairs(first, second, _origin(paths))
+
+
+def _read(paths: Any, row_of: Any, as_first: str = "") -> list[Any]:
+    """Returns `row_of` each object; raises what is wrong with file and line.
+
+    Args:
+        paths: The files.
+        row_of: Takes an object and returns a row.
+        as_first: What is wrong with a row that is not as long as the first; empty if rows may be.
+    """
+    rows: list[Any] = []
+    for place, line in _lines(paths):
+        try:
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise _LineError(f"expected a JSON object, got {line[:40]}")
+            rows.append(row_of(record))
+            if as_first and len(rows[-1]) != len(rows[0]):
+                raise _LineError(as_first)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{place}: no JSON: {error}") from error
+        except _LineError as error:
+            raise ValueError(f"{place}: {error}") from error
+    if not rows:
+        raise ValueError(f"the corpus is empty: no line in {_origin(paths)}")
+    return rows
+
+
+def _lines(paths: Any) -> Iterator[tuple[str, str]]:
+    files = as_paths(paths)
+    require_files(files)
+    for path in files:
+        for number, line in enumerate(iter_lines(path), start=1):
+            if line.strip():
+                yield f"{path}, line {number}", line
+
+
+def _origin(paths: Any) -> str:
+    return ", ".join(map(str, as_paths(paths)))
+
+
+def _field(record: dict[str, Any], name: str) -> Any:
+    if name not in record:
+        raise _LineError(f"the field {name!r} is missing, only {', '.join(record) or 'none'} given")
+    return record[name]
+
+
+def _text(record: dict[str, Any], name: str, *, may_be_empty: bool = False) -> str:
+    text = _field(record, name)
+    if not isinstance(text, str):
+        raise _LineError(f"{name!r} must be a text, got {text!r}")
+    if not may_be_empty and not text.strip():
+        raise _LineError(f"{name!r} is empty")
+    return text
+
+
+def _label(record: dict[str, Any]) -> str:
+    label = _field(record, LABEL)
+    if isinstance(label, bool) or not isinstance(label, str | int) or label == "":
+        raise _LineError(f"{LABEL!r} must be a text or an integer, got {label!r}")
+    return str(label)
+
+
+def _strings(record: dict[str, Any], name: str) -> tuple[str, ...]:
+    values = _field(record, name)
+    if not isinstance(values, list) or not all(
+        value and isinstance(value, str) for value in values
+    ):
+        raise _LineError(f"{name!r} must be a list of texts, got {values!r}")
+    return tuple(values)

@@ -1,0 +1,90 @@
+"""Runs on prepared single texts: what they record, resume and refuse."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.data.prepared.corpus import PreparedCorpus
+from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.train import train
+from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.train import train_texts
+
+WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
+LINES = [f"{a} {b}" for a in WORDS for b in WORDS]
+SIZES = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
+OPTIONS = {"batch_tokens": 64, "checkpoint_steps": 2, "warmup_steps": 4, "learning_rate": 0.01}
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory) -> dict[str, PreparedCorpus]:
+    """Prepared corpora: "texts" and "pairs"."""
+    folder = tmp_path_factory.mktemp("corpora")
+    path = folder / "a.txt"
+    path.write_text("".join(f"{line}\n" for line in LINES))
+    streams: dict[str, Any] = {
+        "texts": SingleFiles((path,)),
+        "pairs": ParallelFiles((path,), (path,)),
+    }
+    options = PrepareOptions(vocab_size=14, max_length=24, shards=2)
+    for name, stream in streams.items():
+        prepare(
+            stream, folder / name, valid=stream, options=options, workers=1, say=lambda line: None
+        )
+    return {name: PreparedCorpus.load(folder / name) for name in streams}
+
+
+def start(task: Any, corpus: PreparedCorpus, directory: Path, **given: Any) -> Any:
+    settings = {name: given.pop(name) for name in ("resume", "text_options") if name in given}
+    overrides = {**SIZES, **({"num_layers": 1, "max_positions": 32} if task[0] in "mc" else {})}
+    options = TrainOptions(
+        **{
+            **OPTIONS,
+            "max_steps": 4,
+            "max_length": 32,
+            "cooldown": 0.0,
+            "bleu_sentences": 0,
+            **given,
+        }
+    )
+    return train_texts(task, corpus, directory, overrides=overrides, options=options, **settings)
+
+
+@pytest.mark.parametrize("task", ["masked-lm", "causal-lm", "denoising"])
+def test_each_task_on_plain_text_trains_and_resumes(
+    task: str, corpora: dict[str, PreparedCorpus], tmp_path: Path, capsys
+) -> None:
+    corpus = corpora["texts"]
+    whole = start(task, corpus, tmp_path / "whole")
+    assert "train: kept 36 of 36 texts" in capsys.readouterr().out
+    start(task, corpus, tmp_path / "broken", max_steps=2)
+    (tmp_path / "broken" / "model.keras").unlink()
+    resumed = start(task, corpus, tmp_path / "broken", resume=True)
+    for one, other in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+    record = json.loads((tmp_path / "whole" / "training.json").read_text())
+    assert record["data"]["task"] == task and record["data"]["origin"] == "prepared"
+    assert record["history"]["val_loss"][-1] > 0
+    tokenizer = (tmp_path / "whole" / "tokenizer.model").read_bytes()
+    assert tokenizer == corpus.source_tokenizer.model
+
+
+def test_corpora_that_do_not_fit_are_refused(
+    corpora: dict[str, PreparedCorpus], tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="prepared of pairs, and masked-lm needs single texts"):
+        start("masked-lm", corpora["pairs"], tmp_path / "a")
+    with pytest.raises(ValueError, match="a prepared corpus is not for classify"):
+        start("classify", corpora["texts"], tmp_path / "a")
+    with pytest.raises(ValueError, match="prepared of single texts, and translation needs pairs"):
+        train(corpora["texts"], tmp_path / "a", overrides=SIZES)
+    with pytest.raises(ValueError, match="packing='stream' needs the text"):
+        packed = TextOptions(packing="stream")
+        start("causal-lm", corpora["texts"], tmp_path / "b", text_options=packed)
+    with pytest.raises(ValueError, match="prepared with max_length=24, more than the 16"):
+        start("masked-lm", corpora["texts"], tmp_path / "c", max_length=16)

@@ -1,0 +1,113 @@
+"""Files of word vectors in every form: what they are taken for, and which vector a word gets."""
+
+import gzip
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import FastText
+from gensim.models.fasttext import save_facebook_model
+
+from keras_transformer.training.transfer.word_vectors import VectorFile
+
+WORDS = ("the", "House", "naïve", ",")
+VECTORS = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+
+
+def lines() -> str:
+    rows = zip(WORDS, VECTORS, strict=True)
+    return "".join(f"{word} {' '.join(map(repr, row.tolist()))}\n" for word, row in rows)
+
+
+def binary(separator: bytes) -> bytes:
+    """As word2vec.c writes it; gensim and others leave out the line feed after a vector."""
+    rows = zip(WORDS, VECTORS, strict=True)
+    return b"4 5\n" + b"".join(
+        word.encode() + b" " + row.tobytes() + separator for word, row in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("word2vec.txt", b"4 5\n" + lines().encode(), "text"),
+        ("fasttext.vec", b"4 5\n" + lines().replace("\n", " \n").encode(), "text"),
+        ("glove.txt", lines().encode(), "bare text"),
+        ("word2vec.bin", binary(b"\n"), "binary"),
+        ("gensim.bin", binary(b""), "binary"),
+        ("word2vec.txt.gz", gzip.compress(mtime=0, data=b"4 5\n" + lines().encode()), "text"),
+        ("glove.txt.gz", gzip.compress(mtime=0, data=lines().encode()), "bare text"),
+        ("word2vec.bin.gz", gzip.compress(mtime=0, data=binary(b"\n")), "binary"),
+    ],
+)
+def test_each_form_is_known_by_its_content(
+    tmp_path: Path, name: str, content: bytes, form: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    file = VectorFile.open(path)
+    assert (file.form, file.dim) == (form, 5)
+    find = file.read()
+    for word, vector in zip(WORDS, VECTORS, strict=True):
+        np.testing.assert_array_equal(find(word), vector)
+    np.testing.assert_array_equal(find("THE"), VECTORS[0])
+    assert find("house") is None and find("tree") is None
+
+
+def test_a_model_of_fasttext_has_vectors_of_unknown_words(tmp_path: Path) -> None:
+    model = FastText(
+        [["dog", "house"], ["cat", "house"]], vector_size=6, min_count=1, bucket=90, epochs=1
+    )
+    save_facebook_model(model, str(tmp_path / "model.bin"))
+    file = VectorFile.open(tmp_path / "model.bin")
+    assert (file.form, file.dim) == ("fasttext", 6)
+    find = file.read()
+    for word in ("dog", "houses", "Unseen"):
+        np.testing.assert_allclose(find(word), model.wv[word], rtol=1e-6)
+    np.testing.assert_allclose(find("Dog"), model.wv["dog"], rtol=1e-6)
+
+
+# gensim forgets to close a file without a header.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.txt", b"", "empty.txt has no word vectors: expected a line with a word and its"),
+        ("prose.txt", b"It was a dark night.\n", "prose.txt has no word vectors"),
+        ("short.bin", binary(b"")[:30], "short.bin is a damaged file of word vectors"),
+        ("glove.txt", b"a 1 2\nb c 1 2\n", "glove.txt is a damaged file of word vectors"),
+        ("model.bin", b"\xba\x16O/" + bytes(20), "model.bin is a damaged file of word vectors"),
+        (
+            "packed.txt",
+            gzip.compress(mtime=0, data=b"a 1 2\n"),
+            "packed.txt: the name of a compressed file must",
+        ),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        VectorFile.open(path).read()
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such file: .*nowhere.vec"):
+        VectorFile.open(tmp_path / "nowhere.vec")
+
+
+def test_without_gensim_the_error_says_what_to_install(tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_text(lines())
+    code = (
+        "import sys; sys.modules['gensim'] = None\n"
+        "from pathlib import Path\n"
+        "from keras_transformer.training.transfer.word_vectors import VectorFile\n"
+        f"try:\n    VectorFile.open(Path({str(path)!r}))\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'install it with `pip install "keras-seq2seq-transformer[vectors]"`' in done.stdout
