@@ -1,4 +1,4 @@
-"""The keys and values of tokens that were decoded: takes a buffer and new places and writes them."""
+"""The keys and values of decoded tokens: takes a buffer and new places and writes them."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ import sentencepiece
 from keras_transformer.export import OnnxTranslator
 from keras_transformer.text.tokenizer import train_tokenizer
 
-GRAPHS = ("encoder", "decoder", "greedy", "greedy_scores", "scorer")
+GRAPHS = ("encoder", "decoder", "greedy", "greedy_scores", "scorer", "prefill")
 FILES = (
     "manifest.json",
     *(f"{graph}.onnx" for graph in GRAPHS),
@@ -29,6 +29,7 @@ CALLS: dict[str, Callable[[OnnxTranslator], object]] = {
     "greedy": lambda translator: translator.translate(["hello"], max_length=3),
     "greedy_scores": lambda translator: translator.translate_n_best(["hello"], max_length=3),
     "scorer": lambda translator: translator.score(["hello"], ["hello"]),
+    "prefill": lambda translator: translator.translate(["hello"], target_prefixes=[TEXTS[0]]),
 }
 TEXTS = ["a small house stands by the river", "the red dog runs to the house", "hello, you"]
 
