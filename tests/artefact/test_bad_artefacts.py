@@ -23,7 +23,7 @@ FILES = (
     "weights.bin",
     "tokenizer.model",
 )
-# What needs a graph first.
+# What needs a graph first; the last needs the one for greedy steps, too.
 CALLS: dict[str, Callable[[OnnxTranslator], object]] = {
     "decoder": lambda translator: translator.translate(["hello"], beam_size=2, max_length=3),
     "greedy": lambda translator: translator.translate(["hello"], max_length=3),
@@ -78,7 +78,7 @@ def graph_refused(directory: Path, graph: str, message: str) -> None:
         return refused(directory, message)
     with OnnxTranslator(directory, threads=1) as translator:
         for name, call in (*CALLS.items(), *CALLS.items()):
-            if name != graph:
+            if name != graph and (name, graph) != ("prefill", "greedy"):
                 call(translator)
                 continue
             with pytest.raises(ValueError, match=message):

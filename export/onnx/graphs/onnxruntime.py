@@ -152,8 +152,8 @@ class OnnxRuntime:
         parts, is_scored = decoder_parts(model), isinstance(model, Transformer)
 
         def own(attention: Any, number: int) -> Parts:
-            last = number == len(parts.stack.blocks) - 1 and not is_scored
-            return prefill_attention(graph, attention, number, parts.ids, is_last=last)
+            may_group = number < len(parts.stack.blocks) - 1 and not is_scored
+            return prefill_attention(graph, attention, number, parts.ids, may_group=may_group)
 
         shape = partial(graph.extended_shape, parts.ids)
         source = partial(source_attention, graph, shape=shape)
