@@ -9,11 +9,32 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.cache import places_seen, write_cache
-from keras_transformer.layers.masks import attention_mask
+from keras_transformer.layers.masks import attention_mask, places_seen
 from keras_transformer.layers.stack import Block, Stack, SubLayer
 
 Tensor = Any
+
+
+def write_cache(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
+    """Writes places of a cache that follow each other.
+
+    Args:
+        cache: `(rows, heads, cache_length, width)`.
+        new: `(rows, heads, places, width)`.
+        step: int32 scalar, the first place to write; the last is less than cache_length.
+
+    Returns:
+        The cache with `new` from `step` on.
+    """
+    places = ops.arange(ops.shape(cache)[2], dtype="int32")
+    if new.shape[2] == 1:
+        here = ops.equal(places, step)
+    else:
+        last = ops.shape(new)[2] - 1
+        from_here = places - step
+        here = ops.logical_and(from_here >= 0, from_here <= last)
+        new = ops.take(new, ops.clip(from_here, 0, last), axis=2)
+    return ops.where(here[None, None, :, None], ops.cast(new, cache.dtype), cache)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -32,10 +53,10 @@ class DecoderBlock(Block):
 
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width (the encoder's is the same)."""
-        self.self_attention = self._attention("self_attention", self.rotary_base)
+        self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention")
         if self.attends_source:
-            self.cross_attention = self._attention("cross_attention", rotary_base=None)
+            self.cross_attention = self._attention("cross_attention", knows_places=False)
             self.cross_attention_residual = self._residual("cross_attention")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")
