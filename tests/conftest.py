@@ -180,6 +180,8 @@ class Paper:
             if layer.rotary_base is not None:
                 q, k = (cls.rotary(vectors, layer.rotary_base) for vectors in (q, k))
             own_bias = 0.0 if bias is None else bias[head]
+            if layer.distances is not None:
+                own_bias = own_bias + cls.distance_scores(layer, head, q, k)
             attended, weights = cls.attention(q, k, v, keep, layer.scale, own_bias)
             heads.append(attended)
             all_weights.append(weights)
@@ -187,6 +189,31 @@ class Paper:
         if keep is not None:
             outputs = outputs * keep.any(axis=-1, keepdims=True)
         return outputs, np.stack(all_weights)
+
+    @classmethod
+    def distance_scores(cls, layer: Any, head: int, q: np.ndarray, k: np.ndarray) -> np.ndarray:
+        """Dai et al. 2019, section 3.3: terms (b), (c) and (d) of each query and key, (T, S)."""
+        distances, columns = layer.distances, slice(head * layer.key_dim, None)
+        kernel = np.asarray(distances.linear.kernel, np.float64)[:, columns][:, : layer.key_dim]
+        u, v = (
+            np.asarray(bias, np.float64)[head]
+            for bias in (distances.content_bias, distances.position_bias)
+        )
+        scores = np.empty((len(q), len(k)))
+        for i, query in enumerate(q):
+            for j, key in enumerate(k):
+                projected = cls.sinusoid(i - j, len(kernel)) @ kernel
+                scores[i, j] = query @ projected + u @ key + v @ projected
+        return scores / (math.sqrt(layer.key_dim) if layer.scale else 1)
+
+    @staticmethod
+    def sinusoid(position: int, width: int) -> np.ndarray:
+        """Section 3.5 at a position, which may be negative: (D,)."""
+        vector = np.empty(width)
+        for feature in range(width):
+            angle = position / 10000 ** (2 * (feature // 2) / width)
+            vector[feature] = math.cos(angle) if feature % 2 else math.sin(angle)
+        return vector
 
     @staticmethod
     def linear(dense: Any, states: np.ndarray) -> np.ndarray:
@@ -264,10 +291,7 @@ class Paper:
         """Section 3.5, written entry by entry: (length, model_dim)."""
         table = np.empty((length, model_dim))
         for position in range(length):
-            for feature in range(model_dim):
-                i = feature // 2
-                angle = position / 10000 ** (2 * i / model_dim)
-                table[position, feature] = math.cos(angle) if feature % 2 else math.sin(angle)
+            table[position] = Paper.sinusoid(position, model_dim)
         return table
 
 

@@ -35,7 +35,7 @@ def unoptimized() -> Iterator[None]:
 
 
 class SharedParts:
-    """The parts of a model that decoding and scoring use; encoder and decode step are shared.
+    """The parts of a model that decoding and scoring use; encoder and decoder are shared.
 
     Args:
         model: A model that computes in float32.
@@ -63,6 +63,15 @@ class SharedParts:
             caches,
             caches,
         )
+        self._read_prefix = shared(
+            model.read_prefix,
+            ROWS,
+            ROWS,
+            tf.TensorSpec((), tf.int32),
+            tf.TensorSpec((None, None), tf.bool),
+            caches,
+            caches,
+        )
 
     def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """As `Transformer.source_keys_values`."""
@@ -78,11 +87,32 @@ class SharedParts:
     ) -> tuple[Tensor, list[KeysValues]]:
         """As `Transformer.decode_step`."""
         logits, written = self._decode_step(target_ids, step, source_keep_mask, cross, caches)
-        # The function takes caches of any length, so the static length, which the search reads, is
-        # lost.
-        for new, old in zip(tf.nest.flatten(written), tf.nest.flatten(caches), strict=True):
-            new.set_shape(old.shape)
-        return logits, written
+        return logits, of_known_length(written, caches)
+
+    def read_prefix(
+        self,
+        target_ids: Tensor,
+        labels: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+        caches: list[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """As `Transformer.read_prefix`."""
+        scores, written = self._read_prefix(
+            target_ids, labels, step, source_keep_mask, cross, caches
+        )
+        return scores, of_known_length(written, caches)
+
+
+def of_known_length(written: list[KeysValues], caches: list[KeysValues]) -> list[KeysValues]:
+    """Returns caches with the static shape that they had before a shared function wrote them.
+
+    The function takes caches of any length, so the static length, which the search reads, is lost.
+    """
+    for new, old in zip(tf.nest.flatten(written), tf.nest.flatten(caches), strict=True):
+        new.set_shape(old.shape)
+    return written
 
 
 def cache_specs(config: BlockConfig) -> tuple[tf.TensorSpec, tf.TensorSpec]:

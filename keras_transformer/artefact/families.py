@@ -12,7 +12,7 @@ FAMILIES = (ENCODER_DECODER, ENCODER, DECODER)
 
 STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
 _GRAPHS = {
-    ENCODER_DECODER: ("encoder", *STEP_GRAPHS, "scorer"),
+    ENCODER_DECODER: ("encoder", *STEP_GRAPHS, "scorer", "prefill"),
     ENCODER: ("encoder",),
     DECODER: (*STEP_GRAPHS, "scorer", "prefill"),
 }
@@ -36,6 +36,11 @@ def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:
     if family == ENCODER and (config.get("head") is not None or config.get("pooler")):
         return (*_GRAPHS[family], "head")
     return _GRAPHS[family]
+
+
+def later_graphs(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the graphs that artefacts of the same format may lack: they were written before."""
+    return ("prefill",) if family_of(config) == ENCODER_DECODER else ()
 
 
 def graph_file(name: str) -> str:

@@ -16,6 +16,7 @@ from keras_transformer.artefact.families import (
     ENCODER_DECODER,
     family_of,
     graph_names,
+    later_graphs,
     tokenizer_names,
     vocabulary_fields,
 )
@@ -83,9 +84,9 @@ class Manifest:
             "portable" if they have standard operators only.
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.
-        graphs: "encoder", "decoder", "greedy", "greedy_scores" and "scorer"; of an encoder alone
-            "encoder" and, if it has a head or a pooler, "head"; of a decoder alone "decoder",
-            "greedy", "greedy_scores", "scorer" and "prefill".
+        graphs: "encoder", "decoder", "greedy", "greedy_scores", "scorer" and "prefill", which older
+            artefacts lack; of an encoder alone "encoder" and, if it has a head or a pooler, "head";
+            of a decoder alone all but "encoder".
         weights: The file with the graphs' weights.
         tokenizers: SentencePiece models for "source" and "target", the same file if the
             vocabulary is shared; of one stack alone one for "text".
@@ -121,11 +122,11 @@ class Manifest:
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        for field, expected in (
-            ("graphs", graph_names(self.config)),
-            ("tokenizers", tokenizer_names(self.config)),
+        for field, expected, optional in (
+            ("graphs", graph_names(self.config), later_graphs(self.config)),
+            ("tokenizers", tokenizer_names(self.config), ()),
         ):
-            if set(getattr(self, field)) != set(expected):
+            if set(getattr(self, field)) | set(optional) != set(expected):
                 raise ValueError(
                     f"{field} must have the keys {', '.join(expected)}, got "
                     f"{', '.join(getattr(self, field)) or 'none'}."

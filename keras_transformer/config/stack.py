@@ -49,6 +49,9 @@ class BlockConfig:
         relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
             trained bias to the scores of its self-attention (Raffel et al. 2020); None for none.
         relative_max_distance: Distances from here on share a bucket.
+        relative_sinusoids: Whether the scores of self-attention read the distance of a key from its
+            query as sinusoids, with a projection and two biases of their own in each block (Dai et
+            al. 2019, Transformer-XL); not with `rotary_base`.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -75,6 +78,7 @@ class BlockConfig:
     rotary_base: float | None = None
     relative_buckets: int | None = None
     relative_max_distance: int = 128
+    relative_sinusoids: bool = False
 
     def __post_init__(self) -> None:
         for name in ("model_dim", "feed_forward_dim", "num_heads"):
@@ -92,7 +96,7 @@ class BlockConfig:
             )
         check_choice("norm", self.norm, get_args(NormPlacement))
         check_choice("norm_kind", self.norm_kind, get_args(NormKind))
-        for name in ("gated_feed_forward", "use_bias", "scale_attention"):
+        for name in ("gated_feed_forward", "use_bias", "scale_attention", "relative_sinusoids"):
             check_flag(name, getattr(self, name))
         self._check_attention()
         self._check_relative_bias()
@@ -118,6 +122,11 @@ class BlockConfig:
             object.__setattr__(self, "num_key_value_heads", None)
         if self.rotary_base is None:
             return
+        if self.relative_sinusoids:
+            raise ValueError(
+                f"relative_sinusoids stand in place of rotary positions: rotary_base must be None, "
+                f"got {self.rotary_base}."
+            )
         check_number("rotary_base", self.rotary_base)
         if not 1 < self.rotary_base < float("inf"):
             raise ValueError(f"rotary_base must be above 1 and finite, got {self.rotary_base}.")
@@ -181,6 +190,8 @@ class StackConfig(BlockConfig):
             feed_forward += hidden + width
         norm = 2 * width if self.norm_kind == "layer_norm" else width
         block = (1 + attends_source) * (attention + norm) + feed_forward + norm
+        if self.relative_sinusoids:
+            block += (width + 2) * queries
         relative = (self.relative_buckets or 0) * self.num_heads
         return self.num_layers * block + (norm if self.norm == "pre" else 0) + relative
 

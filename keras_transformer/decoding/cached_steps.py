@@ -35,6 +35,18 @@ class DecodingModel(Protocol):
         """Returns logits and caches."""
         ...
 
+    def read_prefix(
+        self,
+        target_ids: Tensor,
+        labels: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+        caches: list[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Returns log-probabilities and caches."""
+        ...
+
 
 def grow_caches(caches: list[KeysValues], length: int) -> list[KeysValues]:
     """Returns caches `(rows, heads, cache_length, width)` with room for `length` positions."""
@@ -79,3 +91,7 @@ class CachedSteps:
     def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Runs the decoder on the newest tokens."""
         return self.model.decode_step(ids, step, self.keep_mask, self.cross, state)
+
+    def read(self, ids: Tensor, labels: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Runs the decoder on several tokens of each sentence."""
+        return self.model.read_prefix(ids, labels, step, self.keep_mask, self.cross, state)

@@ -123,8 +123,8 @@ class KerasEngine:
         said = 0
         for state in search_steps(steps, options, Sentences(**given), advance):
             if not state.done[0]:
-                yield int(state.ids[0, 0, said])
-                said += 1
+                yield from state.ids[0, 0, said : state.step].numpy().tolist()
+                said = int(state.step)
         yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
 
     def _step(self, options: SearchOptions, state: SearchState, names: Iterable[str]) -> Any:

@@ -31,6 +31,22 @@ class Stepper(Protocol):
     def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Takes newest tokens `(rows,)`; returns logits `(rows, vocabulary)` and the new state."""
 
+    def read(
+        self, ids: Tensor, labels: Tensor, step: Tensor, state: Any
+    ) -> tuple[Tensor | None, Any]:
+        """Takes several given tokens at once, with one row a sentence.
+
+        Args:
+            ids: int32 `(batch, count)`, from place `step` on.
+            labels: int32 `(batch, count)`, what follows each of them.
+            step: int32 scalar, tokens taken so far.
+            state: As for `step`.
+
+        Returns:
+            The labels' log-probabilities float32 `(batch, count)`, None if they cost nothing, and
+            the new state.
+        """
+
 
 class Sentences(NamedTuple):
     """The inputs of a search that differ from sentence to sentence.

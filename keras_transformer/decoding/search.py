@@ -11,6 +11,7 @@ from keras import ops
 from keras_transformer.decoding.beams import advance_beams
 from keras_transformer.decoding.draws import advance_samples
 from keras_transformer.decoding.hypotheses import SearchState, Sentences, Stepper, grow, start
+from keras_transformer.decoding.prefixes import read_prefixes
 from keras_transformer.search.options import SearchOptions
 
 Tensor = Any
@@ -76,7 +77,8 @@ def search_steps(
     sentences: Sentences,
     advance: Callable[[SearchState], SearchState],
 ) -> Iterator[SearchState]:
-    """Runs the search of one sentence step by step; yields the state after each token.
+    """Runs the search of one sentence step by step; yields the state after each token, but those of
+    a prefix that are read in one run.
 
     Args:
         stepper: The model as a step function.
@@ -89,6 +91,7 @@ def search_steps(
     for length in (first, *longer):
         if length > first:
             state = grow(stepper, state, length)
+        state = read_prefixes(stepper, state, sentences, options)
         while _running(state, length):
             state = advance(state)
             yield state
@@ -112,6 +115,7 @@ def _run_stage(
     options: SearchOptions,
 ) -> SearchState:
     """Advances the search until every sentence is done or the buffers are full."""
+    state = read_prefixes(stepper, state, sentences, options)
     parts = ops.while_loop(
         lambda *parts: _running(SearchState(*parts), length),
         lambda *parts: tuple(advance_one(stepper, SearchState(*parts), sentences, options)),

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rotary import rotate
 
 Tensor = Any
@@ -61,6 +62,8 @@ class MultiHeadAttention(keras.layers.Layer):
         scale: Whether scores are divided by √d_k.
         rotary_base: The base of rotary positions (`rotate`), for self-attention only; None for
             none.
+        relative_sinusoids: Whether scores read distances (`RelativeSinusoids`), for self-attention
+            without rotary positions only.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2, key_dim=4)
@@ -78,6 +81,7 @@ class MultiHeadAttention(keras.layers.Layer):
         use_bias: bool = True,
         scale: bool = True,
         rotary_base: float | None = None,
+        relative_sinusoids: bool = False,
         **kwargs: Any,
     ) -> None:
         value_dim = key_dim if value_dim is None else value_dim
@@ -98,6 +102,8 @@ class MultiHeadAttention(keras.layers.Layer):
             )
         if rotary_base is not None and key_dim % 2:
             raise ValueError(f"rotary positions need an even key_dim, got {key_dim}.")
+        if rotary_base is not None and relative_sinusoids:
+            raise ValueError(f"relative_sinusoids need rotary_base=None, got {rotary_base}.")
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -107,9 +113,15 @@ class MultiHeadAttention(keras.layers.Layer):
         self.use_bias = use_bias
         self.scale = scale
         self.rotary_base = rotary_base
+        self.relative_sinusoids = relative_sinusoids
+        self.distances: RelativeSinusoids | None = None
+        if relative_sinusoids:
+            self.distances = RelativeSinusoids(
+                num_heads, key_dim, dtype=self.dtype_policy, name="distances"
+            )
 
     def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
-        """Creates the four projections; the output is as wide as the query."""
+        """Creates the projections; the output is as wide as the query."""
         key_shape = key_shape or query_shape
         widths = {
             "query": (query_shape, self.num_heads * self.key_dim),
@@ -127,12 +139,15 @@ class MultiHeadAttention(keras.layers.Layer):
             )
             linear.build(input_shape)
             setattr(self, f"{name}_linear", linear)
+        if self.distances is not None:
+            self.distances.build(query_shape)
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
 
     @property
     def linear_layers(self) -> tuple[keras.layers.Dense, ...]:
-        """The four projections, once built."""
-        return self.query_linear, self.key_linear, self.value_linear, self.output_linear
+        """The four projections, and that of distances if there is one, once built."""
+        others = () if self.distances is None else (self.distances.linear,)
+        return self.query_linear, self.key_linear, self.value_linear, self.output_linear, *others
 
     def call(
         self,
@@ -196,13 +211,20 @@ class MultiHeadAttention(keras.layers.Layer):
     ) -> Any:
         """Attends from queries `(batch, target_length, model_dim)` to `project`'s result.
 
-        `first_place` is the place of the first query, which rotary positions read.
+        `first_place` is the place of the first query, which rotary positions read, and distances
+        from keys whose first has place 0.
         """
         keys, values = keys_values
         queries = self._split(self.query_linear(query), self.num_heads)
         queries = self._turn(queries, first_place)
+        scale = self.key_dim**-0.5 if self.scale else 1
+        if self.distances is not None:
+            queries, further = self.distances(
+                queries, num_keys=ops.shape(keys)[2], first_place=first_place
+            )
+            bias = further * scale if bias is None else bias + further * scale
         if self.scale:
-            queries = queries * self.key_dim**-0.5
+            queries = queries * scale
         scores = self._multiply(queries, ops.swapaxes(keys, -1, -2))
         if bias is not None:
             scores = scores + bias
@@ -252,6 +274,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "use_bias": self.use_bias,
             "scale": self.scale,
             "rotary_base": self.rotary_base,
+            "relative_sinusoids": self.relative_sinusoids,
         }
 
     def compute_output_shape(self, query_shape: Any) -> Any:

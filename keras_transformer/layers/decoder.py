@@ -1,5 +1,5 @@
-"""The decoder (paper, section 3.1), over a whole sequence or one token at a time with a cache. Both
-run the same code, on newly projected or on cached keys and values.
+"""The decoder (paper, section 3.1), over a whole sequence or some tokens at a time with a cache.
+Both run the same code, on newly projected or on cached keys and values.
 """
 
 from collections.abc import Sequence
@@ -9,24 +9,31 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.masks import attention_mask
+from keras_transformer.layers.masks import attention_mask, places_seen
 from keras_transformer.layers.stack import Block, Stack, SubLayer
 
 Tensor = Any
 
 
 def write_cache(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
-    """Writes one position of a cache.
+    """Writes places of a cache that follow each other.
 
     Args:
         cache: `(rows, heads, cache_length, width)`.
-        new: `(rows, heads, 1, width)`.
-        step: int32 scalar, the position to write, less than cache_length.
+        new: `(rows, heads, places, width)`.
+        step: int32 scalar, the first place to write; the last is less than cache_length.
 
     Returns:
-        The cache with `new` at `step`.
+        The cache with `new` from `step` on.
     """
-    here = ops.equal(ops.arange(ops.shape(cache)[2], dtype="int32"), step)
+    places = ops.arange(ops.shape(cache)[2], dtype="int32")
+    if new.shape[2] == 1:
+        here = ops.equal(places, step)
+    else:
+        last = ops.shape(new)[2] - 1
+        from_here = places - step
+        here = ops.logical_and(from_here >= 0, from_here <= last)
+        new = ops.take(new, ops.clip(from_here, 0, last), axis=2)
     return ops.where(here[None, None, :, None], ops.cast(new, cache.dtype), cache)
 
 
@@ -46,10 +53,10 @@ class DecoderBlock(Block):
 
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width (the encoder's is the same)."""
-        self.self_attention = self._attention("self_attention", self.rotary_base)
+        self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention")
         if self.attends_source:
-            self.cross_attention = self._attention("cross_attention", rotary_base=None)
+            self.cross_attention = self._attention("cross_attention", knows_places=False)
             self.cross_attention_residual = self._residual("cross_attention")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")
@@ -133,25 +140,24 @@ class DecoderBlock(Block):
         cache: KeysValues,
         bias: Tensor | None = None,
     ) -> tuple[Tensor, KeysValues]:
-        """Runs the block on the token at position `step`.
+        """Runs the block on the tokens from position `step` on: one, or several at once.
 
         Args:
-            states: `(rows, 1, model_dim)`, rows a multiple of the batch: the hypotheses of one
+            states: `(rows, tokens, model_dim)`, rows a multiple of the batch: the hypotheses of one
                 sentence are adjacent.
             step: int32 scalar, tokens already in the cache.
             source_keep_mask: Boolean `(batch, 1, 1, source_length)`.
             cross: Projected encoder keys and values `(batch, heads, source_length, width)`.
             cache: Keys and values `(rows, heads, cache_length, width)`.
-            bias: Added to the scores of self-attention: `(1, heads, 1, cache_length)`.
+            bias: Added to the scores of self-attention: `(1, heads, tokens, cache_length)`.
 
         Returns:
-            States `(rows, 1, model_dim)` and the cache with this position written.
+            States `(rows, tokens, model_dim)` and the cache with these positions written.
         """
         inputs = self.self_attention_residual.enter(states)
         keys, values = self.self_attention.project(inputs, first_place=step)
         cache = (write_cache(cache[0], keys, step), write_cache(cache[1], values, step))
-        past = ops.arange(ops.shape(cache[0])[2], dtype="int32") <= step
-        mask = past[None, None, None, :]
+        mask = places_seen(cache[0], step, ops.shape(states)[1])
         states, _ = self._run(
             states, inputs, cache, mask, cross, source_keep_mask, False, first_place=step, bias=bias
         )
@@ -296,23 +302,24 @@ class Decoder(Stack):
         cross: Sequence[KeysValues | None],
         caches: list[KeysValues],
     ) -> tuple[Tensor, list[KeysValues]]:
-        """Runs the blocks on one token.
+        """Runs the blocks on the tokens from position `step` on: one, or several at once.
 
         Args:
-            states: `(rows, 1, model_dim)`.
+            states: `(rows, tokens, model_dim)`.
             step: int32 scalar, tokens already in the caches.
             source_keep_mask: Boolean `(batch, source_length)`; None without attention to a source.
             cross: `project`'s result; for each block None without attention to a source.
             caches: For each block what `DecoderBlock.step` takes.
 
         Returns:
-            States `(rows, 1, model_dim)` and the caches with this position written.
+            States `(rows, tokens, model_dim)` and the caches with these positions written.
         """
         mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
         bias = None
         if self.relative is not None:
             keys = ops.arange(ops.shape(caches[0][0])[2], dtype="int32")
-            bias = self.relative.between(ops.reshape(ops.cast(step, "int32"), (1,)), keys)
+            places = ops.cast(step, "int32") + ops.arange(ops.shape(states)[1], dtype="int32")
+            bias = self.relative.between(places, keys)
         new_caches = []
         for block, keys_values, cache in zip(self.blocks, cross, caches, strict=True):
             states, new_cache = block.step(states, step, mask, keys_values, cache, bias)

@@ -156,14 +156,18 @@ class Embeddings(keras.layers.Layer):
         """Embeds one token of each row, all at the same position and of type 0, without dropout.
 
         Args:
-            ids: Integer `(rows,)`.
-            position: int32 scalar.
+            ids: Integer `(rows,)`, or `(rows, tokens)` for several that follow each other.
+            position: int32 scalar, that of the first.
 
         Returns:
-            `(rows, 1, model_dim)`.
+            `(rows, tokens, model_dim)`.
         """
+        if len(ids.shape) == 1:
+            ids = ids[:, None]
+        elif self.positions is not None:
+            position = position + ops.arange(ops.shape(ids)[1], dtype="int32")
         positions = None if self.positions is None else self.positions.vectors(position)
-        return self._add(self.tokens(ids[:, None]), positions, token_type_ids=None)
+        return self._add(self.tokens(ids), positions, token_type_ids=None)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

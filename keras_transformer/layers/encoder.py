@@ -21,7 +21,7 @@ class EncoderBlock(Block):
 
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width."""
-        self.attention = self._attention("attention", self.rotary_base)
+        self.attention = self._attention("attention")
         self.attention_residual = self._residual("attention")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")

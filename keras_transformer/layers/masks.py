@@ -65,3 +65,14 @@ def causal_mask(length: int | Tensor) -> Tensor:
     """Returns boolean `(length, length)`: row i is True in columns 0 to i."""
     places = ops.arange(length)
     return places[:, None] >= places[None, :]
+
+
+def places_seen(cache: Tensor, step: Tensor, count: Tensor) -> Tensor:
+    """Returns which places of a cache each of `count` new ones attends to, from `step` on.
+
+    Returns:
+        Boolean `(1, 1, count, cache_length)`: its own place and those before it.
+    """
+    places = ops.arange(ops.shape(cache)[2], dtype="int32")
+    own = step + ops.arange(count, dtype="int32")
+    return (places[None, :] <= own[:, None])[None, None]

@@ -54,6 +54,7 @@ class Block(keras.layers.Layer):
         scale_attention: Whether attention scores are divided by √key_dim.
         num_key_value_heads: Heads of keys and values; `num_heads` if None.
         rotary_base: The base of rotary positions in self-attention; None for none.
+        relative_sinusoids: Whether the scores of self-attention read distances.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Block(keras.layers.Layer):
         scale_attention: bool = True,
         num_key_value_heads: int | None = None,
         rotary_base: float | None = None,
+        relative_sinusoids: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -93,6 +95,7 @@ class Block(keras.layers.Layer):
         self.scale_attention = scale_attention
         self.num_key_value_heads = num_key_value_heads
         self.rotary_base = rotary_base
+        self.relative_sinusoids = relative_sinusoids
 
     @property
     def sub_layers(self) -> tuple[SubLayer, ...]:
@@ -104,7 +107,8 @@ class Block(keras.layers.Layer):
             sub_layer.layer.build(states_shape)
             sub_layer.residual.build(states_shape)
 
-    def _attention(self, name: str, rotary_base: float | None) -> MultiHeadAttention:
+    def _attention(self, name: str, *, knows_places: bool = True) -> MultiHeadAttention:
+        """Makes attention, which between two sequences knows nothing of places."""
         return MultiHeadAttention(
             self.num_heads,
             self.key_dim,
@@ -113,7 +117,8 @@ class Block(keras.layers.Layer):
             self.num_key_value_heads,
             self.use_bias,
             self.scale_attention,
-            rotary_base,
+            self.rotary_base if knows_places else None,
+            self.relative_sinusoids and knows_places,
             dtype=self.dtype_policy,
             name=name,
         )
@@ -159,6 +164,7 @@ class Block(keras.layers.Layer):
             "scale_attention": self.scale_attention,
             "num_key_value_heads": self.num_key_value_heads,
             "rotary_base": self.rotary_base,
+            "relative_sinusoids": self.relative_sinusoids,
         }
 
     def compute_output_shape(self, states_shape: Any) -> Any:

@@ -115,6 +115,23 @@ class DecoderOnly(TracedOnce, keras.Model):
         states, caches = self.decoder_stack.step(states, step, None, nothing, caches)
         return ops.cast(self.head(states)[:, 0], "float32"), caches
 
+    def read_prompt(
+        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
+    ) -> list[KeysValues]:
+        """Runs the decoder on several given tokens of every row at once.
+
+        Args:
+            token_ids: int32 `(rows, length)`, the tokens from position `step` on.
+            step: As for `decode_step`.
+            caches: As for `decode_step`, with room for `step` + `length` positions.
+
+        Returns:
+            The caches with these positions written.
+        """
+        states = self.embeddings.step(token_ids, step)
+        nothing = [None] * len(caches)
+        return self.decoder_stack.step(states, step, None, nothing, caches)[1]
+
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
         """Returns zeros for each block's keys and values.
 

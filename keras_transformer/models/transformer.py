@@ -203,6 +203,33 @@ class Transformer(TracedOnce, keras.Model):
         logits = self.head(states)[:, 0]
         return ops.cast(logits, "float32"), caches
 
+    def read_prefix(
+        self,
+        target_ids: Tensor,
+        labels: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+        caches: list[KeysValues],
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Runs the decoder on several given tokens of every sentence at once.
+
+        Args:
+            target_ids: int32 `(batch, length)`, the tokens from position `step` on.
+            labels: int32 `(batch, scored)`, what follows the first `scored` of them.
+            step: As for `decode_step`.
+            source_keep_mask: Boolean `(batch, source_length)`.
+            cross: As for `decode_step`.
+            caches: As for `decode_step`, with room for `step` + `length` positions.
+
+        Returns:
+            The labels' log-probabilities float32 `(batch, scored)` and the caches with these
+            positions written.
+        """
+        states = self.target_embeddings.step(target_ids, step)
+        states, caches = self.decoder_stack.step(states, step, source_keep_mask, cross, caches)
+        return self._log_probabilities(states[:, : ops.shape(labels)[1]], labels), caches
+
     def align(
         self,
         target_ids: Tensor,
@@ -226,11 +253,7 @@ class Transformer(TracedOnce, keras.Model):
         keep = target_padding_mask(target_ids, self.config.special_ids)
         states = self.target_embeddings(target_ids, keep)
         states, attention = self.decoder_stack.align(states, keep, source_keep_mask, cross)
-        logits = ops.cast(self.head(states), "float32")
-        chosen = ops.take_along_axis(logits, labels[:, :, None], axis=-1)[:, :, 0]
-        largest = ops.max(logits, axis=-1, keepdims=True)
-        total = ops.sum(ops.exp(logits - largest), axis=-1)
-        return chosen - largest[:, :, 0] - ops.log(total), ops.cast(attention, "float32")
+        return self._log_probabilities(states, labels), ops.cast(attention, "float32")
 
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
         """Returns zeros for each block's keys and values.
@@ -246,6 +269,13 @@ class Transformer(TracedOnce, keras.Model):
             )
             for _ in range(self.config.num_decoder_layers)
         ]
+
+    def _log_probabilities(self, states: Tensor, labels: Tensor) -> Tensor:
+        logits = ops.cast(self.head(states), "float32")
+        chosen = ops.take_along_axis(logits, labels[:, :, None], axis=-1)[:, :, 0]
+        largest = ops.max(logits, axis=-1, keepdims=True)
+        total = ops.sum(ops.exp(logits - largest), axis=-1)
+        return chosen - largest[:, :, 0] - ops.log(total)
 
     def _states_of_source(self, source_ids: Tensor, training: bool | None = None) -> Tensor:
         parts = (self.source_embeddings, self.encoder_stack, self.config.special_ids)

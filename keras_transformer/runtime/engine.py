@@ -2,6 +2,7 @@
 returns their candidates. It manages batches, memory and sessions, and knows nothing of text.
 """
 
+import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +13,15 @@ import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.alignments import align
-from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches
+from keras_transformer.runtime.loop.batches import (
+    IdRows,
+    MemoryBound,
+    plan_batches,
+    plan_by_prefix,
+)
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import Request
-from keras_transformer.runtime.loop.search import search, step_graph
+from keras_transformer.runtime.loop.requests import Request, tokens_in_common
+from keras_transformer.runtime.loop.search import needs_ranking, search, step_graph
 from keras_transformer.runtime.onnx_graphs.cache import bytes_per_token, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions
@@ -29,6 +35,8 @@ from keras_transformer.translation.engine import Alignment
 
 # Initial room for tokens, by the source's length: few translations need more.
 _ROOM_RATIO, _ROOM_TOKENS = 1.25, 8
+# Most tokens by which the prefixes in a batch differ: each costs its batch a step.
+_PREFIX_SPREAD = 8
 
 
 class Engine:
@@ -107,12 +115,23 @@ class Engine:
         opened = division.graphs.open("encoder", step_graph(options, with_scores))
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
         found = [[EMPTY] for _ in sources]
-        batches = self._plan(sources, limits, options.rows_per_sentence, division)
+        groups = plan_by_prefix([len(prefix) for prefix in prefixes], _PREFIX_SPREAD)
+        batches = [
+            [group[place] for place in places]
+            for group in groups
+            for places in self._plan(
+                [sources[place] for place in group],
+                [limits[place] for place in group],
+                options.rows_per_sentence,
+                division,
+            )
+        ]
 
         def translate(places: list[int]) -> list[list[Candidate]]:
             request = self._request(places, options, limits, prefixes, with_scores)
-            with self._start(opened, [sources[place] for place in places], request) as steps:
-                candidates = search(steps, request)
+            rows = [sources[place] for place in places]
+            with self._start(opened, rows, request) as (steps, begun):
+                candidates = search(steps, begun)
             with self._lock:
                 self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
             return candidates
@@ -145,8 +164,9 @@ class Engine:
         return self._stream(opened, source, request)
 
     def _stream(self, opened: Sessions, source: Sequence[int], request: Request) -> Iterator[int]:
-        with self._start(opened, [source], request) as steps:
-            for tokens in OneByOne(steps, request):
+        with self._start(opened, [source], request) as (steps, begun):
+            yield from request.prefixes[0][: begun.begun]
+            for tokens in OneByOne(steps, begun):
                 token = int(tokens[0])
                 if token in (self.manifest.special_ids.eos, self.manifest.special_ids.pad):
                     return
@@ -231,7 +251,10 @@ class Engine:
         )
 
     @contextmanager
-    def _start(self, opened: Sessions, sources: IdRows, request: Request) -> Iterator[DecoderSteps]:
+    def _start(
+        self, opened: Sessions, sources: IdRows, request: Request
+    ) -> Iterator[tuple[DecoderSteps, Request]]:
+        """Runs the encoder and reads the prefixes; yields the decoder and what is left to do."""
         mask, cross = self._graphs.keys_values(opened["encoder"], sources)
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
@@ -250,6 +273,18 @@ class Engine:
             self._memory,
         )
         try:
-            yield steps
+            yield steps, self._begin(opened, steps, request)
         finally:
             steps.close()
+
+    def _begin(self, opened: Sessions, steps: DecoderSteps, request: Request) -> Request:
+        """Reads what prefixes have in common, in one run, if the artefact has the graph for it."""
+        options, count = request.options, tokens_in_common(request.prefixes)
+        # A penalty on repetition changes the log-probabilities of a prefix, too.
+        if not count or "prefill" not in self.manifest.graphs or options.repetition_penalty != 1:
+            return request
+        begun = dataclasses.replace(request, begun=count)
+        is_scored = request.with_scores or needs_ranking(options)
+        labels = begun.history()[:, : count if is_scored else 1]
+        scores = steps.prefill(opened["prefill"], begun.begun_ids(), np.ascontiguousarray(labels))
+        return dataclasses.replace(begun, begun_log_probabilities=scores) if is_scored else begun

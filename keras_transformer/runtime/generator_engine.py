@@ -16,7 +16,7 @@ from keras_transformer.generation.engine import Task, check_prompts, check_texts
 from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, pad_sources, plan_batches
 from keras_transformer.runtime.loop.even_batches import even_batches
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import Request
+from keras_transformer.runtime.loop.requests import Request, tokens_in_common
 from keras_transformer.runtime.loop.search import search, step_graph
 from keras_transformer.runtime.onnx_graphs.cache import bytes_per_token, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
@@ -26,15 +26,12 @@ from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers
 from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
-from keras_transformer.text.layout import decoder_row
 
 # New tokens to make room for at first.
 _ROOM_TOKENS = 64
 # Batches have more tokens than those of a translation: a prompt's are read at once, and new ones
 # cost least if many rows share a step.
 _MORE_TOKENS = 4
-# A prompt of fewer tokens is not worth a run of its own.
-_LEAST_PREFILL = 2
 
 
 class OnnxGenerationEngine:
@@ -197,14 +194,13 @@ class OnnxGenerationEngine:
         with_scores: bool,
     ) -> Request:
         prompts = [task.prompts[place] for place in places]
-        begun = min(map(len, prompts))
         return Request(
             options=options,
             special_ids=self._special_ids,
             limits=[task.limits[place] for place in places],
             prefixes=prompts,
             prompt_lengths=[len(prompt) for prompt in prompts],
-            begun=begun if begun >= _LEAST_PREFILL else 0,
+            begun=tokens_in_common(prompts),
             places=places,
             seed=seed,
             with_scores=with_scores,
@@ -227,9 +223,7 @@ class OnnxGenerationEngine:
         )
         try:
             if request.begun:
-                rows = [decoder_row(row, self._special_ids) for row in request.prefixes]
-                ids = np.array([row[: request.begun] for row in rows], np.int32)
-                steps.prefill(opened["prefill"], ids)
+                steps.prefill(opened["prefill"], request.begun_ids())
             yield steps
         finally:
             steps.close()

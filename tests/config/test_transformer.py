@@ -55,6 +55,10 @@ def test_a_config_cannot_be_changed() -> None:
         ({"norm_kind": "batch"}, "norm_kind must be one of layer_norm, rms_norm, got 'batch'"),
         ({"num_key_value_heads": 0}, "num_key_value_heads must be at least 1, got 0"),
         ({"num_key_value_heads": 3}, r"num_heads \(8\) .* num_key_value_heads \(3\)"),
+        (
+            {"rotary_base": 100.0, "relative_sinusoids": True},
+            "relative_sinusoids .* rotary_base must be None, got 100.0",
+        ),
         ({"rotary_base": 1.0}, "rotary_base must be above 1 and finite, got 1.0"),
         ({"rotary_base": float("nan")}, "rotary_base must be above 1 and finite, got nan"),
         ({"rotary_base": 10_000.0, "key_dim": 5}, "rotary_base needs an even key_dim.*key_dim=5"),

@@ -53,6 +53,18 @@ class TableSteps:
         here = ops.arange(state["fed"].shape[1], dtype="int32") == step
         return logits, {**state, "fed": ops.where(here, ids[:, None], state["fed"])}
 
+    def read(self, ids: Any, labels: Any, step: Any, state: Any) -> tuple[Any, Any]:
+        places = step + ops.arange(ops.shape(ids)[1], dtype="int32")
+        sentences = ops.broadcast_to(state["sentence"][:, None], ops.shape(ids))
+        index = [sentences, ops.broadcast_to(places, ops.shape(ids)), ids]
+        logits = tf.gather_nd(self.log_probs, ops.stack(index, axis=2))
+        log_probs = ops.log_softmax(logits, axis=-1)
+        from_here = ops.arange(state["fed"].shape[1], dtype="int32") - step
+        here = ops.logical_and(from_here >= 0, from_here < ops.shape(ids)[1])
+        new = ops.take(ids, ops.clip(from_here, 0, ops.shape(ids)[1] - 1), axis=1)
+        scores = ops.take_along_axis(log_probs, labels[:, :, None], axis=2)[:, :, 0]
+        return scores, {**state, "fed": ops.where(here, new, state["fed"])}
+
 
 Found = list[list[tuple[list[int], float, float]]]
 

@@ -29,6 +29,7 @@ BLOCK = {
     "scale_attention": True,
     "num_key_value_heads": 2,
     "rotary_base": None,
+    "relative_sinusoids": False,
 }
 MODERN_BLOCK = {
     **BLOCK,
@@ -42,6 +43,7 @@ MODERN_BLOCK = {
 }
 STACK = {"num_layers": 2, "relative_buckets": None, "relative_max_distance": 128}
 RELATIVE = {"relative_buckets": 8, "relative_max_distance": 6}
+SINUSOIDS = {"relative_sinusoids": True}
 ATTENTION = {
     "num_heads": 2,
     "key_dim": 4,
@@ -51,6 +53,7 @@ ATTENTION = {
     "use_bias": True,
     "scale": True,
     "rotary_base": None,
+    "relative_sinusoids": False,
 }
 FEED_FORWARD = {
     "hidden_dim": 7,
@@ -113,6 +116,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Encoder": {**STACK, **BLOCK},
     "Encoder modern": {**STACK, **MODERN_BLOCK},
     "Encoder relative": {**STACK, **BLOCK, **RELATIVE},
+    "Encoder of distances": {**STACK, **BLOCK, **SINUSOIDS},
+    "Decoder of distances": {**STACK, "attends_source": True, **BLOCK, **SINUSOIDS},
     "Decoder": {**STACK, "attends_source": True, **BLOCK},
     "Decoder modern": {**STACK, "attends_source": True, **MODERN_BLOCK},
     "Decoder alone": {**STACK, "attends_source": False, **MODERN_BLOCK, **RELATIVE},

@@ -46,6 +46,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"num_heads": 6, "num_key_value_heads": 2, "key_dim": 4, "scale_attention": False},
     {"rotary_base": 100.0, "num_heads": 6, "key_dim": 4, "num_key_value_heads": 3},
     {"positions": "none", "relative_buckets": 8, "relative_max_distance": 5, "logit_bias": True},
+    {"positions": "none", "relative_sinusoids": True, "num_heads": 6, "num_key_value_heads": 2},
     {"sinusoid_layout": "halves", "position_offset": 2, "scale_embeddings": False},
     {"embedding_norm": True, "share_embeddings": "none", "logit_bias": True},
 ]
@@ -61,6 +62,7 @@ ENCODERS: list[dict[str, Any]] = [
     {"head": "embedding"},
     {"head": "embedding", "pooling": "first", "num_token_types": 1},
     {**NO_POSITIONS, "relative_buckets": 8, "relative_max_distance": 5},
+    {**NO_POSITIONS, "relative_sinusoids": True},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
 ]
 DECODERS: list[dict[str, Any]] = [
@@ -68,6 +70,7 @@ DECODERS: list[dict[str, Any]] = [
     {"norm": "post", "tied_head": False, **SINUSOIDAL, "scale_embeddings": True},
     {"key_dim": 5, "value_dim": 2, "activation": "relu", "scale_attention": False},
     {**NO_POSITIONS, "relative_buckets": 4, "relative_max_distance": 5, "logit_bias": True},
+    {**NO_POSITIONS, "relative_sinusoids": True, "use_bias": False},
     {**MODERN, **NO_POSITIONS, "layer_norm_epsilon": 1e-6},
 ]
 

@@ -10,7 +10,13 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
 
 # Outputs of a decoder graph, beside the caches.
-_COMPARED = ("logits", "candidate_values", "next_ids", "next_log_probabilities")
+_COMPARED = (
+    "logits",
+    "candidate_values",
+    "next_ids",
+    "next_log_probabilities",
+    "log_probabilities",
+)
 
 Arrays = dict[str, np.ndarray]
 

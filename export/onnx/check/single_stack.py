@@ -9,9 +9,8 @@ from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph, Comparison
 from keras_transformer.export.onnx.check.steps import (
-    Step,
-    by_name,
     check_decoder,
+    check_prefill,
     random_steps,
     traced,
 )
@@ -82,7 +81,8 @@ def check_generation(
         )
     texts = np.ascontiguousarray(ids[:, :, 0].T)
     _check_scorer(model, CheckedGraph(manifest, directory, "scorer"), texts, compare)
-    _check_prefill(model, step, CheckedGraph(manifest, directory, "prefill"), texts, compare)
+    prefill = CheckedGraph(manifest, directory, "prefill")
+    check_prefill(prefill, step, model.empty_caches(_TEXTS, len(ids) + 1), texts, compare)
 
 
 def _check_scorer(
@@ -103,28 +103,6 @@ def _check_scorer(
         {name: values * keep for name, values in found.items()},
         {"log_probabilities": chosen * keep},
     )
-
-
-def _check_prefill(
-    model: DecoderOnly,
-    step_in_keras: Step,
-    prefill: CheckedGraph,
-    texts: np.ndarray,
-    compare: Comparison,
-) -> None:
-    """Compares the caches with those of single steps; the places behind must stay as they were."""
-    batch, length = texts.shape
-    random = np.random.default_rng(1)
-    caches: Any = [
-        tuple(random.standard_normal(part.shape).astype(np.float32) for part in pair)
-        for pair in model.empty_caches(batch, length + 1)
-    ]
-    buffers = prefill.typed({name: part.copy() for name, part in by_name("cache", caches).items()})
-    prefill.run_in_place({"token_ids": texts}, buffers)
-    for step in range(length):
-        _, caches = step_in_keras(texts[:, step], np.int32(step), caches)
-    expected = by_name("cache", [tuple(map(np.asarray, pair)) for pair in caches])
-    compare(buffers, expected)
 
 
 def _random_texts(model: EncoderOnly, random: np.random.Generator) -> Arrays:

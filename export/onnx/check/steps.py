@@ -98,6 +98,40 @@ def check_decoder(
         cache_beams[:, :, step] = order
 
 
+def check_prefill(
+    prefill: CheckedGraph,
+    step_in_keras: Step,
+    empty: Sequence[Any],
+    ids: np.ndarray,
+    compare: Comparison,
+    inputs_of_all: Arrays | None = None,
+    expected: Arrays | None = None,
+) -> None:
+    """Compares a run over whole prompts with Keras's single steps; places behind must stay.
+
+    Args:
+        prefill: The graph.
+        step_in_keras: As for `check_decoder`.
+        empty: Keras's caches, with more places than there are tokens.
+        ids: The tokens `(batch, length)`.
+        compare: Compares.
+        inputs_of_all: What the graph takes beside tokens and caches.
+        expected: What it returns beside the caches.
+    """
+    random = np.random.default_rng(1)
+    caches: list[Any] = [
+        tuple(random.standard_normal(part.shape).astype(np.float32) for part in pair)
+        for pair in empty
+    ]
+    buffers = prefill.typed({name: part.copy() for name, part in by_name("cache", caches).items()})
+    given = {"token_ids": ids, "target_ids": ids, **(inputs_of_all or {})}
+    found = prefill.run_in_place(given, buffers)
+    for step in range(ids.shape[1]):
+        _, caches = step_in_keras(ids[:, step], np.int32(step), caches)
+    written = by_name("cache", [tuple(map(np.asarray, pair)) for pair in caches])
+    compare({**buffers, **found}, {**written, **(expected or {})})
+
+
 def by_name(prefix: str, pairs: list[Any]) -> Arrays:
     """Returns keys and values of every block by their names among inputs and outputs."""
     named = {}

@@ -8,7 +8,13 @@ import numpy as np
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.running import CheckedGraph, Comparison
-from keras_transformer.export.onnx.check.steps import by_name, check_decoder, random_steps, traced
+from keras_transformer.export.onnx.check.steps import (
+    by_name,
+    check_decoder,
+    check_prefill,
+    random_steps,
+    traced,
+)
 from keras_transformer.models.transformer import Transformer
 
 _SOURCE_LENGTHS = (7, 1, 4)
@@ -51,11 +57,19 @@ def check_translation(
             compare,
         )
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
+    target_ids = np.ascontiguousarray(target_ids)
     expected = model.align(target_ids, labels, keep, cross)
     scorer = CheckedGraph(manifest, directory, "scorer")
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
     names = ("log_probabilities", "attention")
-    compare(found, dict(zip(names, map(np.asarray, expected), strict=True)))
+    expected = dict(zip(names, map(np.asarray, expected), strict=True))
+    compare(found, expected)
+    prefill = CheckedGraph(manifest, directory, "prefill")
+    # Two of the tokens are scored.
+    scored = {**given, "labels": labels[:, :2]}
+    scores = {"log_probabilities": expected["log_probabilities"][:, :2]}
+    caches = model.empty_caches(len(source_ids), len(ids) + 1)
+    check_prefill(prefill, step, caches, target_ids, compare, scored, scores)
 
 
 def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:

@@ -26,7 +26,11 @@ from keras_transformer.export.onnx.layers.attention.sequences import (
     sequence_attention,
     visible_attention,
 )
-from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
+from keras_transformer.export.onnx.layers.attention.steps import (
+    cached_attention,
+    cross_attention,
+    source_attention,
+)
 from keras_transformer.export.onnx.layers.embedding import embed_sequences, embed_step
 from keras_transformer.export.onnx.layers.linear import Linear, source_projection, weight_array
 from keras_transformer.export.onnx.layers.stack import (
@@ -135,28 +139,39 @@ class OnnxRuntime:
         }
         states = self._embed_given(graph, parts)
         states = self.run(graph, parts.stack, states, attend)
-        logits = self.logits(graph, states, vocabulary_matrix(parts))
-        found = candidates.log_probabilities_of_labels(
-            graph, logits, graph.reshape("labels", -1, 1)
-        )
-        shape = graph.extended_shape(parts.ids)
-        graph.output("log_probabilities", graph.op("Reshape", found, shape))
+        graph.output("log_probabilities", self._label_scores(graph, parts, states))
         if weights:
             mean = graph.op("Mul", graph.op("Sum", *weights), np.float32(1 / len(weights)))
             graph.output("attention", mean)
 
-    def _emit_prefill(self, graph: GraphBuilder, model: DecoderOnly) -> None:
-        """Emits prompts of one length → caches with their keys and values."""
-        parts = decoder_parts(model)
+    def _emit_prefill(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
+        """Emits prompts of one length → caches with their keys and values.
+
+        Of a translation these are prefixes, whose tokens' log-probabilities count.
+        """
+        parts, is_scored = decoder_parts(model), isinstance(model, Transformer)
 
         def own(attention: Any, number: int) -> Parts:
-            last = number == len(parts.stack.blocks) - 1
-            return prefill_attention(graph, attention, number, parts.ids, is_last=last)
+            may_group = number < len(parts.stack.blocks) - 1 and not is_scored
+            return prefill_attention(graph, attention, number, parts.ids, may_group=may_group)
 
+        shape = partial(graph.extended_shape, parts.ids)
+        source = partial(source_attention, graph, shape=shape)
         states = self._embed_given(graph, parts)
-        self.run(graph, parts.stack, states, {"own": own})
+        states = self.run(graph, parts.stack, states, {"own": own, "source": source})
+        if is_scored:
+            first = first_places(graph, parts, states)
+            graph.output("log_probabilities", self._label_scores(graph, parts, first))
         # What the last block computes beyond its keys and values is not needed.
         graph.drop_unread()
+
+    def _label_scores(self, graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
+        """Returns the log-probabilities of labels, in their shape, from a state for each."""
+        logits = self.logits(graph, states, vocabulary_matrix(parts))
+        found = candidates.log_probabilities_of_labels(
+            graph, logits, graph.reshape("labels", -1, 1)
+        )
+        return graph.op("Reshape", found, graph.extended_shape("labels"))
 
     def _embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
         """Embeds whole sequences without padding on the left."""
@@ -263,6 +278,14 @@ def _own_attention(
     graph: GraphBuilder, layer: Any, _: int, given: tuple[str, str, TokenRows | None]
 ) -> Parts:
     return sequence_attention(graph, layer, *given)
+
+
+def first_places(graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
+    """Takes the states of the places that have labels: `(labels, model_dim)`."""
+    width = parts.embeddings.model_dim
+    states = graph.op("Reshape", states, graph.extended_shape(parts.ids, width))
+    scored = graph.op("Shape", "labels", start=1)
+    return graph.reshape(graph.op("Slice", states, integers(0), scored, integers(1)), -1, width)
 
 
 def vocabulary_matrix(parts: DecoderParts) -> np.ndarray:

@@ -5,6 +5,7 @@ onnxruntime. tf2onnx converts the model's own functions, so they also verify the
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 import tensorflow as tf
 
@@ -17,12 +18,14 @@ from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.export.onnx.heads import candidates
 from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.masks import attention_mask
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 
 Tensors = dict[str, tf.Tensor]
+
+# The place of a prompt's first token.
+_FIRST = np.int32(0)
 
 
 class Portable:
@@ -88,8 +91,8 @@ def _function(name: str, model: AnyModel) -> Callable[[Any, Tensors], Tensors]:
     if isinstance(model, EncoderOnly):
         return _states if name == "encoder" else _head
     if isinstance(model, DecoderOnly):
-        return _score_text if name == "scorer" else _prefill
-    return _encoder if name == "encoder" else _score
+        return _score_text if name == "scorer" else _read_prompt
+    return {"encoder": _encoder, "scorer": _score, "prefill": _read_prefix}[name]
 
 
 def _states(model: EncoderOnly, given: Tensors) -> Tensors:
@@ -109,21 +112,10 @@ def _head(model: EncoderOnly, given: Tensors) -> Tensors:
     return {output: found["pooled"] if kind is None else found}
 
 
-def _prefill(model: DecoderOnly, given: Tensors) -> Tensors:
+def _read_prompt(model: DecoderOnly, given: Tensors) -> Tensors:
     """Writes the keys and values of whole prompts into the caches."""
-    ids, caches = given["token_ids"], _pairs("cache", model, given)
-    keep = tf.ones_like(ids, tf.bool)
-    length, mask = tf.shape(ids)[1], attention_mask(keep, causal=True)
-    bias = model.decoder_stack.attention_bias(length)
-    states, filled = model.embeddings(ids, keep), []
-    for block, pair in zip(model.decoder_stack.blocks, caches, strict=True):
-        own = block.self_attention.project(block.self_attention_residual.enter(states))
-        joined = (
-            tf.concat([new, old[:, :, length:]], axis=2) for new, old in zip(own, pair, strict=True)
-        )
-        filled.append(tuple(joined))
-        states = block(states, keep_mask=mask, bias=bias)
-    return _by_name("new_cache", filled)
+    caches = _pairs("cache", model, given)
+    return _by_name("new_cache", model.read_prompt(given["token_ids"], _FIRST, caches))
 
 
 def _score_text(model: DecoderOnly, given: Tensors) -> Tensors:
@@ -174,6 +166,16 @@ def _score(model: Transformer, given: Tensors) -> Tensors:
         given["target_ids"], given["labels"], keep_mask, cross
     )
     return {"log_probabilities": log_probabilities, "attention": attention}
+
+
+def _read_prefix(model: Transformer, given: Tensors) -> Tensors:
+    """Scores what translations begin with and writes its keys and values into the caches."""
+    keep_mask = tf.cast(given["source_mask"], tf.bool)
+    pairs = [_pairs(prefix, model, given) for prefix in ("cross", "cache")]
+    scores, written = model.read_prefix(
+        given["target_ids"], given["labels"], _FIRST, keep_mask, *pairs
+    )
+    return {"log_probabilities": scores, **_by_name("new_cache", written)}
 
 
 def _pairs(prefix: str, model: Any, given: Tensors) -> list[KeysValues]:

@@ -134,10 +134,20 @@ def scorer_specs(config: Any) -> Specs:
 
 
 def prefill_specs(config: Any) -> Specs:
-    """Returns the inputs and outputs of the graph that writes a prompt's keys and values."""
-    ids = TensorSpec(name=_ids(config), dtype="int32", shape=("rows", "length"))
-    caches = _layer_specs(config, "cache", "rows", "cache_length")
-    return [ids, *caches], [replace(spec, name=f"new_{spec.name}") for spec in caches]
+    """Returns the inputs and outputs of the graph that writes a prompt's keys and values.
+
+    Of a translation it also scores the first of the prefix's tokens.
+    """
+    alone = isinstance(config, DecoderConfig)
+    rows, scored = ("rows" if alone else "batch"), ("batch", "scored")
+    ids = TensorSpec(name=_ids(config), dtype="int32", shape=(rows, "length"))
+    caches = _layer_specs(config, "cache", rows, "cache_length")
+    written = [replace(spec, name=f"new_{spec.name}") for spec in caches]
+    if alone:
+        return [ids, *caches], written
+    labels = TensorSpec(name="labels", dtype="int32", shape=scored)
+    inputs = [ids, labels, *_mask_specs(config), *_cross_specs(config), *caches]
+    return inputs, [TensorSpec(name="log_probabilities", dtype="float32", shape=scored), *written]
 
 
 def _ids(config: Any) -> str:

@@ -15,7 +15,7 @@ from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 from ..id_rows import row_lengths, with_end
-from ..parts import ROWS, cache_specs, shared
+from ..parts import ROWS, cache_specs, of_known_length, shared
 from ..translation import LOWEST, Found
 
 Tensor = Any
@@ -119,17 +119,20 @@ class _SharedDecoder:
         self._decode_step = shared(
             model.decode_step, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32), caches
         )
+        self._read_prompt = shared(model.read_prompt, ROWS, tf.TensorSpec((), tf.int32), caches)
 
     def decode_step(
         self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
     ) -> tuple[Tensor, list[KeysValues]]:
         """As `DecoderOnly.decode_step`."""
         logits, written = self._decode_step(token_ids, step, caches)
-        # The function takes caches of any length, so the static length, which the search reads, is
-        # lost.
-        for new, old in zip(tf.nest.flatten(written), tf.nest.flatten(caches), strict=True):
-            new.set_shape(old.shape)
-        return logits, written
+        return logits, of_known_length(written, caches)
+
+    def read_prompt(
+        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
+    ) -> list[KeysValues]:
+        """As `DecoderOnly.read_prompt`."""
+        return of_known_length(self._read_prompt(token_ids, step, caches), caches)
 
 
 def _graph(function: Any, *specs: tf.TensorSpec) -> Any:

@@ -24,6 +24,12 @@ class ContinuingModel(Protocol):
         """Returns logits and caches."""
         ...
 
+    def read_prompt(
+        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
+    ) -> list[KeysValues]:
+        """Returns caches."""
+        ...
+
 
 class PromptSteps:
     """A model's decode step as a `Stepper`: a prompt is a prefix that the search forces.
@@ -48,3 +54,7 @@ class PromptSteps:
     def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Runs the decoder on the newest tokens."""
         return self.model.decode_step(ids, step, state)
+
+    def read(self, ids: Tensor, labels: Tensor, step: Tensor, state: Any) -> tuple[None, Any]:
+        """Runs the decoder on several tokens of each prompt, which cost nothing."""
+        return None, self.model.read_prompt(ids, step, state)

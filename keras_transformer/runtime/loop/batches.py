@@ -100,6 +100,28 @@ def plan_batches(
     return [*full, *shared] if 0 < last <= len(shared) and all(map(fits, shared)) else batches
 
 
+def plan_by_prefix(prefix_lengths: Sequence[int], spread: int) -> list[list[int]]:
+    """Groups sentences such that the prefixes of a group differ by at most `spread` tokens.
+
+    A batch reads as many tokens in one run as its shortest prefix has; the others are forced step
+    by step, while its shorter ones are continued.
+
+    Args:
+        prefix_lengths: Tokens that each translation begins with.
+        spread: At least 0.
+
+    Returns:
+        Numbers of sentences in their order, the group with the shortest prefixes first.
+    """
+    groups: list[list[int]] = []
+    for number in sorted(range(len(prefix_lengths)), key=lambda number: prefix_lengths[number]):
+        if groups and prefix_lengths[number] - prefix_lengths[groups[-1][0]] <= spread:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return [sorted(group) for group in groups]
+
+
 def _share(numbers: list[int], workers: int, least: int) -> list[list[int]]:
     """Deals sentences out in turn, long and short alike to each worker."""
     parts = max(1, min(workers, len(numbers) // least))

@@ -41,13 +41,14 @@ class BeamSearch:
         self._limits = np.asarray(request.limits)
         count = len(self._limits)
         self._sentences = np.arange(count)  # [S]
-        self._totals = np.zeros((count, 1), np.float32)  # [S, W]
+        self._totals = request.first_totals()[:, None]  # [S, W]
         self._prompted = request.prompted()
         self._begun = request.begun
         self._ids = request.first_ids()[:, None]  # [S, W]
         # For each step so far, [S, W]: the hypotheses' tokens, and the beams that they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []
+        self._read = request.history().tolist()
         self._history = request.history()[:, None, :]  # [S, W, step]
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
@@ -149,7 +150,8 @@ class BeamSearch:
         for said, continued in zip(reversed(self._said), reversed(self._continued), strict=True):
             tokens.append(int(said[row, beam]))
             beam = continued[row, beam]
-        return tokens[::-1][self._prompted[self._sentences[row]] - self._begun :]
+        sentence = self._sentences[row]
+        return [*self._read[sentence], *reversed(tokens)][self._prompted[sentence] :]
 
     def _histories(self) -> Ids:
         """Returns every hypothesis's tokens, `(S, W, step)`, extending those returned last time."""

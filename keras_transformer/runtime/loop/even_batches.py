@@ -32,9 +32,10 @@ def even_batches(lengths: Sequence[int], *, batch_tokens: int, workers: int = 1)
     for rows in _joined(groups, lengths, batch_tokens):
         batches += _split(rows, _parts(len(rows), lengths[rows[0]], batch_tokens))
     while 0 < len(batches) < workers:
-        largest = max(batches, key=lambda rows: len(rows) * lengths[rows[0]])
-        if len(largest) < 2:
+        divisible = [rows for rows in batches if len(rows) > 1]
+        if not divisible:
             break
+        largest = max(divisible, key=lambda rows: len(rows) * lengths[rows[0]])
         place = batches.index(largest)
         batches[place : place + 1] = _split(largest, 2)
     return batches

@@ -55,7 +55,7 @@ class OneByOne:
         self._tokens = np.zeros((rows, int(self._limits.max())), np.int32)  # [R, length]
         self._tokens[:, : request.begun] = np.repeat(request.history(), self._samples, axis=0)
         unscored = np.float32(0 if request.with_scores else np.nan)
-        self._totals = np.full(rows, unscored)
+        self._totals = np.repeat(request.first_totals(), self._samples) + unscored
         self._done = np.zeros(rows, bool)
         self._uniforms = self._draw_uniforms() if self._options.sample else None
 

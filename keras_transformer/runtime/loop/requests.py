@@ -134,6 +134,7 @@ def keep_rows(arrays: Collection[npt.NDArray], kept: Rows) -> list[npt.NDArray]:
 
 
 _FEW_IDS = 64
+_LEAST_PREFILL = 2
 # Finished sentences leave the batch when they make up this share of it: moving the caches of the
 # others costs about as much as a few decode steps.
 LEAVING_SHARE = 0.25
@@ -150,7 +151,9 @@ class Request:
         prefixes: Ids that each translation begins with; empty for none.
         prompt_lengths: How many ids of each prefix are a prompt; empty for none. They cost nothing
             and do not count in a length, except in `limits`, and candidates are without them.
-        begun: Ids of each prompt that the decoder has read already, its start token apart.
+        begun: Ids of each prefix that the decoder has read already, its start token apart.
+        begun_log_probabilities: Those of these ids, `(sentences, begun)`; None for ids of prompts,
+            which cost nothing, and if scores are not wanted.
         places: Place of each sentence among the caller's inputs, for its random numbers.
         seed: Seed of the random numbers; used in sampling only.
         with_scores: Whether scores are wanted; greedy search is faster without them.
@@ -162,6 +165,7 @@ class Request:
     prefixes: Sequence[Sequence[int]] = ()
     prompt_lengths: Sequence[int] = ()
     begun: int = 0
+    begun_log_probabilities: Values | None = None
     places: Sequence[int] = ()
     seed: int = 0
     with_scores: bool = True
@@ -176,10 +180,31 @@ class Request:
             return np.full(len(self.limits), self.special_ids.decoder_start, np.int32)
         return np.array([prefix[self.begun - 1] for prefix in self.prefixes], np.int32)
 
+    def first_totals(self) -> Values:
+        """Returns the log-probability of what each sentence begins with: `(sentences,)`."""
+        if self.begun_log_probabilities is None:
+            return np.zeros(len(self.limits), np.float32)
+        # One after the other, as the search adds what follows.
+        return np.cumsum(self.begun_log_probabilities, axis=1, dtype=np.float32)[:, -1]
+
+    def begun_ids(self) -> Ids:
+        """Returns what the decoder reads before `first_ids`, if anything: `(sentences, begun)`."""
+        start = np.full((len(self.limits), 1), self.special_ids.decoder_start, np.int32)
+        return np.concatenate([start, self.history()[:, :-1]], axis=1)
+
     def history(self) -> Ids:
         """Returns the ids that the decoder has read, and its next one: `(sentences, begun)`."""
         begun = [list(prefix[: self.begun]) for prefix in self.prefixes if self.begun]
         return np.array(begun, np.int32).reshape(len(self.limits), self.begun)
+
+
+def tokens_in_common(prefixes: Sequence[Sequence[int]]) -> int:
+    """Returns how many tokens of prefixes can be read in one run: as many as each of them has.
+
+    It is 0 if they are not worth a run of their own.
+    """
+    length = min(map(len, prefixes), default=0)
+    return length if length >= _LEAST_PREFILL else 0
 
 
 def float32_penalty(length: npt.ArrayLike, options: SearchOptions) -> Values:

@@ -63,18 +63,29 @@ class DecoderSteps:
         self._asked = 1
         self._rebind()
 
-    def prefill(self, graph: Session, ids: Ids) -> None:
+    def prefill(self, graph: Session, ids: Ids, labels: Ids | None = None) -> Values | None:
         """Reads the tokens that every sentence begins with, in one run, before the first step.
 
         Args:
             graph: Session of the prefill graph.
             ids: `(sentences, length)`, the start token included; no more than the capacity.
+            labels: Of a translation, what follows the first of these tokens: `(sentences, scored)`.
+
+        Returns:
+            The log-probabilities of `labels`; None without.
         """
         binding = graph.io_binding()
-        binding.bind_cpu_input("token_ids", ids)
+        given = {"token_ids": ids} if labels is None else {"target_ids": ids, "labels": labels}
+        for name, value in {**given, **self._per_sentence}.items():
+            binding.bind_cpu_input(name, value)
         self._bind_caches(binding)
+        scores = None
+        if labels is not None:
+            scores = np.empty(labels.shape, np.float32)
+            _bind_output(binding, "log_probabilities", scores)
         graph.run_with_iobinding(binding)
         self._step = ids.shape[1]
+        return scores
 
     def first(self, ids: Ids) -> First:
         """See `Steps.first`; for the greedy graphs only."""

@@ -54,7 +54,9 @@ def test_an_option_that_graphs_lack_is_named(fields: dict, tiny_config, lacking)
     assert unsupported(config, "portable", "float32") == []
 
 
-@pytest.mark.parametrize("fields", [{"relative_buckets": 8}, {"logit_bias": True}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{"relative_buckets": 8}, {"relative_sinusoids": True}, {"logit_bias": True}], ids=str
+)
 def test_what_no_emitter_knows_is_named(fields: dict, tiny_config) -> None:
     for form in EMITTED_FORMS:
         assert unsupported(tiny_config(**fields), *form) == list(fields)

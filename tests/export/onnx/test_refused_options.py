@@ -17,6 +17,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 REFUSED: list[dict[str, Any]] = [
     {"relative_buckets": 8, "relative_max_distance": 20},
     {"logit_bias": True},
+    {"relative_sinusoids": True},
 ]
 EMITTED: dict[str, Any] = {"position_offset": 2, "sinusoid_layout": "halves"}
 

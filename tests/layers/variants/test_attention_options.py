@@ -15,6 +15,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"use_bias": False},
     {"scale": False},
     {"num_key_value_heads": 2, "use_bias": False, "scale": False, "rotary_base": 50.0},
+    {"relative_sinusoids": True},
+    {"num_key_value_heads": 2, "scale": False, "value_dim": 3, "relative_sinusoids": True},
 ]
 every_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 

@@ -24,7 +24,7 @@ FLOATS = [float("nan"), float("inf"), -float("inf"), 3e38, -3e38, 1e-40]
 # What these inputs hold at first; others hold ones.
 FITTING = {"step": 2, "beam_size": 2, "num_candidates": 4, "cache_beams": 0}
 SIZES = {"batch": 2, "beams": 2, "rows": 4, "source_length": 3, "target_length": 4,
-         "cache_length": 5}  # fmt: skip
+         "length": 4, "scored": 2, "cache_length": 5}  # fmt: skip
 
 
 class Runner:

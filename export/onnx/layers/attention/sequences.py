@@ -64,7 +64,7 @@ def sequence_attention(
 
 
 def prefill_attention(
-    graph: GraphBuilder, attention: MultiHeadAttention, number: int, ids: str, *, is_last: bool
+    graph: GraphBuilder, attention: MultiHeadAttention, number: int, ids: str, *, may_group: bool
 ) -> Parts:
     """Attends within whole sequences, each place to those before it, and fills a cache.
 
@@ -73,12 +73,14 @@ def prefill_attention(
         attention: The layer.
         number: Number of its block, whose cache is written from place 0 on.
         ids: The input of tokens `(rows, length)`.
-        is_last: Whether nothing reads what is attended to, but the cache alone.
+        may_group: Whether GroupQueryAttention may do all of it at once. Where nothing reads what is
+            attended to, but the cache alone, other operators leave it out; and it ends the process
+            if there are no rows.
     """
     packed, cache = own_projection(attention), named("cache", number)
 
     def between(projected: str) -> str:
-        if not is_last and fits_group_query(attention):
+        if may_group and fits_group_query(attention):
             states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
             parts = split_places(graph, attention, states, ids)
             flags = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}

@@ -1,5 +1,6 @@
-"""Attention from one new token of each row: to a cache, and to a source."""
+"""Attention from one new token of each row to a cache, and from any number of them to a source."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,18 +73,37 @@ def cross_attention(
 
     The beams of a sentence are the queries of one row, so that its keys are not copied.
     """
-    projection = query_projection(attention)
-    fused = is_fused(attention) and not is_grouped(attention)
-    sizes = (projection.units,) if fused else (attention.num_heads, attention.key_dim)
 
-    def shape() -> Operand:
+    def shape(*sizes: int) -> Operand:
         if not beams:
             return integers(-1, 1, *sizes)
         beam_size = graph.cast(beams[0], "int64")
         return graph.op("Concat", integers(-1), beam_size, integers(*sizes), axis=0)
 
+    return source_attention(graph, attention, number, shape)
+
+
+def source_attention(
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    number: int,
+    shape: Callable[..., Operand],
+) -> Parts:
+    """Attends to the source.
+
+    Args:
+        graph: The graph.
+        attention: The layer.
+        number: Number of its block.
+        shape: Takes the sizes of a query and returns the shape of queries `(batch, queries, …)`.
+    """
+    projection = query_projection(attention)
+    fused = is_fused(attention) and not is_grouped(attention)
+    sizes = (projection.units,) if fused else (attention.num_heads, attention.key_dim)
+
     def between(projected: str) -> str:
-        queries = graph.op("Reshape", projected, graph.shared("queries", shape))
+        shared = graph.shared("queries", lambda: shape(*sizes))
+        queries = graph.op("Reshape", projected, shared)
         if fused:
             cross = named("cross", number)
             return attend_fused(graph, attention, queries, *cross, "source_mask")

@@ -54,6 +54,7 @@ def test_portable_graphs_hold_standard_operators_only(exported_portable: Any, gr
         ("greedy", {"MultiHeadAttention": 2, "GroupQueryAttention": 2}),
         ("greedy_scores", {"MultiHeadAttention": 2, "GroupQueryAttention": 2}),
         ("scorer", {"MultiHeadAttention": 2}),
+        ("prefill", {"MultiHeadAttention": 2}),
     ],
 )
 def test_fused_graphs_hold_onnxruntime_s_attention(

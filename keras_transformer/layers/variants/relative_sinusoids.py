@@ -1,0 +1,98 @@
+"""Relative positions as in Transformer-XL (Dai et al. 2019, section 3.3 and appendix B): takes
+queries and returns what distances add to their scores.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.positions import SinusoidalPositions
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class RelativeSinusoids(keras.layers.Layer):
+    """What the distance between a query and a key adds to their score.
+
+    The score of query i and key j is (q_i + u)ᵀ k_j + (q_i + v)ᵀ W_kR R_{i-j}: R holds sinusoids
+    (Vaswani et al. 2017, section 3.5) of the distance, which is negative for a key after its query,
+    and u and v are a trained vector for each head. Every layer has its own u and v, as the
+    published models do (`untie_r`); in the paper's equations all layers share them.
+
+    Args:
+        num_heads: Heads of queries.
+        key_dim: Width of queries per head.
+
+    Input:
+        Queries `(batch, heads, queries, key_dim)`, the number of keys, and the place of the first
+        query; the first key has place 0.
+
+    Output:
+        Queries plus u, to be multiplied by keys, and the scores of distances `(batch, heads,
+        queries, keys)`; neither is scaled.
+    """
+
+    def __init__(self, num_heads: int, key_dim: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+
+    def build(self, states_shape: Any) -> None:
+        """Creates W_kR for sinusoids as wide as the states, u and v."""
+        width = states_shape[-1]
+        self.sinusoids = SinusoidalPositions(width, dtype=self.dtype_policy, name="sinusoids")
+        self.linear = keras.layers.Dense(
+            self.num_heads * self.key_dim,
+            use_bias=False,
+            kernel_initializer=linear_initializer(),
+            dtype=self.dtype_policy,
+            name="linear",
+        )
+        self.linear.build((None, None, width))
+        self.content_bias, self.position_bias = (
+            self.add_weight(
+                name=name,
+                shape=(self.num_heads, self.key_dim),
+                initializer=keras.initializers.RandomNormal(stddev=0.02),
+            )
+            for name in ("content_bias", "position_bias")
+        )
+
+    def call(
+        self, queries: Tensor, num_keys: Tensor | int, first_place: Tensor | int = 0
+    ) -> tuple[Tensor, Tensor]:
+        """Returns queries for the keys, and the scores of distances."""
+        content, position = (
+            queries + ops.cast(bias, queries.dtype)[:, None]
+            for bias in (self.content_bias, self.position_bias)
+        )
+        # Every distance once, the largest first: [T + S - 1].
+        farthest = first_place + ops.shape(queries)[2] - 1
+        count = ops.shape(queries)[2] + num_keys - 1
+        vectors = self.sinusoids.vectors(farthest - ops.arange(count, dtype="int32"))
+        keys = ops.reshape(self.linear(vectors[None])[0], (-1, self.num_heads, self.key_dim))
+        scores = ops.matmul(position, ops.transpose(keys, (1, 2, 0)))  # [B, H, T, T + S - 1]
+        return content, _by_key(scores, num_keys)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "num_heads": self.num_heads, "key_dim": self.key_dim}
+
+
+def _by_key(scores: Tensor, num_keys: Tensor | int) -> Tensor:
+    """Moves row i of T rows to the left by T - 1 - i, to where its own distances begin.
+
+    With a column more before them, rows that are read as if they had a column less than that are
+    each moved by one against the row before (appendix B).
+
+    Args:
+        scores: `(batch, heads, queries, queries + keys - 1)`.
+        num_keys: How many columns to keep.
+    """
+    heads, queries, width = scores.shape[1], ops.shape(scores)[2], ops.shape(scores)[3]
+    padded = ops.pad(scores, [[0, 0], [0, 0], [0, 0], [1, 0]])
+    moved = ops.reshape(padded, (-1, heads, width + 1, queries))[:, :, 1:]
+    return ops.reshape(moved, (-1, heads, queries, width))[..., :num_keys]
