@@ -58,11 +58,11 @@ def check_translation(
         )
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
     target_ids = np.ascontiguousarray(target_ids)
-    expected = model.align(target_ids, labels, keep, cross)
+    aligned = model.align(target_ids, labels, keep, cross)
     scorer = CheckedGraph(manifest, directory, "scorer")
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
     names = ("log_probabilities", "attention")
-    expected = dict(zip(names, map(np.asarray, expected), strict=True))
+    expected = dict(zip(names, map(np.asarray, aligned), strict=True))
     compare(found, expected)
     prefill = CheckedGraph(manifest, directory, "prefill")
     # Two of the tokens are scored.
