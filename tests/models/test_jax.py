@@ -65,7 +65,8 @@ def model(request: pytest.FixtureRequest, random_model: Any, randomize: Any) -> 
         return random_model(dropout=0.0)
     plain: dict[str, Any] = {**SIZES, "dropout": 0.0, "attention_dropout": 0.0}
     if request.param == "encoder":
-        return randomize(build_encoder(EncoderConfig(**plain, head="masked_lm")))
+        distances = {"head": "masked_lm", "relative_sinusoids": True}
+        return randomize(build_encoder(EncoderConfig(**plain, **distances)))
     return randomize(build_decoder(DecoderConfig(**plain, relative_buckets=8, logit_bias=True)))
 
 
