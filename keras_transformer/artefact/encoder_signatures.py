@@ -37,6 +37,7 @@ class EncoderSizes:
 # What the function of each head is called; without one of these, the model only embeds.
 HEAD_FUNCTIONS = {
     "masked_lm": "fill_mask",
+    "pretraining": "fill_mask",
     "classification": "classify",
     "regression": "regress",
     "tagging": "tag",

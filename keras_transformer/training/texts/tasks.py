@@ -7,6 +7,7 @@ from typing import Any, Literal
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.data.encoding.sentence_pairs import encode_sentence_pairs
 from keras_transformer.data.encoding.single_texts import (
     EncodedTexts,
     encode_for_decoder,
@@ -17,6 +18,7 @@ from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
+from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
 from keras_transformer.data.objectives.tags import Tags
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
@@ -40,14 +42,15 @@ class TextKind:
         family: The class of the model's config.
         default_preset: The size to train if none is named.
         has_mask: Whether the vocabulary needs a mask.
-        head: Takes the corpus and returns the config's fields that say what the model returns.
+        head: Takes the corpus and options and returns the config's fields that say what the model
+            returns.
         encode: Takes texts, tokenizer, config, longest row and options and returns rows.
         recipe: Takes a preset and returns how to train.
     """
 
     family: Any
     default_preset: str
-    head: Callable[[Any], dict[str, Any]]
+    head: Callable[[Any, TextOptions], dict[str, Any]]
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
     recipe: Callable[..., TrainOptions] = TrainOptions.preset
     has_mask: bool = False
@@ -64,7 +67,13 @@ def _mask(
         unit=options.masking,
         begins_word=tuple(piece.startswith(_WORD_START) for piece in pieces),
     )
+    if options.next_sentence:
+        return encode_sentence_pairs(texts, tokenizer, NextSentence(objective), length)
     return encode_for_encoder(texts, tokenizer, objective, length)
+
+
+def _masked_head(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:
+    return {"head": "pretraining" if options.next_sentence else "masked_lm", "labels": ()}
 
 
 def _follow(
@@ -116,29 +125,29 @@ KINDS: dict[str, TextKind] = {
     "masked-lm": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus: {"head": "masked_lm", "labels": ()},
+        _masked_head,
         _mask,
         has_mask=True,
     ),
-    "causal-lm": TextKind(DecoderConfig, "gpt2-tiny", lambda corpus: {}, _follow),
+    "causal-lm": TextKind(DecoderConfig, "gpt2-tiny", lambda corpus, options: {}, _follow),
     "classify": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus: {"head": "classification", "labels": corpus.train.classes},
+        lambda corpus, options: {"head": "classification", "labels": corpus.train.classes},
         _classify,
         TrainOptions.for_classifier,
     ),
     "tag": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus: {"head": "tagging", "labels": corpus.train.classes},
+        lambda corpus, options: {"head": "tagging", "labels": corpus.train.classes},
         _tag,
         TrainOptions.for_classifier,
     ),
     "denoising": TextKind(
         TransformerConfig,
         "tiny",
-        lambda corpus: {},
+        lambda corpus, options: {},
         _denoise,
         TrainOptions.for_denoising,
         has_mask=True,

@@ -60,6 +60,9 @@ class TextTask:
     def check(self) -> None:
         """Checks data, starting point and model against each other."""
         self.text_options.check(self.name)
+        self.text_options.check_texts(
+            [one for one in (self.corpus.train, self.corpus.valid) if one]
+        )
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         self.options.check_start(has_weights=self.starting_point.has_weights)
         if self.options.subword_sampling:

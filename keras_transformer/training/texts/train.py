@@ -82,13 +82,14 @@ def train_texts(
     if not resume:
         refuse_to_overwrite(place)
     begun = start.run.load_config() if start.run and preset is None else None
+    text_options = text_options or TextOptions()
     model_config = partial(
         text_model_config,
         kind.family,
         preset or kind.default_preset,
         overrides,
         start=begun if isinstance(begun, kind.family) else None,
-        head=kind.head(corpus),
+        head=kind.head(corpus, text_options),
         max_length=options.max_length,
     )
     run_task = TextTask(
@@ -100,7 +101,7 @@ def train_texts(
         tokenizer_type,
         lambda size, special_ids: model_config(vocab_size=size, special_ids=special_ids),
         options,
-        text_options or TextOptions(),
+        text_options,
     )
     run_task.check()
     run = TrainingRun.open(run_task, place, options, resume=resume)
