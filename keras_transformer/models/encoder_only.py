@@ -99,9 +99,9 @@ class EncoderOnly(TracedOnce, keras.Model):
             self.next_sentence,
         )
 
-    @cached_property
+    # No property: Keras reads those of a model that it saves.
     def single_heads(self) -> "dict[str, EncoderOnly]":
-        """The model as those of `config.single_heads`, which share its weights."""
+        """Makes the models of `config.single_heads`, which share this model's weights."""
         if self.next_sentence is None:
             return {"head": self}
         own, found = self._parts, {}

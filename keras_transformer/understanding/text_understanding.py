@@ -30,7 +30,7 @@ _SPACE = "▁"
 # How a model with each head is trained.
 TASKS = {
     "masked_lm": "masked-lm",
-    "pretraining": "masked-lm --next-sentence true",
+    "pretraining": "masked-lm --next-sentence",
     "classification": "classify",
     "tagging": "tag",
     "embedding": "embed",

@@ -76,6 +76,10 @@ def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
             "--task masked-lm --train-text a --max-length 600",
             "--max-length (600) is more than the model's --model.max-positions (512)",
         ),
+        (
+            "--task masked-lm --train-text {folder}/a.txt --next-sentence",
+            "--next-sentence draws random sentences of other documents",
+        ),
         ("--task classify --train-tsv {folder}/a.txt", "a.txt, line 1: expected label<TAB>text"),
         ("--task classify --train-tsv {folder}/one.tsv", "two or more labels"),
         (

@@ -48,7 +48,7 @@ def check_encoder(
     random = np.random.default_rng(1)
     places = np.stack([random.choice(np.flatnonzero(row), _PREDICTIONS) for row in keep])
     places = places.astype(np.int32)
-    for name, alone in model.single_heads.items():
+    for name, alone in model.single_heads().items():
         if name not in manifest.graphs:
             continue
         expected: Any = alone(inputs)

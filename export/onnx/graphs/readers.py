@@ -64,7 +64,7 @@ def encoder_parts(model: Transformer | EncoderOnly) -> EncoderParts:
 
 def single_head(model: Any, graph: str) -> Any:
     """Returns the model of a graph: of an encoder with two heads that with the graph's own."""
-    return model.single_heads.get(graph, model) if isinstance(model, EncoderOnly) else model
+    return model.single_heads().get(graph, model) if isinstance(model, EncoderOnly) else model
 
 
 def decoder_parts(model: Transformer | DecoderOnly) -> DecoderParts:

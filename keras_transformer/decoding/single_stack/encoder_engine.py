@@ -27,7 +27,7 @@ class KerasEncoderEngine:
 
     def __init__(self, model: EncoderOnly, batch_tokens: int) -> None:
         self.config = model.config
-        heads = model.single_heads
+        heads = model.single_heads()
         self._model = heads["head"]
         self._batch_tokens = batch_tokens
         # These parts are made here, as Keras makes no layers inside of a graph.

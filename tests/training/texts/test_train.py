@@ -33,6 +33,11 @@ from keras_transformer.training.texts.train import train_texts
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS[:2]]
 PLAIN = TextCorpus(Texts(LINES[:60], "train"), Texts(LINES[60:], "valid"))
+# Every fifth line is empty.
+PARTED = [
+    line for number, line in enumerate(LINES) for line in ([line, ""][: 1 + (number % 4 == 3)])
+]
+DOCUMENTS = TextCorpus(Texts(PARTED, "documents"), Texts(PARTED[:20], "valid"))
 LABELS = ["early" if line < "b" else "late" for line in LINES]
 LABELLED = LabelledCorpus(
     LabelledTexts(LABELS, LINES, None, "train"), LabelledTexts(LABELS[:20], LINES[:20], None, "v")
@@ -85,7 +90,11 @@ def encode(task: str, texts: Any, **options: Any) -> EncodedTexts:
     """Returns the rows of a task, without a run."""
     tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
     kind = KINDS[task]
-    head = {} if kind.family is DecoderConfig else kind.head(SimpleNamespace(train=texts))
+    head = (
+        {}
+        if kind.family is DecoderConfig
+        else kind.head(SimpleNamespace(train=texts), TextOptions(**options))
+    )
     size, special_ids = tokenizer.vocab_size, tokenizer.special_ids
     config = kind.family.preset(
         kind.default_preset, vocab_size=size, special_ids=special_ids, **head
@@ -120,6 +129,7 @@ def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path) -> None:
         ("masked-lm", PLAIN.train, {}),
         ("masked-lm", PLAIN.train, {"masking": "whole-words"}),
         ("masked-lm", PLAIN.train, {"masking": "spans"}),
+        ("masked-lm", DOCUMENTS.train, {"next_sentence": True}),
         ("causal-lm", PLAIN.train, {"packing": "stream"}),
         ("classify", LABELLED.train, {}),
         ("denoising", PLAIN.train, {}),
@@ -207,6 +217,30 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
     assert record["history"]["val_token_accuracy"][-1] > 0.9
 
 
+def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
+    start, tmp_path: Path
+) -> None:
+    asked = {"text_options": TextOptions(next_sentence=True)}
+    whole = start("masked-lm", "whole", DOCUMENTS, **asked)
+    start("masked-lm", "broken", DOCUMENTS, options={"max_steps": 3}, **asked)
+    (tmp_path / "broken" / "model.keras").unlink()
+    resumed = start("masked-lm", "broken", DOCUMENTS, resume=True, **asked)
+    for path, weight in weights(whole).items():
+        np.testing.assert_array_equal(weight, weights(resumed)[path])
+    record = json.loads((tmp_path / "whole" / "training.json").read_text())
+    assert 0 <= record["history"]["val_next_sentence_accuracy"][-1] <= 1
+    assert whole.config.head == "pretraining"
+    start("classify", "labels", LABELLED, init=tmp_path / "whole")
+    record = json.loads((tmp_path / "labels" / "training.json").read_text())
+    assert "pooler/linear/kernel" in record["transfer"]["taken"]
+    assert {path.split("/")[0] for path in record["transfer"]["fresh"]} == {"head"}
+
+
+def test_one_document_is_refused_for_next_sentences(start) -> None:
+    with pytest.raises(ValueError, match="train has one document only: separate documents"):
+        start("masked-lm", "run", text_options=TextOptions(next_sentence=True))
+
+
 def test_tags_stand_at_the_first_token_of_each_word() -> None:
     words = [line.split() for line in LINES]
     tags = [["LONG" if len(word) > 2 else "SHORT" for word in row] for row in words]
@@ -292,6 +326,11 @@ def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
             "masked-lm",
             {"packing": "stream"},
             "packing='stream' is for causal-lm, not for masked-lm",
+        ),
+        (
+            "causal-lm",
+            {"next_sentence": True},
+            "next_sentence=True is for masked-lm, not for causal-lm",
         ),
     ],
 )
