@@ -77,6 +77,14 @@ def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
             "--max-length (600) is more than the model's --model.max-positions (512)",
         ),
         (
+            "--task masked-lm --train-text {folder}/a.txt --masking phrases",
+            "masking='phrases' and --phrases need each other, got no --phrases",
+        ),
+        (
+            "--task masked-lm --train-text {folder}/a.txt --masking phrases --phrases no.txt",
+            "no such file: no.txt",
+        ),
+        (
             "--task masked-lm --train-text {folder}/a.txt --next-sentence",
             "--next-sentence draws random sentences of other documents",
         ),

@@ -1,11 +1,20 @@
 """What is made of single texts: options beside those of every training run."""
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
+from keras_transformer.data.sources.phrases import read_phrases
+
 # The task of each option.
-_OWNERS = {"masking": "masked-lm", "packing": "causal-lm", "next_sentence": "masked-lm"}
+_OWNERS = {
+    "masking": "masked-lm",
+    "phrases": "masked-lm",
+    "packing": "causal-lm",
+    "next_sentence": "masked-lm",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -13,8 +22,9 @@ class TextOptions:
     """How a model learns from plain text.
 
     Args:
-        masking: What masked-lm hides as a whole: single "tokens", "whole-words", or "spans" of
-            three tokens on average.
+        masking: What masked-lm hides as a whole: single "tokens", "whole-words", "spans" of
+            three tokens on average, or "phrases" of a file, and words that are in none.
+        phrases: File of phrases, one a line, for masking="phrases".
         packing: Whether causal-lm joins texts to rows of --max-length tokens: "none" for a row a
             text, "documents" for rows within a document, which an empty line ends, "stream" for
             rows across documents.
@@ -22,7 +32,8 @@ class TextOptions:
             BERT does: a line is a sentence, and an empty line ends a document.
     """
 
-    masking: Literal["tokens", "whole-words", "spans"] = "tokens"
+    masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
+    phrases: Path | None = None
     packing: Literal["none", "documents", "stream"] = "none"
     next_sentence: bool = False
 
@@ -32,6 +43,14 @@ class TextOptions:
             value = getattr(self, name)
             if task != owner and value != getattr(TextOptions, name):
                 raise ValueError(f"{name}={value!r} is for {owner}, not for {task}.")
+        if (self.masking == "phrases") != (self.phrases is not None):
+            given = "no phrases" if self.phrases is None else f"masking={self.masking!r}"
+            raise ValueError(f"masking='phrases' and phrases need each other, got {given}.")
+        self.read_phrases()
+
+    def read_phrases(self) -> tuple[str, ...]:
+        """Returns the phrases; errors are those of `read_phrases` of files."""
+        return () if self.phrases is None else read_phrases(self.phrases)
 
     def check_texts(self, texts: Sequence[Any]) -> None:
         """Raises `ValueError` if texts lack what an option needs.
@@ -47,5 +66,7 @@ class TextOptions:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields as plain JSON values."""
-        return dataclasses.asdict(self)
+        """Returns the fields as plain JSON values; of phrases what tells whether they changed."""
+        phrases = "\n".join(self.read_phrases()).encode()
+        known = {"phrases": hashlib.sha256(phrases).hexdigest() if phrases else None}
+        return {**dataclasses.asdict(self), **known}

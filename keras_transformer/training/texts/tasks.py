@@ -20,6 +20,7 @@ from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.objectives.phrases import PhraseTree
 from keras_transformer.data.objectives.tags import Tags
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
@@ -59,17 +60,24 @@ class TextKind:
 def _mask(
     texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
-    pieces = tokenizer.pieces(range(config.vocab_size))
+    pieces, phrases = tokenizer.pieces(range(config.vocab_size)), options.read_phrases()
+    tree = PhraseTree.of(tokenizer.encode(phrases), config.vocab_size) if phrases else None
     objective = MaskedTokens(
         config.special_ids,
         config.vocab_size,
         config.num_token_types > 1,
         unit=options.masking,
         begins_word=tuple(piece.startswith(_WORD_START) for piece in pieces),
+        phrases=tree,
     )
     if options.next_sentence:
-        return encode_sentence_pairs(texts, tokenizer, NextSentence(objective), length)
-    return encode_for_encoder(texts, tokenizer, objective, length)
+        encoded = encode_sentence_pairs(texts, tokenizer, NextSentence(objective), length)
+    else:
+        encoded = encode_for_encoder(texts, tokenizer, objective, length)
+    if tree is not None:
+        found = objective.count_phrases(encoded.rows.values)
+        print(f"phrases: {found:,} of {len(phrases):,} are in {texts.origin}")
+    return encoded
 
 
 def _masked_head(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:

@@ -236,6 +236,19 @@ def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
     assert {path.split("/")[0] for path in record["transfer"]["fresh"]} == {"head"}
 
 
+def test_phrases_of_a_file_are_hidden_and_those_that_are_found_are_told(
+    start, tmp_path: Path, capsys
+) -> None:
+    (tmp_path / "phrases.txt").write_text("ab ba\ncad dac\nno such\n", encoding="utf-8")
+    options = TextOptions(masking="phrases", phrases=tmp_path / "phrases.txt")
+    start("masked-lm", "run", options={"max_steps": 1}, text_options=options)
+    told = capsys.readouterr().out
+    assert "phrases: 2 of 3 are in train" in told and "phrases: " in told.split("in train")[1]
+    (tmp_path / "phrases.txt").write_text("ab ba\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="started with phrases='"):
+        start("masked-lm", "run", resume=True, text_options=options)
+
+
 def test_one_document_is_refused_for_next_sentences(start) -> None:
     with pytest.raises(ValueError, match="train has one document only: separate documents"):
         start("masked-lm", "run", text_options=TextOptions(next_sentence=True))
@@ -327,6 +340,8 @@ def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
             {"packing": "stream"},
             "packing='stream' is for causal-lm, not for masked-lm",
         ),
+        ("masked-lm", {"masking": "phrases"}, "need each other, got no phrases"),
+        ("masked-lm", {"phrases": "p.txt"}, "need each other, got masking='tokens'"),
         (
             "causal-lm",
             {"next_sentence": True},
