@@ -77,6 +77,10 @@ def test_the_commands_of_the_three_tasks(run_cli, texts: Path) -> None:
             "--max-length (600) is more than the model's --model.max-positions (512)",
         ),
         (
+            "--task causal-lm --train-text a --denoising sentinels",
+            "is for denoising, not for causal",
+        ),
+        (
             "--task masked-lm --train-text {folder}/a.txt --masking phrases",
             "masking='phrases' and --phrases need each other, got no --phrases",
         ),

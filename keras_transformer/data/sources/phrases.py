@@ -1,6 +1,6 @@
 """Phrases given by the user: takes a file of one phrase a line and returns them."""
 
-from keras_transformer.data.sources.files import PathLike, iter_lines
+from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
 
 
 def read_phrases(path: PathLike) -> tuple[str, ...]:
@@ -13,6 +13,7 @@ def read_phrases(path: PathLike) -> tuple[str, ...]:
         FileNotFoundError: The file is missing.
         ValueError: Broken text (names file and line), or no phrase at all.
     """
+    require_files(as_paths(path))
     phrases = dict.fromkeys(" ".join(line.split()) for line in iter_lines(path))
     phrases.pop("", None)
     if not phrases:

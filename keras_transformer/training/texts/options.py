@@ -14,7 +14,10 @@ _OWNERS = {
     "phrases": "masked-lm",
     "packing": "causal-lm",
     "next_sentence": "masked-lm",
+    "denoising": "denoising",
 }
+# Of a new vocabulary with sentinels, as T5 has them.
+_NUM_SENTINELS = 100
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,8 @@ class TextOptions:
         packing: Whether causal-lm joins texts to rows of --max-length tokens: "none" for a row a
             text, "documents" for rows within a document, which an empty line ends, "stream" for
             rows across documents.
+        denoising: What denoising writes: "infilling" the whole text, of which spans were replaced
+            by a mask each (BART), "sentinels" these spans alone, each behind its sentinel (T5).
         next_sentence: Whether masked-lm also learns to tell if a sentence follows another one, as
             BERT does: a line is a sentence, and an empty line ends a document.
     """
@@ -35,6 +40,7 @@ class TextOptions:
     masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
     phrases: Path | None = None
     packing: Literal["none", "documents", "stream"] = "none"
+    denoising: Literal["infilling", "sentinels"] = "infilling"
     next_sentence: bool = False
 
     def check(self, task: str) -> None:
@@ -47,6 +53,11 @@ class TextOptions:
             given = "no phrases" if self.phrases is None else f"masking={self.masking!r}"
             raise ValueError(f"masking='phrases' and phrases need each other, got {given}.")
         self.read_phrases()
+
+    @property
+    def num_sentinels(self) -> int:
+        """How many sentinels a new vocabulary gets."""
+        return _NUM_SENTINELS if self.denoising == "sentinels" else 0
 
     def read_phrases(self) -> tuple[str, ...]:
         """Returns the phrases; errors are those of `read_phrases` of files."""

@@ -20,7 +20,9 @@ from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
+from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.objectives.phrases import PhraseTree
+from keras_transformer.data.objectives.span_corruption import SpanCorruption
 from keras_transformer.data.objectives.tags import Tags
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
@@ -125,8 +127,10 @@ def _tag(
 def _denoise(
     texts: Texts, tokenizer: Tokenizer, config: TransformerConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
-    del options
-    return encode_for_decoder(texts, tokenizer, Denoising(config.special_ids), length)
+    objective: Objective = Denoising(config.special_ids)
+    if options.denoising == "sentinels":
+        objective = SpanCorruption(config.special_ids, tokenizer.sentinel_ids)
+    return encode_for_decoder(texts, tokenizer, objective, length)
 
 
 KINDS: dict[str, TextKind] = {

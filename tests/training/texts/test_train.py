@@ -88,18 +88,18 @@ def runs(tmp_path_factory) -> dict[str, Path]:
 
 def encode(task: str, texts: Any, **options: Any) -> EncodedTexts:
     """Returns the rows of a task, without a run."""
-    tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
-    kind = KINDS[task]
-    head = (
-        {}
-        if kind.family is DecoderConfig
-        else kind.head(SimpleNamespace(train=texts), TextOptions(**options))
+    asked = TextOptions(**options)
+    sentinels = asked.num_sentinels
+    tokenizer = train_tokenizer(
+        LINES, VOCABULARY + sentinels, has_mask=True, num_sentinels=sentinels
     )
+    kind = KINDS[task]
+    head = {} if kind.family is DecoderConfig else kind.head(SimpleNamespace(train=texts), asked)
     size, special_ids = tokenizer.vocab_size, tokenizer.special_ids
     config = kind.family.preset(
         kind.default_preset, vocab_size=size, special_ids=special_ids, **head
     )
-    return kind.encode(texts, tokenizer, config, 32, TextOptions(**options))
+    return kind.encode(texts, tokenizer, config, 32, asked)
 
 
 def flat(batch: Any) -> list[np.ndarray]:
@@ -133,6 +133,7 @@ def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path) -> None:
         ("causal-lm", PLAIN.train, {"packing": "stream"}),
         ("classify", LABELLED.train, {}),
         ("denoising", PLAIN.train, {}),
+        ("denoising", PLAIN.train, {"denoising": "sentinels"}),
     ],
 )
 def test_batches_go_on_after_a_break_as_if_there_had_been_none(
@@ -311,6 +312,39 @@ def test_a_tagger_and_a_denoiser_train(start, tmp_path: Path) -> None:
     assert model.config.special_ids.mask == 4
 
 
+def test_span_corruption_gives_the_vocabulary_sentinels_and_needs_them(
+    start, tmp_path: Path
+) -> None:
+    asked = {"text_options": TextOptions(denoising="sentinels")}
+    sizes = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
+    sizes |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    options = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
+    train_texts(
+        "denoising",
+        PLAIN,
+        tmp_path / "run",
+        overrides=sizes,
+        vocab_size=VOCABULARY + 100,
+        options=options,
+        **asked,
+    )
+    _, tokenizer, _ = load_run(tmp_path / "run")
+    assert len(tokenizer.sentinel_ids) == 100 and tokenizer.special_ids.mask == 4
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert record["data"]["denoising"] == "sentinels"
+    tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
+    with pytest.raises(ValueError, match="the vocabulary has no sentinels"):
+        train_texts(
+            "denoising",
+            PLAIN,
+            tmp_path / "other",
+            overrides=sizes,
+            tokenizer=tokenizer,
+            options=options,
+            **asked,
+        )
+
+
 def test_a_vocabulary_without_mask_is_refused(start) -> None:
     tokenizer = train_tokenizer(LINES, VOCABULARY)
     with pytest.raises(ValueError, match="the vocabulary has no <mask>"):
@@ -339,6 +373,11 @@ def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
             "masked-lm",
             {"packing": "stream"},
             "packing='stream' is for causal-lm, not for masked-lm",
+        ),
+        (
+            "masked-lm",
+            {"denoising": "sentinels"},
+            "denoising='sentinels' is for denoising, not for masked-lm",
         ),
         ("masked-lm", {"masking": "phrases"}, "need each other, got no phrases"),
         ("masked-lm", {"phrases": "p.txt"}, "need each other, got masking='tokens'"),
