@@ -39,6 +39,7 @@ PAIR_FUNCTIONS = {"classify": "classify_pairs", "regress": "regress_pairs"}
 # What the function of each head is called; without one of these, the model only embeds.
 HEAD_FUNCTIONS = {
     "masked_lm": "fill_mask",
+    "pretraining": "fill_mask",
     "classification": "classify",
     "regression": "regress",
     "tagging": "tag",

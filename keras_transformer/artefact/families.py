@@ -33,6 +33,8 @@ def family_of(config: Mapping[str, Any]) -> str:
 def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the graphs of a config's artefact."""
     family = family_of(config)
+    if family == ENCODER and config.get("head") == "pretraining":
+        return (*_GRAPHS[family], "head", "next_sentence")
     if family == ENCODER and (config.get("head") is not None or config.get("pooler")):
         return (*_GRAPHS[family], "head")
     return _GRAPHS[family]

@@ -85,8 +85,8 @@ class Manifest:
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.
         graphs: "encoder", "decoder", "greedy", "greedy_scores", "scorer" and "prefill", which older
-            artefacts lack; of an encoder alone "encoder" and, if it has a head or a pooler, "head";
-            of a decoder alone all but "encoder".
+            artefacts lack; of an encoder alone "encoder" and, if it has a head or a pooler, "head",
+            and "next_sentence" if it has two; of a decoder alone all but "encoder".
         weights: The file with the graphs' weights.
         tokenizers: SentencePiece models for "source" and "target", the same file if the
             vocabulary is shared; of one stack alone one for "text".

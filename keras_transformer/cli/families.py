@@ -11,7 +11,12 @@ from keras_transformer.understanding.text_understanding import TASKS
 
 Family = Literal["encoder", "decoder", "encoder-decoder"]
 
-_WITH_HEAD = {"masked_lm": "fill-mask", "classification": "classify", "tagging": "tag"}
+_WITH_HEAD = {
+    "masked_lm": "fill-mask",
+    "pretraining": "fill-mask",
+    "classification": "classify",
+    "tagging": "tag",
+}
 
 
 def require_family(directory: Path, wanted: Family, head: EncoderHead | None = None) -> None:
@@ -29,7 +34,8 @@ def require_family(directory: Path, wanted: Family, head: EncoderHead | None = N
     """
     config = _config(directory)
     found = config.get("family", "encoder-decoder")
-    if not config or (found == wanted and head in (None, config.get("head"))):
+    serves = head is None or _WITH_HEAD.get(config.get("head") or "") == _WITH_HEAD.get(head)
+    if not config or (found == wanted and serves):
         return
     needed = f"{_article(wanted)} model" + (f" with the head {head!r}" if head else "")
     raise ValueError(

@@ -120,6 +120,7 @@ def train_on_texts(
     _refuse_other_data(given, run.task)
     vectors.check(_planned_config(run, overrides, options.max_length))
     corpus = flags.read(run.task)  # before TensorFlow is loaded: a missing file is told at once
+    text_options.check_texts([one for one in (corpus.train, corpus.valid) if one])
     options.check_validation(has_valid=corpus.valid is not None)
     training = load_training()
     if options.strategy:

@@ -7,10 +7,14 @@ from keras_transformer.config.checks import check_choice, check_flag, check_size
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
 
-EncoderHead = Literal["masked_lm", "classification", "regression", "tagging", "spans", "embedding"]
+EncoderHead = Literal[
+    "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"
+]
 Pooling = Literal["mean", "first"]
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
+# What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
+NEXT_SENTENCE_LABELS = ("next", "random")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,6 +26,7 @@ class EncoderConfig(SingleStackConfig):
         pooler: Whether what reads a whole text reads tanh(Wx + b) of its first token's state x;
             without it, x itself.
         head: What the model returns: None for states; "masked_lm" logits over the vocabulary;
+            "pretraining" these, and two of whether the second text of a pair follows the first;
             "classification" logits over `labels` for a text, "tagging" for each token;
             "regression" a number for a text; "spans" logits of a span's first and last token;
             "embedding" one vector for a text.
@@ -97,7 +102,27 @@ class EncoderConfig(SingleStackConfig):
     @property
     def has_pooler(self) -> bool:
         """Whether the model has a pooler: heads that do not read a whole text need none."""
-        return self.pooler and self.head in (None, "classification", "regression")
+        return self.pooler and self.head in (
+            None,
+            "pretraining",
+            "classification",
+            "regression",
+        )
+
+    @property
+    def single_heads(self) -> dict[str, "EncoderConfig"]:
+        """The model as one with a single head, by the name of the graph that computes it.
+
+        They are two with the head "pretraining": "head" fills in masks, and "next_sentence"
+        chooses among `NEXT_SENTENCE_LABELS`.
+        """
+        if self.head != "pretraining":
+            return {"head": self}
+        labels = NEXT_SENTENCE_LABELS
+        return {
+            "head": dataclasses.replace(self, head="masked_lm"),
+            "next_sentence": dataclasses.replace(self, head="classification", labels=labels),
+        }
 
     @property
     def parameter_count(self) -> int:
@@ -107,9 +132,11 @@ class EncoderConfig(SingleStackConfig):
         tokens = (self.vocab_size + self.num_token_types) * width
         embeddings = tokens + self.embedding_parameters()
         dense = width * width + width
+        masked = dense + norm + self.vocab_size
         heads = {
             None: 0,
-            "masked_lm": dense + norm + self.vocab_size,
+            "masked_lm": masked,
+            "pretraining": masked + 2 * (width + 1),
             "regression": width + 1,
             "spans": 2 * (width + 1),
             "embedding": 0,

@@ -11,14 +11,12 @@ from keras import ops
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.layers import Embeddings, Encoder
 from keras_transformer.layers.heads.classes import ClassHead
-from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
-from keras_transformer.layers.heads.pooler import Pooler, first_state, mean_state
-from keras_transformer.layers.masks import padding_mask
-from keras_transformer.models.functional import ids_input, policy, with_one
+from keras_transformer.layers.heads.pooler import Pooler
+from keras_transformer.models.encoder_layers import EncoderLayers
+from keras_transformer.models.functional import policy
 from keras_transformer.models.traced_once import TracedOnce
 
 Tensor = Any
-Inputs = dict[str, Tensor]
 
 
 def build_encoder(config: EncoderConfig, dtype_policy: str | None = None) -> "EncoderOnly":
@@ -33,7 +31,8 @@ def build_encoder(config: EncoderConfig, dtype_policy: str | None = None) -> "En
         config has more than one token type, `"token_type_ids"` of the same shape, to what
         `config.head` says: None for states `(batch, length, model_dim)`, with a pooler for
         `{"states", "pooled": (batch, model_dim)}`; "masked_lm" logits `(batch, length,
-        vocab_size)`; "classification" logits `(batch, labels)`; "tagging" logits `(batch, length,
+        vocab_size)`; "pretraining" `{"logits"`, the same, `"next_sentence": (batch, 2)}`;
+        "classification" logits `(batch, labels)`; "tagging" logits `(batch, length,
         labels)`; "regression" `(batch, 1)`; "spans" logits `(batch, length, 2)`, first and last
         token; "embedding" `(batch, model_dim)`.
 
@@ -53,6 +52,7 @@ class EncoderOnly(TracedOnce, keras.Model):
     Args:
         config: Sizes and choices.
         dtype_policy: Keras dtype policy; the global one if None.
+        layers: Layers to share instead of making new ones.
 
     Attributes:
         config: The config it was built from.
@@ -60,33 +60,57 @@ class EncoderOnly(TracedOnce, keras.Model):
         encoder_stack: The encoder's blocks.
         pooler: The `Pooler`; None without.
         head: The head's layer; None for heads without weights.
+        next_sentence: The second head of "pretraining"; None with any other.
     """
 
     embeddings: Embeddings
     encoder_stack: Encoder
     pooler: Pooler | None
     head: Any  # MaskedTokenHead, ClassHead or None
+    next_sentence: ClassHead | None
 
     def __init__(
-        self, config: EncoderConfig, dtype_policy: str | None = None, **kwargs: Any
+        self,
+        config: EncoderConfig,
+        dtype_policy: str | None = None,
+        *,
+        layers: EncoderLayers | None = None,
+        **kwargs: Any,
     ) -> None:
         with policy(dtype_policy):
-            embeddings = _make_embeddings(config)
-            stack = Encoder(**config.stack.layer_arguments(), name="encoder")
-            pooler = Pooler(name="pooler") if config.has_pooler else None
-            head = _make_head(config, embeddings)
-            parts = _Parts(config, embeddings, stack, pooler, head)
-            inputs = parts.inputs()
-            super().__init__(inputs=inputs, outputs=parts.outputs(inputs), **kwargs)
+            made = layers or EncoderLayers.make(config)
+            inputs = made.inputs()
+            super().__init__(inputs=inputs, outputs=made.outputs(inputs), **kwargs)
         self.config = config
-        self.embeddings = embeddings
-        self.encoder_stack = stack
-        self.pooler = pooler
-        self.head = head
+        self.embeddings = made.embeddings
+        self.encoder_stack = made.stack
+        self.pooler = made.pooler
+        self.head = made.head
+        self.next_sentence = made.next_sentence
 
     @property
-    def _parts(self) -> "_Parts":
-        return _Parts(self.config, self.embeddings, self.encoder_stack, self.pooler, self.head)
+    def _parts(self) -> EncoderLayers:
+        return EncoderLayers(
+            self.config,
+            self.embeddings,
+            self.encoder_stack,
+            self.pooler,
+            self.head,
+            self.next_sentence,
+        )
+
+    # No property: Keras reads those of a model that it saves.
+    def single_heads(self) -> "dict[str, EncoderOnly]":
+        """Makes the models of `config.single_heads`, which share this model's weights."""
+        if self.next_sentence is None:
+            return {"head": self}
+        own, found = self._parts, {}
+        for name, config in self.config.single_heads.items():
+            head = self.head if name == "head" else self.next_sentence
+            pooler = self.pooler if config.has_pooler else None
+            layers = EncoderLayers(config, own.embeddings, own.stack, pooler, head)
+            found[name] = EncoderOnly(config, self.dtype_policy.name, layers=layers, name=name)
+        return found
 
     @cached_property
     def encoder(self) -> keras.Model:
@@ -111,7 +135,8 @@ class EncoderOnly(TracedOnce, keras.Model):
         """From the inputs to the states whose products with `output_matrix` are the head's logits.
 
         Their last feature is 1, for the bias. The head "masked_lm" has a further input, `places`
-        `(batch, predictions)`, int32, and the states of these places only.
+        `(batch, predictions)`, int32, and the states of these places only; so has "pretraining",
+        with the state of the next sentence before them.
 
         Raises:
             ValueError: The head gives no logits to choose from.
@@ -143,109 +168,3 @@ class EncoderOnly(TracedOnce, keras.Model):
         """Builds the model from `get_config`'s result, with its original dtype policy."""
         settings = dict(config)
         return cls(EncoderConfig.from_dict(settings.pop("config")), **settings)
-
-
-class _Parts:
-    """The model's layers, and the functions of ids that they make."""
-
-    def __init__(
-        self,
-        config: EncoderConfig,
-        embeddings: Embeddings,
-        stack: Encoder,
-        pooler: Pooler | None,
-        head: Any,
-    ) -> None:
-        self.config = config
-        self.embeddings = embeddings
-        self.stack = stack
-        self.pooler = pooler
-        self.head = head
-
-    def inputs(self) -> Inputs:
-        names = ["token_ids", *(["token_type_ids"] if self.config.num_token_types > 1 else [])]
-        return {name: ids_input(name) for name in names}
-
-    def keep_mask(self, inputs: Inputs) -> Tensor:
-        return padding_mask(inputs["token_ids"], self.config.special_ids.pad)
-
-    def embed(self, inputs: Inputs) -> Tensor:
-        keep = self.keep_mask(inputs)
-        return self.embeddings(inputs["token_ids"], keep, inputs.get("token_type_ids"))
-
-    def states(self, inputs: Inputs) -> Tensor:
-        return self.stack(self.embed(inputs), self.keep_mask(inputs))
-
-    def hidden_states(self, inputs: Inputs) -> list[Tensor]:
-        return self.stack.all_states(self.embed(inputs), self.keep_mask(inputs))
-
-    def pooled(self, states: Tensor, keep: Tensor) -> Tensor:
-        """Returns what heads of whole texts read: `(batch, model_dim)`."""
-        return first_state(states, keep) if self.pooler is None else self.pooler(states, keep)
-
-    def outputs(self, inputs: Inputs) -> Any:
-        states, keep = self.states(inputs), self.keep_mask(inputs)
-        kind = self.config.head
-        if kind is None:
-            if self.pooler is None:
-                return states
-            return {"states": states, "pooled": self.pooler(states, keep)}
-        if kind == "embedding":
-            return (mean_state if self.config.pooling == "mean" else first_state)(states, keep)
-        if kind in ("classification", "regression"):
-            return self.head(self.pooled(states, keep))
-        return self.head(states)
-
-    def prediction_states(self, inputs: Inputs) -> Tensor:
-        states, keep = self.states(inputs), self.keep_mask(inputs)
-        kind = self.config.head
-        if kind == "masked_lm":
-            inputs["places"] = ids_input("places")
-            states = ops.take_along_axis(states, inputs["places"][:, :, None], axis=1)
-        elif kind == "classification":
-            states = self.pooled(states, keep)[:, None]
-        elif kind != "tagging":
-            raise ValueError(f"head={kind!r} gives no logits to choose a label or a token from.")
-        return with_one(_Features(self.head)(states))
-
-
-class _Features(keras.layers.Layer):
-    """A head without its matrix."""
-
-    def __init__(self, head: Any, **kwargs: Any) -> None:
-        super().__init__(dtype=head.dtype_policy, **kwargs)
-        self.head = head
-
-    def call(self, states: Tensor, training: bool | None = None) -> Tensor:
-        """Returns the head's features."""
-        return self.head.features(states, training=training)
-
-    def compute_output_shape(self, states_shape: Any) -> Any:
-        """Returns the states' shape."""
-        return states_shape
-
-
-def _make_embeddings(config: EncoderConfig) -> Embeddings:
-    return Embeddings(
-        config.vocab_size,
-        num_token_types=config.num_token_types,
-        name="embeddings",
-        **config.embedding_arguments(),
-    )
-
-
-def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
-    if config.head in (None, "embedding"):
-        return None
-    if config.head == "masked_lm":
-        head = MaskedTokenHead(
-            config.vocab_size,
-            config.activation,
-            config.norm_kind,
-            config.layer_norm_epsilon,
-            name="head",
-        )
-        head.tie(embeddings.tokens)
-        return head
-    sizes = {"regression": 1, "spans": 2}
-    return ClassHead(sizes.get(config.head or "", len(config.labels)), config.dropout, name="head")

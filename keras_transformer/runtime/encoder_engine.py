@@ -73,6 +73,10 @@ class OnnxEncoderEngine:
             return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
         return found
 
+    def next_sentence(self, rows: Sequence[Row]) -> list[Array]:
+        """As `EncoderEngine.next_sentence`."""
+        return self._run("next_sentence", rows)
+
     def _run(
         self, graph: str, rows: Sequence[Row], places: Sequence[Sequence[int]] | None = None
     ) -> list[Array]:

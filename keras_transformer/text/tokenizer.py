@@ -33,6 +33,9 @@ WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
 _PAD_PIECE = "<pad>"
 # What texts write for a token to be filled in, if the vocabulary was trained with it.
 MASK_PIECE = "<mask>"
+# What stands for the first, second, ... hidden span of a text, as T5 has it; they are pieces like
+# others, which a model reads and writes.
+_SENTINEL_PIECE = "<extra_id_{}>"
 
 
 class Tokenizer:
@@ -96,6 +99,16 @@ class Tokenizer:
     def processor(self) -> sentencepiece.SentencePieceProcessor:
         """What reads the model, for what needs single pieces and their offsets."""
         return self._processor
+
+    @property
+    def sentinel_ids(self) -> tuple[int, ...]:
+        """The ids of the pieces that stand for hidden spans, in order; empty without any."""
+        found: list[int] = []
+        while True:
+            token = self._processor.piece_to_id(_SENTINEL_PIECE.format(len(found)))
+            if token == self._processor.unk_id():
+                return tuple(found)
+            found.append(token)
 
     @property
     def vocab_size(self) -> int:
@@ -226,6 +239,7 @@ def train_tokenizer(
     *,
     byte_fallback: bool | None = None,
     has_mask: bool = False,
+    num_sentinels: int = 0,
     max_sentences: int = _MAX_TRAINING_SENTENCES,
 ) -> Tokenizer:
     """Trains a SentencePiece model; the same sentences always give the same model.
@@ -241,6 +255,8 @@ def train_tokenizer(
             takes 256 ids. None: on from a `vocab_size` of 1,024.
         has_mask: give the vocabulary a piece `<mask>`, id 4, for masked language models; texts
             that hold it are read with it.
+        num_sentinels: give the vocabulary so many pieces that stand for hidden spans,
+            `<extra_id_0>` and so on, with the ids after the mask's.
         max_sentences: more sentences than this are sampled down to it, always the same ones.
 
     Returns:
@@ -278,7 +294,10 @@ def train_tokenizer(
             unk_id=_OURS.unk,
             bos_id=_OURS.bos,
             eos_id=_OURS.eos,
-            user_defined_symbols=[MASK_PIECE] if has_mask else [],
+            user_defined_symbols=[
+                *([MASK_PIECE] if has_mask else []),
+                *map(_SENTINEL_PIECE.format, range(num_sentinels)),
+            ],
         )
     except RuntimeError as error:
         if feed.error is not None:

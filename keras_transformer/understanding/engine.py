@@ -46,15 +46,23 @@ class EncoderEngine(Protocol):
 
         Args:
             rows: The rows.
-            places: For the head "masked_lm" the places of each row that logits are wanted of.
+            places: For heads that fill in masks the places of each row that logits are wanted of.
 
         Returns:
-            float32, by the head: "masked_lm" logits `(places, vocab_size)`; "classification"
-            logits `(labels,)`; "tagging" logits `(length, labels)`; "spans" logits `(length, 2)`;
-            "regression" `(1,)`; "embedding" `(model_dim,)`; None, with a pooler, its vector
-            `(model_dim,)`.
+            float32, by the head: "masked_lm" and "pretraining" logits `(places, vocab_size)`;
+            "classification" logits `(labels,)`; "tagging" logits `(length, labels)`; "spans"
+            logits `(length, 2)`; "regression" `(1,)`; "embedding" `(model_dim,)`; None, with a
+            pooler, its vector `(model_dim,)`.
 
         Raises:
             ValueError: A row does not fit the model.
+        """
+        ...
+
+    def next_sentence(self, rows: Sequence[Row]) -> list[Array]:
+        """Returns logits over `NEXT_SENTENCE_LABELS` of each pair: float32 `(2,)`.
+
+        Raises:
+            ValueError: A row does not fit the model, or its head is not "pretraining".
         """
         ...

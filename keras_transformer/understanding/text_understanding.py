@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.config.encoder_only import Pooling
+from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
 from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.layout import encoder_row
@@ -27,6 +27,7 @@ from keras_transformer.understanding.results import (
     WordTag,
     best_span,
     most_probable,
+    softmax,
     word_tags,
 )
 
@@ -34,6 +35,7 @@ _SPACE = "▁"
 # How a model with each head is trained.
 TASKS = {
     "masked_lm": "masked-lm",
+    "pretraining": "masked-lm --next-sentence",
     "classification": "classify",
     "tagging": "tag",
     "embedding": "embed",
@@ -170,6 +172,23 @@ class TextUnderstanding:
         self._require("regression")
         return np.array(self._engine.head(self._rows(texts, second_texts)), np.float32).reshape(-1)
 
+    def next_sentences(self, texts: Sequence[str], second_texts: Sequence[str]) -> Array:
+        """Returns the probability that each second text follows its text: float32 `(texts,)`.
+
+        Args:
+            texts: Sentences.
+            second_texts: As many.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `classify`.
+            RuntimeError: As for `states`.
+        """
+        self._require("pretraining")
+        follows = NEXT_SENTENCE_LABELS.index("next")
+        found = self._engine.next_sentence(self._rows(texts, second_texts))
+        return np.array([softmax(logits)[follows] for logits in found], np.float32)
+
     def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
         """Returns the tag of each word of each text, that of the word's first token.
 
@@ -213,7 +232,7 @@ class TextUnderstanding:
             ValueError: As for `classify`, or a text has no mask; the message has its index.
             RuntimeError: As for `states`.
         """
-        self._require("masked_lm")
+        self._require("masked_lm", "pretraining")
         if num_hypotheses < 1:
             raise ValueError(f"num_hypotheses must be at least 1, got {num_hypotheses}.")
         rows = self._rows(texts)
@@ -296,10 +315,10 @@ class TextUnderstanding:
         [text] = self._text_ids.decode([ids])
         return Filling(text, self._text_ids.decode([[token] for token in tokens]), score)
 
-    def _require(self, head: str) -> None:
-        """Raises `ValueError` if the model has another head."""
+    def _require(self, head: str, *others: str) -> None:
+        """Raises `ValueError` if the model has none of these heads."""
         found = self.config.head
-        if found == head:
+        if found in (head, *others):
             return
         has = "no head" if found is None else f"the head {found!r}"
         task = TASKS.get(head)

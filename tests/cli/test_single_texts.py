@@ -123,6 +123,22 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
             "--task masked-lm --train-text a --max-length 600",
             "--max-length (600) is more than the model's --model.max-positions (512)",
         ),
+        (
+            "--task causal-lm --train-text a --denoising sentinels",
+            "is for denoising, not for causal",
+        ),
+        (
+            "--task masked-lm --train-text {folder}/a.txt --masking phrases",
+            "masking='phrases' and --phrases need each other, got no --phrases",
+        ),
+        (
+            "--task masked-lm --train-text {folder}/a.txt --masking phrases --phrases no.txt",
+            "no such file: no.txt",
+        ),
+        (
+            "--task masked-lm --train-text {folder}/a.txt --next-sentence",
+            "--next-sentence draws random sentences of other documents",
+        ),
         ("--task classify --train-tsv {folder}/a.txt", "a.txt, line 1: expected label<TAB>text"),
         ("--task classify --train-tsv {folder}/one.tsv", "two or more labels"),
         (

@@ -186,6 +186,7 @@ def test_a_decoders_head_is_tied_or_not() -> None:
         ("classification", True),
         ("regression", True),
         ("masked_lm", False),
+        ("pretraining", True),
         ("tagging", False),
         ("spans", False),
         ("embedding", False),

@@ -54,6 +54,7 @@ ENCODERS: list[dict[str, Any]] = [
     {},
     {"pooler": False, "norm": "pre"},
     {"head": "masked_lm"},
+    {"head": "pretraining"},
     {"head": "classification", "labels": CHOICES},
     {"head": "classification", "labels": CHOICES, "pooler": False, "num_token_types": 0},
     {"head": "regression"},

@@ -191,6 +191,35 @@ def test_masked_states_are_those_of_the_given_places(make) -> None:
     np.testing.assert_allclose(logits, expected, atol=2e-5)
 
 
+def test_pretraining_returns_what_a_masked_lm_and_a_classifier_of_its_weights_do(
+    paper, make
+) -> None:
+    model = make(head="pretraining")
+    outputs, alone = model(feed(model)), model.single_heads()
+    np.testing.assert_allclose(alone["head"](feed(model)), outputs["logits"], atol=1e-5)
+    np.testing.assert_allclose(
+        alone["next_sentence"](feed(model)), outputs["next_sentence"], atol=1e-5
+    )
+    first = np.asarray(model.encoder(feed(model)), np.float64)[:, 0]
+    pooled = np.tanh(paper.linear(model.pooler.linear, first))
+    expected = paper.linear(model.next_sentence.linear, pooled)
+    np.testing.assert_allclose(outputs["next_sentence"], expected, atol=2e-5)
+    assert alone["head"].config.head == "masked_lm"
+    assert alone["next_sentence"].config.labels == ("next", "random")
+
+
+def test_pretraining_has_the_state_of_the_pair_before_those_of_the_places(make) -> None:
+    model = make(head="pretraining")
+    places = np.array([[4, 1], [2, 2]], np.int32)
+    states = np.asarray(model.prediction_states({**feed(model), "places": places}))
+    outputs = model(feed(model))
+    expected = np.take_along_axis(np.asarray(outputs["logits"]), places[:, :, None], axis=1)
+    tokens, pair = states[:, 1:], states[:, 0]
+    np.testing.assert_allclose(tokens @ np.asarray(model.output_matrix).T, expected, atol=2e-5)
+    found = pair @ np.asarray(model.next_sentence.matrix).T
+    np.testing.assert_allclose(found, outputs["next_sentence"], atol=2e-5)
+
+
 @pytest.mark.parametrize("head", [None, "regression", "spans", "embedding"])
 def test_heads_without_choices_have_no_prediction_states(head: str | None, make) -> None:
     with pytest.raises(ValueError, match=f"head={head!r} gives no logits to choose"):

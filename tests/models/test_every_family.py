@@ -214,7 +214,12 @@ def test_a_keras_user_compiles_and_fits_it_with_plain_losses(headed_family) -> N
 
 def chooses(family: Any) -> bool:
     """Whether a model returns logits to choose from."""
-    return family.is_causal or family.config.head in ("masked_lm", "classification", "tagging")
+    return family.is_causal or family.config.head in (
+        "masked_lm",
+        "pretraining",
+        "classification",
+        "tagging",
+    )
 
 
 def test_is_a_layer_of_a_larger_model(plain_family, tmp_path, random_of) -> None:

@@ -58,6 +58,26 @@ def test_fillings_are_those_of_keras(open_both, target: str) -> None:
         )
 
 
+@pytest.mark.parametrize("target", ["onnxruntime", "native"])
+def test_next_sentences_and_fillings_of_one_model_are_those_of_keras(
+    open_both, texts, target: str
+) -> None:
+    onnx, keras_side = open_both("pretraining", target)
+    found = onnx.next_sentences(texts, texts[::-1])
+    np.testing.assert_allclose(found, keras_side.next_sentences(texts, texts[::-1]), atol=1e-4)
+    assert ((found > 0) & (found < 1)).all() and found.dtype == np.float32
+    filled, expected = onnx.fill_mask(MASKED, 2), keras_side.fill_mask(MASKED, 2)
+    assert [[one.text for one in row] for row in filled] == [
+        [one.text for one in row] for row in expected
+    ]
+
+
+def test_next_sentences_need_the_head_of_pretraining(open_both, texts) -> None:
+    for encoder in open_both("masked_lm"):
+        with pytest.raises(ValueError, match="'pretraining', .* --task masked-lm --next-sentence"):
+            encoder.next_sentences(texts, texts)
+
+
 def test_classes_are_those_of_keras(open_both, texts) -> None:
     onnx, keras_side = open_both("classification")
     for given in ((texts,), (texts, texts[::-1])):

@@ -44,19 +44,20 @@ def check_encoder(
         compare(*kept)
 
     compare_tokens("encoder", {"states": np.asarray(model.encoder(inputs))})
-    if "head" not in manifest.graphs:
-        return
-    output = manifest.graphs["head"].outputs[0].name
     random = np.random.default_rng(1)
     places = np.stack([random.choice(np.flatnonzero(row), _PREDICTIONS) for row in keep])
     places = places.astype(np.int32)
-    expected: Any = model(inputs)
-    if model.config.head is None:
-        expected = expected["pooled"]
-    expected = np.asarray(expected)
-    if model.config.head == "masked_lm":
-        expected = np.take_along_axis(expected, places[:, :, None], axis=1)
-    compare_tokens("head", {output: expected}, places=places)
+    for name, alone in model.single_heads().items():
+        if name not in manifest.graphs:
+            continue
+        expected: Any = alone(inputs)
+        if alone.config.head is None:
+            expected = expected["pooled"]
+        expected, more = np.asarray(expected), {}
+        if alone.config.head == "masked_lm":
+            expected = np.take_along_axis(expected, places[:, :, None], axis=1)
+            more = {"places": places}
+        compare_tokens(name, {manifest.graphs[name].outputs[0].name: expected}, **more)
 
 
 def check_generation(

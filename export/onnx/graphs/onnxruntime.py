@@ -15,6 +15,7 @@ from keras_transformer.export.onnx.graphs.readers import (
     EncoderParts,
     decoder_parts,
     encoder_parts,
+    single_head,
 )
 from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
 from keras_transformer.export.onnx.heads import candidates
@@ -63,13 +64,14 @@ class OnnxRuntime:
         emit = {
             "encoder": self._emit_encoder,
             "head": self._emit_head,
+            "next_sentence": self._emit_head,
             "decoder": self._emit_decoder,
             "greedy": self._emit_greedy,
             "greedy_scores": self._emit_greedy_scores,
             "scorer": self._emit_scorer,
             "prefill": self._emit_prefill,
         }
-        emit[name](graph, model)
+        emit[name](graph, single_head(model, name))
         return graph.finish(outputs)
 
     def _emit_encoder(self, graph: GraphBuilder, model: Transformer | EncoderOnly) -> None:

@@ -13,6 +13,7 @@ from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.readers import single_head
 from keras_transformer.export.onnx.graphs.specs import LOGITS, Specs, decoder_sizes, graph_specs
 from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.export.onnx.heads import candidates
@@ -36,6 +37,7 @@ class Portable:
         inputs, outputs = graph_specs(model.config)[name]
         graph = GraphBuilder(inputs, opset)
         if name not in STEP_GRAPHS:
+            model = single_head(model, name)
             function = _function(name, model)
             found = _converted_into(graph, lambda given: function(model, given), inputs, outputs)
             graph.outputs(found, found.values())

@@ -2,7 +2,7 @@
 its decoder, with the names of their inputs.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.embeddings import Embeddings
@@ -60,6 +60,11 @@ def encoder_parts(model: Transformer | EncoderOnly) -> EncoderParts:
     return EncoderParts(
         model.source_embeddings, model.encoder_stack, "source_ids", None, pad, False
     )
+
+
+def single_head(model: Any, graph: str) -> Any:
+    """Returns the model of a graph: of an encoder with two heads that with the graph's own."""
+    return model.single_heads().get(graph, model) if isinstance(model, EncoderOnly) else model
 
 
 def decoder_parts(model: Transformer | DecoderOnly) -> DecoderParts:

@@ -19,8 +19,14 @@ Specs = tuple[list[TensorSpec], list[TensorSpec]]
 
 def graph_specs(config: ModelConfig) -> dict[str, Specs]:
     """Returns the inputs and outputs of each graph of a model, by the graph's name."""
-    functions = _OF_ENCODERS if isinstance(config, EncoderConfig) else _OF_DECODERS
-    return {name: functions[name](config) for name in graph_names(config.to_dict())}
+    names = graph_names(config.to_dict())
+    if isinstance(config, EncoderConfig):
+        heads = config.single_heads
+        return {
+            name: head_specs(heads[name]) if name in heads else states_specs(config)
+            for name in names
+        }
+    return {name: _OF_DECODERS[name](config) for name in names}
 
 
 def decoder_sizes(config: Any) -> tuple[int, int]:
@@ -181,7 +187,6 @@ def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[Tenso
     ]
 
 
-_OF_ENCODERS: dict[str, Callable[[Any], Specs]] = {"encoder": states_specs, "head": head_specs}
 _OF_DECODERS: dict[str, Callable[[Any], Specs]] = {
     "encoder": encoder_specs,
     "decoder": decoder_specs,

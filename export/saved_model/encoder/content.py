@@ -40,6 +40,8 @@ class EncoderContent:
     ) -> "EncoderContent":
         """Checks everything against the model, as `ContentMaker` says."""
         check_inputs(model, source, target)
+        # A second head, of next sentences, is left out.
+        model = model.single_heads()["head"]
         count = _num_hypotheses(model, settings)
         longest = _longest_text(model, settings.max_source_length)
         fitting = dataclasses.replace(settings, max_source_length=longest)

@@ -2,6 +2,8 @@
 then what their objective makes of them.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -82,31 +84,63 @@ class TextReader(BatchReader):
         self, numbered: tf.data.Dataset, seed: int, worker: tuple[int, int]
     ) -> tf.data.Dataset:
         """Maps (batch number, row numbers (B,)) to batches, in parallel and in order."""
-        texts = self.texts
+        objective = self.texts.objective
         with tf.device("CPU:0"):
-            ids = tf.RaggedTensor.from_row_splits(
-                texts.rows.values, texts.rows.offsets, validate=False
-            )
-            second_starts = tf.constant(texts.second_starts)
-            classes = tf.constant(texts.classes)
-            tags = None
-            if texts.token_classes is not None:
-                tags = ids.with_flat_values(tf.constant(texts.token_classes))
+            read = self._reading()
 
         def batch(number: tf.Tensor, rows: tf.Tensor) -> tuple:
-            token_ids = tf.gather(ids, rows).to_tensor(default_value=texts.special_ids.pad)
-            width = tf.shape(token_ids, tf.int64)[1]
-            is_second = tf.range(width) >= tf.gather(second_starts, rows)[:, None]
-            is_second &= token_ids != texts.special_ids.pad
             drawn = tf.stack([tf.constant(seed, tf.int64), number])
-            types, labels = tf.cast(is_second, tf.int32), tf.gather(classes, rows)
-            token_tags = None
-            if tags is not None:
-                token_tags = tf.gather(tags, rows).to_tensor(default_value=NO_TAG)
-            whole = texts.objective(Rows(token_ids, types, labels, token_tags), drawn)
+            whole = objective(read(rows, drawn), drawn)
             return whole if worker == ONE_WORKER else _share(whole, tf.size(rows), worker)
 
         return in_order(numbered.map(batch, num_parallel_calls=PARALLEL_CALLS))
+
+    def _reading(self) -> Callable[[tf.Tensor, tf.Tensor], Rows]:
+        """Returns what takes row numbers (B,) and a seed and returns rows; makes its tables."""
+        texts = self.texts
+        ids = tf.RaggedTensor.from_row_splits(texts.rows.values, texts.rows.offsets, validate=False)
+        second_starts = tf.constant(texts.second_starts)
+        classes = tf.constant(texts.classes)
+        tags = None
+        if texts.token_classes is not None:
+            tags = ids.with_flat_values(tf.constant(texts.token_classes))
+
+        def read(rows: tf.Tensor, seed: tf.Tensor) -> Rows:
+            del seed
+            token_tags = None
+            if tags is not None:
+                token_tags = tf.gather(tags, rows).to_tensor(default_value=NO_TAG)
+            return padded_rows(
+                tf.gather(ids, rows),
+                tf.gather(second_starts, rows),
+                tf.gather(classes, rows),
+                texts.special_ids.pad,
+                token_tags,
+            )
+
+        return read
+
+
+def padded_rows(
+    ids: tf.RaggedTensor,
+    second_starts: tf.Tensor,
+    classes: tf.Tensor,
+    pad: int,
+    token_classes: tf.Tensor | None = None,
+) -> Rows:
+    """Returns rows with their token types.
+
+    Args:
+        ids: Ragged int32 (B, L).
+        second_starts: Where each row's second text begins: int64 (B,).
+        classes: The number of each row's label: int32 (B,).
+        pad: Fills the rows.
+        token_classes: The numbers of the tags, padded.
+    """
+    token_ids = ids.to_tensor(default_value=pad)
+    width = tf.shape(token_ids, tf.int64)[1]
+    is_second = (tf.range(width) >= second_starts[:, None]) & (token_ids != pad)
+    return Rows(token_ids, tf.cast(is_second, tf.int32), classes, token_classes)
 
 
 def _share(whole: tuple, count: tf.Tensor, worker: tuple[int, int]) -> tuple:

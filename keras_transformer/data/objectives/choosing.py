@@ -1,5 +1,5 @@
 """Chooses what is hidden of texts: takes rows of ids and a seed and returns which tokens, singly or
-as whole words or spans.
+as whole words, phrases or spans.
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ from typing import Literal
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.data.objectives.phrases import PhraseTree
 
-Unit = Literal["tokens", "whole-words", "spans"]
+Unit = Literal["tokens", "whole-words", "spans", "phrases"]
 
 # Mean length of a span in tokens.
 _SPAN = 3.0
@@ -22,6 +23,7 @@ def choose_units(
     share: float,
     unit: Unit,
     begins_word: Sequence[bool] = (),
+    phrases: PhraseTree | None = None,
 ) -> tf.Tensor:
     """Returns where a token is chosen: boolean (B, L), never at special ids.
 
@@ -31,28 +33,36 @@ def choose_units(
         special_ids: Those of the vocabulary.
         share: Share of a row's tokens of text that are chosen; at least one is.
         unit: What is chosen as a whole; spans have a geometric length of three tokens on average.
-        begins_word: For each id whether it begins a word; only for whole words.
+        begins_word: For each id whether it begins a word; only for whole words and phrases.
+        phrases: The phrases; what belongs to none is chosen as whole words.
     """
     borders, choosing = tf.unstack(tf.random.split(seed, 2, alg="philox"))
-    is_text = tf.reduce_all(ids[:, :, None] != sorted(special_ids.without_text), axis=-1)
-    begins = ~is_text | _begins(ids, borders, unit, begins_word)
+    has_text = is_text(ids, special_ids)
+    begins = ~has_text | _begins(ids, borders, unit, begins_word)
+    if phrases is not None:
+        begins &= ~phrases.continues(ids, begins)
     number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)  # of the token's unit
-    sizes = _sizes(number, is_text)
+    sizes = _sizes(number, has_text)
     noise = tf.random.stateless_uniform(tf.shape(ids), choosing, alg="philox")
     # Units of text in the order of their noise, then all others.
     order = tf.argsort(tf.where(sizes > 0, noise, 2.0), stable=True)
     ends = tf.cumsum(tf.gather(sizes, order, batch_dims=1), axis=1)
     starts = tf.pad(ends[:, :-1], [[0, 0], [1, 0]])
     # A unit that crosses the number wanted counts if more than half of it lies before.
-    taken = starts + ends <= 2 * _num_chosen(is_text, share)[:, None]
+    taken = starts + ends <= 2 * _num_chosen(has_text, share)[:, None]
     taken |= tf.range(tf.shape(ids)[1]) == 0
     rank = tf.argsort(order, stable=True)
-    return is_text & tf.gather(tf.gather(taken, rank, batch_dims=1), number, batch_dims=1)
+    return has_text & tf.gather(tf.gather(taken, rank, batch_dims=1), number, batch_dims=1)
+
+
+def is_text(ids: tf.Tensor, special_ids: SpecialIds) -> tf.Tensor:
+    """Returns where the ids of rows (B, L) are text: boolean (B, L)."""
+    return tf.reduce_all(ids[:, :, None] != sorted(special_ids.without_text), axis=-1)
 
 
 def _begins(ids: tf.Tensor, seed: tf.Tensor, unit: Unit, begins_word: Sequence[bool]) -> tf.Tensor:
     """Returns where a unit begins: boolean (B, L)."""
-    if unit == "whole-words":
+    if unit in ("whole-words", "phrases"):
         return tf.gather(tf.constant(begins_word), ids)
     if unit == "spans":
         # Lengths are then geometric with this mean (Joshi et al. 2020).

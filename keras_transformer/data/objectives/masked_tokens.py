@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.data.objectives.choosing import Unit, choose_units
+from keras_transformer.data.objectives.choosing import Unit, choose_units, is_text
 from keras_transformer.data.objectives.objective import Batch, Rows
+from keras_transformer.data.objectives.phrases import PhraseTree
 
 # Of the chosen places, those that become `<mask>`, and those that become any token; the rest stay.
 _MASKED, _RANDOM = 0.8, 0.1
@@ -25,13 +28,14 @@ class MaskedTokens:
         vocab_size: Number of ids, from which random replacements are drawn.
         has_token_types: Whether the model has an input of token types.
         share: Share of a row's tokens that are chosen.
-        unit: What is chosen as a whole: "tokens", "whole-words", or "spans" of three tokens on
-            average, of geometric length.
-        begins_word: For each id whether it begins a word; only for whole words.
+        unit: What is chosen as a whole: "tokens", "whole-words", "spans" of three tokens on
+            average, of geometric length, or given "phrases" and the words that are in none.
+        begins_word: For each id whether it begins a word; only for whole words and phrases.
+        phrases: The phrases, with that unit.
 
     Raises:
         ValueError: The vocabulary has no mask, `share` is not between 0 and 1, the unit is
-            unknown, or `begins_word` is missing.
+            unknown, or `begins_word` or `phrases` is missing.
     """
 
     special_ids: SpecialIds
@@ -40,6 +44,7 @@ class MaskedTokens:
     share: float = 0.15
     unit: Unit = "tokens"
     begins_word: Sequence[bool] = ()
+    phrases: PhraseTree | None = None
 
     def __post_init__(self) -> None:
         if self.special_ids.mask is None:
@@ -53,7 +58,12 @@ class MaskedTokens:
             raise ValueError(
                 f"masking must be one of {', '.join(get_args(Unit))}, got {self.unit!r}."
             )
-        if self.unit == "whole-words" and len(self.begins_word) != self.vocab_size:
+        if (self.unit == "phrases") != (self.phrases is not None):
+            raise ValueError(
+                f"masking='phrases' needs phrases, and nothing else does, got {self.unit!r} with "
+                f"phrases={self.phrases!r}."
+            )
+        if self.unit in ("whole-words", "phrases") and len(self.begins_word) != self.vocab_size:
             raise ValueError(
                 f"begins_word must say of each of {self.vocab_size} ids whether it begins a word, "
                 f"got {len(self.begins_word)} values."
@@ -64,7 +74,13 @@ class MaskedTokens:
         ids = rows.token_ids
         choosing, fate, drawn = tf.unstack(tf.random.split(seed, 3, alg="philox"))
         chosen = choose_units(
-            ids, choosing, self.special_ids, self.share, self.unit, self.begins_word
+            ids,
+            choosing,
+            self.special_ids,
+            self.share,
+            self.unit,
+            self.begins_word,
+            self.phrases,
         )
         places, weights = chosen_places(chosen)
         labels = tf.gather(ids, places, batch_dims=1)
@@ -73,6 +89,13 @@ class MaskedTokens:
         if self.has_token_types:
             inputs["token_type_ids"] = rows.token_type_ids
         return inputs, labels, weights
+
+    def count_phrases(self, ids: npt.NDArray[np.int32]) -> int:
+        """Returns how many of the phrases are hidden as a whole in rows that follow each other."""
+        row = tf.constant(ids, tf.int32)[None]
+        begins = tf.gather(tf.constant(self.begins_word), row)
+        begins |= ~is_text(row, self.special_ids)
+        return 0 if self.phrases is None else self.phrases.count_found(row, begins)
 
     def _replacements(self, ids: tf.Tensor, fate: tf.Tensor, drawn: tf.Tensor) -> tf.Tensor:
         """Returns what stands at each place if it is chosen: int32 (B, L)."""

@@ -38,6 +38,13 @@ class Texts:
         if not any(line.strip() for line in self.lines):
             raise ValueError(f"the corpus is empty: no text in {self.origin}")
 
+    @property
+    def num_documents(self) -> int:
+        """Number of documents, which empty lines separate."""
+        has_text = [bool(line.strip()) for line in self.lines]
+        begins = zip(has_text, [False, *has_text], strict=False)
+        return sum(now and not before for now, before in begins)
+
     def __len__(self) -> int:
         """Returns the number of lines."""
         return len(self.lines)

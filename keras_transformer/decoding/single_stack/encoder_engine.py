@@ -27,13 +27,17 @@ class KerasEncoderEngine:
 
     def __init__(self, model: EncoderOnly, batch_tokens: int) -> None:
         self.config = model.config
-        self._model = model
+        heads = model.single_heads()
+        self._model = heads["head"]
         self._batch_tokens = batch_tokens
         # These parts are made here, as Keras makes no layers inside of a graph.
         encoder = model.encoder
-        self._predictions = model.prediction_states if model.config.head == "masked_lm" else None
+        masks = self._model.config.head == "masked_lm"
+        self._predictions = self._model.prediction_states if masks else None
         self._states = self._graph(lambda inputs: encoder(inputs, training=False))
-        self._head = self._graph(self._run_head, places=model.config.head == "masked_lm")
+        self._head = self._graph(self._run_head, places=masks)
+        pairs = heads.get("next_sentence")
+        self._next = pairs and self._graph(lambda inputs: pairs(inputs, training=False))
 
     def states(self, rows: Sequence[Row]) -> list[Array]:
         """As `EncoderEngine.states`."""
@@ -48,6 +52,12 @@ class KerasEncoderEngine:
         if self.config.head in ("tagging", "spans"):
             return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
         return found
+
+    def next_sentence(self, rows: Sequence[Row]) -> list[Array]:
+        """As `EncoderEngine.next_sentence`."""
+        if self._next is None:
+            raise ValueError("the model has no head for next sentences.")
+        return self._run(self._next, rows)
 
     def _run_head(self, inputs: dict[str, Tensor]) -> Tensor:
         model = self._model

@@ -8,7 +8,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-_FIGURES = ("loss", "token_accuracy", "perplexity", "learning_rate", "bleu")
+_FIGURES = (
+    "loss",
+    "token_accuracy",
+    "next_sentence_accuracy",
+    "perplexity",
+    "learning_rate",
+    "bleu",
+)
 _VALIDATION = "val_"
 
 

@@ -50,6 +50,10 @@ class TrainingModel(TracedOnce, keras.Model):
         self.token_accuracy = TokenAccuracy()
         self.perplexity = Perplexity()
         self.batch_loss = LastMean(BATCH_LOSS)
+        # The second head of BERT's pretraining: its state and label are the first of a row.
+        self.second_head = getattr(transformer, "next_sentence", None)
+        if self.second_head is not None:
+            self.next_sentence_accuracy = TokenAccuracy("next_sentence_accuracy")
         self.built = True
 
     def states_of(self, transformer: AnyModel) -> Any:
@@ -81,6 +85,9 @@ class TrainingModel(TracedOnce, keras.Model):
     ) -> Tensor:
         """Returns the mean loss of the batch's tokens and updates the metrics.
 
+        With two heads it is the sum of both means: the weights of both have the same sum in the
+        whole batch (`data.objectives.next_sentence`), so that it can be computed in parts.
+
         Args:
             x: Not used.
             y: Labels int32 `(batch, target_length)`.
@@ -88,23 +95,35 @@ class TrainingModel(TracedOnce, keras.Model):
             sample_weight: float32 `(batch, target_length)`, 0 on padding.
             training: Whether the states come from a training pass.
         """
-        weights = ops.reshape(sample_weight, (-1,))
-        arguments = (
-            ops.reshape(y_pred, (-1, y_pred.shape[-1])),
-            self.transformer.output_matrix,
-            ops.reshape(y, (-1,)),
-            weights,
-        )
+        pairs, given = int(self.second_head is not None), (y_pred, y, sample_weight)
+        tokens = [values[:, pairs:] for values in given]
+        sums, weight = self._sums(self.transformer.output_matrix, *tokens, training=training)
+        _, nats, hits = ops.unstack(sums / count_tokens(tokens[2]))
+        self.perplexity.add_mean(nats, weight)
+        self.token_accuracy.add_mean(hits, weight)
+        total = sums[0]
+        if self.second_head is not None:
+            matrix = ops.cast(self.second_head.matrix, self.compute_dtype)
+            first = [values[:, :pairs] for values in given]
+            sums, weight = self._sums(matrix, *first, training=training)
+            self.next_sentence_accuracy.add_mean(sums[2] / ops.maximum(weight, 1.0), weight)
+            total = 2 * (total + sums[0])
+        loss = total / count_tokens(sample_weight)
+        self.batch_loss.update_state(loss, sample_weight=ops.sum(sample_weight))
+        return loss
+
+    def _sums(
+        self, matrix: Tensor, states: Tensor, labels: Tensor, weights: Tensor, *, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the sums of a head's loss, nats and hits, and of its weights."""
+        weights = ops.reshape(weights, (-1,))
+        states = ops.reshape(states, (-1, states.shape[-1]))
+        arguments = states, matrix, ops.reshape(labels, (-1,)), weights
         if training and self.r_drop:
             sums = linear_r_drop(*arguments, self.token_loss.label_smoothing, self.r_drop)
         else:
             sums = self.token_loss.with_head(*arguments)
-        tokens = ops.sum(weights)
-        loss, nats, hits = ops.unstack(sums / count_tokens(weights))
-        self.perplexity.add_mean(nats, tokens)
-        self.token_accuracy.add_mean(hits, tokens)
-        self.batch_loss.update_state(loss, sample_weight=tokens)
-        return loss
+        return sums, ops.sum(weights)
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None

@@ -1,7 +1,23 @@
 """What is made of single texts: options beside those of every training run."""
 
 import dataclasses
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
+
+from keras_transformer.data.sources.phrases import read_phrases
+
+# The task of each option.
+_OWNERS = {
+    "masking": "masked-lm",
+    "phrases": "masked-lm",
+    "packing": "causal-lm",
+    "next_sentence": "masked-lm",
+    "denoising": "denoising",
+}
+# Of a new vocabulary with sentinels, as T5 has them.
+_NUM_SENTINELS = 100
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -9,23 +25,59 @@ class TextOptions:
     """How a model learns from plain text.
 
     Args:
-        masking: What masked-lm hides as a whole: single "tokens", "whole-words", or "spans" of
-            three tokens on average.
+        masking: What masked-lm hides as a whole: single "tokens", "whole-words", "spans" of
+            three tokens on average, or "phrases" of a file, and words that are in none.
+        phrases: File of phrases, one a line, for masking="phrases".
         packing: Whether causal-lm joins texts to rows of --max-length tokens: "none" for a row a
             text, "documents" for rows within a document, which an empty line ends, "stream" for
             rows across documents.
+        denoising: What denoising writes: "infilling" the whole text, of which spans were replaced
+            by a mask each (BART), "sentinels" these spans alone, each behind its sentinel (T5).
+        next_sentence: Whether masked-lm also learns to tell if a sentence follows another one, as
+            BERT does: a line is a sentence, and an empty line ends a document.
     """
 
-    masking: Literal["tokens", "whole-words", "spans"] = "tokens"
+    masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
+    phrases: Path | None = None
     packing: Literal["none", "documents", "stream"] = "none"
+    denoising: Literal["infilling", "sentinels"] = "infilling"
+    next_sentence: bool = False
 
     def check(self, task: str) -> None:
         """Raises `ValueError` if an option is of another task."""
-        for name, owner in (("masking", "masked-lm"), ("packing", "causal-lm")):
+        for name, owner in _OWNERS.items():
             value = getattr(self, name)
             if task != owner and value != getattr(TextOptions, name):
                 raise ValueError(f"{name}={value!r} is for {owner}, not for {task}.")
+        if (self.masking == "phrases") != (self.phrases is not None):
+            given = "no phrases" if self.phrases is None else f"masking={self.masking!r}"
+            raise ValueError(f"masking='phrases' and phrases need each other, got {given}.")
+        self.read_phrases()
+
+    @property
+    def num_sentinels(self) -> int:
+        """How many sentinels a new vocabulary gets."""
+        return _NUM_SENTINELS if self.denoising == "sentinels" else 0
+
+    def read_phrases(self) -> tuple[str, ...]:
+        """Returns the phrases; errors are those of `read_phrases` of files."""
+        return () if self.phrases is None else read_phrases(self.phrases)
+
+    def check_texts(self, texts: Sequence[Any]) -> None:
+        """Raises `ValueError` if texts lack what an option needs.
+
+        Args:
+            texts: Those to train on, and those to validate on.
+        """
+        for one in texts:
+            if self.next_sentence and one.num_documents < 2:
+                raise ValueError(
+                    "next_sentence draws random sentences of other documents, and "
+                    f"{one.origin} has one document only: separate documents by empty lines."
+                )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields as plain JSON values."""
-        return dataclasses.asdict(self)
+        """Returns the fields as plain JSON values; of phrases what tells whether they changed."""
+        phrases = "\n".join(self.read_phrases()).encode()
+        known = {"phrases": hashlib.sha256(phrases).hexdigest() if phrases else None}
+        return {**dataclasses.asdict(self), **known}

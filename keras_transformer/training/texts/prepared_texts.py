@@ -25,11 +25,12 @@ def check_prepared(name: str, kind: TextKind, corpus: PreparedCorpus, options: T
             f"the corpus was prepared of pairs, and {name} needs single texts: prepare them with "
             "--train-text."
         )
-    if options.packing != "none":
-        raise ValueError(
-            f"packing={options.packing!r} needs the text, and a prepared corpus holds rows: leave "
-            "it out, or train on the text files."
-        )
+    for name, plain in (("packing", "none"), ("next_sentence", False)):
+        if (value := getattr(options, name)) != plain:
+            raise ValueError(
+                f"{name}={value!r} needs the text, and a prepared corpus holds rows: leave it out, "
+                "or train on the text files."
+            )
 
 
 def open_prepared_texts(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.data.encoding.sentence_pairs import encode_sentence_pairs
 from keras_transformer.data.encoding.single_texts import (
     EncodedTexts,
     encode_for_decoder,
@@ -18,9 +19,12 @@ from keras_transformer.data.encoding.text_pairs import encode_text_pairs
 from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.denoising import Denoising
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
+from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
 from keras_transformer.data.objectives.objective import Objective
+from keras_transformer.data.objectives.phrases import PhraseTree
 from keras_transformer.data.objectives.same_meaning import SameMeaning
+from keras_transformer.data.objectives.span_corruption import SpanCorruption
 from keras_transformer.data.objectives.tags import Tags
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
@@ -43,7 +47,8 @@ class TextKind:
         default_preset: The size to train if none is named.
         has_mask: Whether the vocabulary needs a mask.
         has_in_batch_negatives: Whether rows of a batch are told from each other.
-        head: Takes the corpus and returns the config's fields that say what the model returns.
+        head: Takes the corpus and options and returns the config's fields that say what the model
+            returns.
         encode: Takes texts, tokenizer, config, longest row and options and returns rows.
         objective: For prepared texts: takes tokenizer, config and options and returns what makes
             batches of rows; None if the task's texts cannot be prepared.
@@ -53,7 +58,7 @@ class TextKind:
 
     family: Any
     default_preset: str
-    head: Callable[[Any], dict[str, Any]]
+    head: Callable[[Any, TextOptions], dict[str, Any]]
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
     recipe: Callable[..., TrainOptions] = TrainOptions.preset
     objective: Callable[[Tokenizer, Any, TextOptions], Objective] | None = None
@@ -62,14 +67,17 @@ class TextKind:
     has_in_batch_negatives: bool = False
 
 
-def _masked_tokens(tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions) -> Objective:
-    pieces = tokenizer.pieces(range(config.vocab_size))
+def _masked_tokens(
+    tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions
+) -> MaskedTokens:
+    pieces, phrases = tokenizer.pieces(range(config.vocab_size)), options.read_phrases()
     return MaskedTokens(
         config.special_ids,
         config.vocab_size,
         config.num_token_types > 1,
         unit=options.masking,
         begins_word=tuple(piece.startswith(WORD_START) for piece in pieces),
+        phrases=PhraseTree.of(tokenizer.encode(phrases), config.vocab_size) if phrases else None,
     )
 
 
@@ -77,7 +85,19 @@ def _mask(
     texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
     objective = _masked_tokens(tokenizer, config, options)
-    return encode_for_encoder(texts, tokenizer, objective, length)
+    encoded: EncodedTexts
+    if options.next_sentence:
+        encoded = encode_sentence_pairs(texts, tokenizer, NextSentence(objective), length)
+    else:
+        encoded = encode_for_encoder(texts, tokenizer, objective, length)
+    if objective.phrases is not None:
+        found, count = objective.count_phrases(encoded.rows.values), len(options.read_phrases())
+        print(f"phrases: {found:,} of {count:,} are in {texts.origin}")
+    return encoded
+
+
+def _masked_head(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:
+    return {"head": "pretraining" if options.next_sentence else "masked_lm", "labels": ()}
 
 
 def _next_token(tokenizer: Tokenizer, config: DecoderConfig, options: TextOptions) -> Objective:
@@ -131,6 +151,8 @@ def _embed(
 
 
 def _denoising(tokenizer: Tokenizer, config: TransformerConfig, options: TextOptions) -> Objective:
+    if options.denoising == "sentinels":
+        return SpanCorruption(config.special_ids, tokenizer.sentinel_ids)
     return Denoising(config.special_ids)
 
 
@@ -144,7 +166,7 @@ KINDS: dict[str, TextKind] = {
     "masked-lm": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus: {"head": "masked_lm", "labels": ()},
+        _masked_head,
         _mask,
         objective=_masked_tokens,
         has_mask=True,
@@ -152,7 +174,7 @@ KINDS: dict[str, TextKind] = {
     "causal-lm": TextKind(
         DecoderConfig,
         "gpt2-tiny",
-        lambda corpus: {},
+        lambda corpus, options: {},
         _follow,
         objective=_next_token,
         begins_with="decoder_start",
@@ -160,21 +182,21 @@ KINDS: dict[str, TextKind] = {
     "classify": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus: {"head": "classification", "labels": corpus.train.classes},
+        lambda corpus, options: {"head": "classification", "labels": corpus.train.classes},
         _classify,
         TrainOptions.for_classifier,
     ),
     "tag": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus: {"head": "tagging", "labels": corpus.train.classes},
+        lambda corpus, options: {"head": "tagging", "labels": corpus.train.classes},
         _tag,
         TrainOptions.for_classifier,
     ),
     "embed": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus: {"head": "embedding", "labels": ()},
+        lambda corpus, options: {"head": "embedding", "labels": ()},
         _embed,
         TrainOptions.for_classifier,
         has_in_batch_negatives=True,
@@ -182,7 +204,7 @@ KINDS: dict[str, TextKind] = {
     "denoising": TextKind(
         TransformerConfig,
         "tiny",
-        lambda corpus: {},
+        lambda corpus, options: {},
         _denoise,
         TrainOptions.for_denoising,
         objective=_denoising,

@@ -67,6 +67,9 @@ class TextTask:
     def check(self) -> None:
         """Checks data, starting point and model against each other."""
         self.text_options.check(self.name)
+        self.text_options.check_texts(
+            [one for one in (self.corpus.train, self.corpus.valid) if one]
+        )
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         self.options.check_start(has_weights=self.starting_point.has_weights)
         if self.kind.has_in_batch_negatives:
@@ -181,6 +184,11 @@ class TextTask:
                 "the vocabulary has no <mask>, which a masked language model needs: leave it to "
                 "training to make one, or take the vocabulary of a run of masked-lm."
             )
+        if self.text_options.num_sentinels and len(first.sentinel_ids) < 2:
+            raise ValueError(
+                "the vocabulary has no sentinels (<extra_id_0> and so on), which "
+                "denoising='sentinels' needs: leave it to training to make one that has."
+            )
         return first
 
     def _open_tokenizer(self, directory: RunDirectory) -> Tokenizer:
@@ -190,7 +198,11 @@ class TextTask:
         if tokenizer is None:
             lines = _lines(self.corpus.train)
             tokenizer = train_tokenizer(
-                lines, self.vocab_size, self.tokenizer_type, has_mask=self.kind.has_mask
+                lines,
+                self.vocab_size,
+                self.tokenizer_type,
+                has_mask=self.kind.has_mask,
+                num_sentinels=self.text_options.num_sentinels,
             )
         directory.save_tokenizers(tokenizer, tokenizer)
         return tokenizer

@@ -94,13 +94,14 @@ def train_texts(
     if not resume:
         refuse_to_overwrite(place)
     begun = start.run.load_config() if start.run and preset is None else None
+    text_options = text_options or TextOptions()
     model_config = partial(
         text_model_config,
         kind.family,
         preset or kind.default_preset,
         overrides,
         start=begun if isinstance(begun, kind.family) else None,
-        head=kind.head(corpus),
+        head=kind.head(corpus, text_options),
         max_length=options.max_length,
     )
     run_task = TextTask(

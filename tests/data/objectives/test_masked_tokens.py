@@ -122,7 +122,10 @@ def test_a_vocabulary_without_mask_is_refused() -> None:
     ("fields", "message"),
     [
         ({"share": 1.0}, "share must lie between 0 and 1, got 1.0"),
-        ({"unit": "letters"}, "masking must be one of tokens, whole-words, spans, got 'letters'"),
+        (
+            {"unit": "letters"},
+            "masking must be one of tokens, whole-words, spans, phrases, got 'letters'",
+        ),
         ({"unit": "whole-words"}, "begins_word must say of each of 60 ids .* got 0 values"),
     ],
 )

@@ -63,6 +63,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "sinusoid_layout": "halves",
     },
     "masked_lm": {"head": "masked_lm", "activation": "gelu_tanh"},
+    "pretraining": {"head": "pretraining"},
     "classification": {"head": "classification", "labels": LABELS},
     "classification without a pooler": {
         "head": "classification",
@@ -97,7 +98,7 @@ DECODERS: dict[str, dict[str, Any]] = {
     "widths apart": {"key_dim": 6, "value_dim": 5, "rotary_base": 100.0, "num_layers": 1},
 }
 # tf2onnx takes its time: what no other case holds.
-PORTABLE = ["states and pooler", "masked_lm", "embedding, first", "as Llama"]
+PORTABLE = ["states and pooler", "masked_lm", "pretraining", "embedding, first", "as Llama"]
 CASES = [
     (variant, form)
     for form in FORMS
@@ -184,9 +185,13 @@ def check_encoder(case: Exported) -> None:
     if "head" not in case.manifest.graphs:
         return
     expected, places = case.model(inputs), np.array([[0, 1], [4, 2], [1, 1]], np.int32)
-    if isinstance(expected, Mapping):
+    if case.model.config.head == "pretraining":
+        [found] = case.run("next_sentence", **inputs).values()
+        case.close(found, expected["next_sentence"])
+        expected = expected["logits"]
+    elif isinstance(expected, Mapping):
         expected = expected["pooled"]
-    if case.model.config.head == "masked_lm":
+    if case.model.config.head in ("masked_lm", "pretraining"):
         expected = np.take_along_axis(np.asarray(expected), places[:, :, None], axis=1)
     [found] = case.run("head", **inputs, places=places).values()
     if case.model.config.head in ("tagging", "spans"):
@@ -261,6 +266,8 @@ def test_the_manifest_names_family_target_and_precision(
     assert manifest.special_ids == tokenizer.special_ids
     head = variant in ENCODERS and "states alone" not in variant
     graphs = ["encoder", *(["head"] if head else [])]
+    if variant == "pretraining":
+        graphs.append("next_sentence")
     if variant in DECODERS:
         graphs = [*STEP_GRAPHS, "scorer", "prefill"]
     assert list(manifest.graphs) == graphs

@@ -86,5 +86,8 @@ def test_corpora_that_do_not_fit_are_refused(
     with pytest.raises(ValueError, match="packing='stream' needs the text"):
         packed = TextOptions(packing="stream")
         start("causal-lm", corpora["texts"], tmp_path / "b", text_options=packed)
+    with pytest.raises(ValueError, match="next_sentence=True needs the text"):
+        pairs = TextOptions(next_sentence=True)
+        start("masked-lm", corpora["texts"], tmp_path / "b", text_options=pairs)
     with pytest.raises(ValueError, match="prepared with max_length=24, more than the 16"):
         start("masked-lm", corpora["texts"], tmp_path / "c", max_length=16)

@@ -33,6 +33,11 @@ from keras_transformer.training.texts.train import train_texts
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS[:2]]
 PLAIN = TextCorpus(Texts(LINES[:60], "train"), Texts(LINES[60:], "valid"))
+# Every fifth line is empty.
+PARTED = [
+    line for number, line in enumerate(LINES) for line in ([line, ""][: 1 + (number % 4 == 3)])
+]
+DOCUMENTS = TextCorpus(Texts(PARTED, "documents"), Texts(PARTED[:20], "valid"))
 LABELS = ["early" if line < "b" else "late" for line in LINES]
 LABELLED = LabelledCorpus(
     LabelledTexts(LABELS, LINES, None, "train"), LabelledTexts(LABELS[:20], LINES[:20], None, "v")
@@ -83,14 +88,18 @@ def runs(tmp_path_factory) -> dict[str, Path]:
 
 def encode(task: str, texts: Any, **options: Any) -> EncodedTexts:
     """Returns the rows of a task, without a run."""
-    tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
+    asked = TextOptions(**options)
+    sentinels = asked.num_sentinels
+    tokenizer = train_tokenizer(
+        LINES, VOCABULARY + sentinels, has_mask=True, num_sentinels=sentinels
+    )
     kind = KINDS[task]
-    head = {} if kind.family is DecoderConfig else kind.head(SimpleNamespace(train=texts))
+    head = {} if kind.family is DecoderConfig else kind.head(SimpleNamespace(train=texts), asked)
     size, special_ids = tokenizer.vocab_size, tokenizer.special_ids
     config = kind.family.preset(
         kind.default_preset, vocab_size=size, special_ids=special_ids, **head
     )
-    return kind.encode(texts, tokenizer, config, 32, TextOptions(**options))
+    return kind.encode(texts, tokenizer, config, 32, asked)
 
 
 def flat(batch: Any) -> list[np.ndarray]:
@@ -120,9 +129,11 @@ def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path) -> None:
         ("masked-lm", PLAIN.train, {}),
         ("masked-lm", PLAIN.train, {"masking": "whole-words"}),
         ("masked-lm", PLAIN.train, {"masking": "spans"}),
+        ("masked-lm", DOCUMENTS.train, {"next_sentence": True}),
         ("causal-lm", PLAIN.train, {"packing": "stream"}),
         ("classify", LABELLED.train, {}),
         ("denoising", PLAIN.train, {}),
+        ("denoising", PLAIN.train, {"denoising": "sentinels"}),
     ],
 )
 def test_batches_go_on_after_a_break_as_if_there_had_been_none(
@@ -207,6 +218,43 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
     assert record["history"]["val_token_accuracy"][-1] > 0.9
 
 
+def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
+    start, tmp_path: Path
+) -> None:
+    asked = {"text_options": TextOptions(next_sentence=True)}
+    whole = start("masked-lm", "whole", DOCUMENTS, **asked)
+    start("masked-lm", "broken", DOCUMENTS, options={"max_steps": 3}, **asked)
+    (tmp_path / "broken" / "model.keras").unlink()
+    resumed = start("masked-lm", "broken", DOCUMENTS, resume=True, **asked)
+    for path, weight in weights(whole).items():
+        np.testing.assert_array_equal(weight, weights(resumed)[path])
+    record = json.loads((tmp_path / "whole" / "training.json").read_text())
+    assert 0 <= record["history"]["val_next_sentence_accuracy"][-1] <= 1
+    assert whole.config.head == "pretraining"
+    start("classify", "labels", LABELLED, init=tmp_path / "whole")
+    record = json.loads((tmp_path / "labels" / "training.json").read_text())
+    assert "pooler/linear/kernel" in record["transfer"]["taken"]
+    assert {path.split("/")[0] for path in record["transfer"]["fresh"]} == {"head"}
+
+
+def test_phrases_of_a_file_are_hidden_and_those_that_are_found_are_told(
+    start, tmp_path: Path, capsys
+) -> None:
+    (tmp_path / "phrases.txt").write_text("ab ba\ncad dac\nno such\n", encoding="utf-8")
+    options = TextOptions(masking="phrases", phrases=tmp_path / "phrases.txt")
+    start("masked-lm", "run", options={"max_steps": 1}, text_options=options)
+    told = capsys.readouterr().out
+    assert "phrases: 2 of 3 are in train" in told and "phrases: " in told.split("in train")[1]
+    (tmp_path / "phrases.txt").write_text("ab ba\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="started with phrases='"):
+        start("masked-lm", "run", resume=True, text_options=options)
+
+
+def test_one_document_is_refused_for_next_sentences(start) -> None:
+    with pytest.raises(ValueError, match="train has one document only: separate documents"):
+        start("masked-lm", "run", text_options=TextOptions(next_sentence=True))
+
+
 def test_tags_stand_at_the_first_token_of_each_word() -> None:
     words = [line.split() for line in LINES]
     tags = [["LONG" if len(word) > 2 else "SHORT" for word in row] for row in words]
@@ -264,6 +312,39 @@ def test_a_tagger_and_a_denoiser_train(start, tmp_path: Path) -> None:
     assert model.config.special_ids.mask == 4
 
 
+def test_span_corruption_gives_the_vocabulary_sentinels_and_needs_them(
+    start, tmp_path: Path
+) -> None:
+    asked = {"text_options": TextOptions(denoising="sentinels")}
+    sizes = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
+    sizes |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    options = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
+    train_texts(
+        "denoising",
+        PLAIN,
+        tmp_path / "run",
+        overrides=sizes,
+        vocab_size=VOCABULARY + 100,
+        options=options,
+        **asked,
+    )
+    _, tokenizer, _ = load_run(tmp_path / "run")
+    assert len(tokenizer.sentinel_ids) == 100 and tokenizer.special_ids.mask == 4
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert record["data"]["denoising"] == "sentinels"
+    tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
+    with pytest.raises(ValueError, match="the vocabulary has no sentinels"):
+        train_texts(
+            "denoising",
+            PLAIN,
+            tmp_path / "other",
+            overrides=sizes,
+            tokenizer=tokenizer,
+            options=options,
+            **asked,
+        )
+
+
 def test_a_vocabulary_without_mask_is_refused(start) -> None:
     tokenizer = train_tokenizer(LINES, VOCABULARY)
     with pytest.raises(ValueError, match="the vocabulary has no <mask>"):
@@ -292,6 +373,18 @@ def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
             "masked-lm",
             {"packing": "stream"},
             "packing='stream' is for causal-lm, not for masked-lm",
+        ),
+        (
+            "masked-lm",
+            {"denoising": "sentinels"},
+            "denoising='sentinels' is for denoising, not for masked-lm",
+        ),
+        ("masked-lm", {"masking": "phrases"}, "need each other, got no phrases"),
+        ("masked-lm", {"phrases": "p.txt"}, "need each other, got masking='tokens'"),
+        (
+            "causal-lm",
+            {"next_sentence": True},
+            "next_sentence=True is for masked-lm, not for causal-lm",
         ),
     ],
 )

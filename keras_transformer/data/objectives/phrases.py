@@ -1,0 +1,92 @@
+"""Finds phrases in rows of ids: takes the ids of phrases and returns where a token continues one
+(Sun et al. 2019, ERNIE, section 3.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+
+@dataclass(frozen=True)
+class PhraseTree:
+    """Phrases as a prefix tree, whose root is node 0.
+
+    Attributes:
+        vocab_size: Number of ids.
+        keys: `node * vocab_size + id` of every edge, ascending: int64.
+        children: The node that each edge leads to: int64.
+        is_end: Whether a phrase ends at a node: bool.
+        longest: Most tokens of a phrase.
+    """
+
+    vocab_size: int
+    keys: npt.NDArray[np.int64]
+    children: npt.NDArray[np.int64]
+    is_end: npt.NDArray[np.bool_]
+    longest: int
+
+    @classmethod
+    def of(cls, phrases: Sequence[Sequence[int]], vocab_size: int) -> "PhraseTree":
+        """Makes the tree of the ids of phrases; those of fewer than two tokens change nothing."""
+        edges: dict[int, int] = {}
+        ends: set[int] = set()
+        for phrase in phrases:
+            node = 0
+            for token in phrase:
+                node = edges.setdefault(node * vocab_size + token, len(edges) + 1)
+            ends.add(node)
+        # One edge that nothing takes, so that there is always one to look up.
+        keys = np.array(sorted(edges) or [-1], np.int64)
+        children = np.array([edges.get(int(key), 0) for key in keys], np.int64)
+        is_end = np.isin(np.arange(len(edges) + 1), sorted(ends - {0}))
+        return cls(vocab_size, keys, children, is_end, max(map(len, phrases), default=0))
+
+    def continues(self, ids: tf.Tensor, begins_word: tf.Tensor) -> tf.Tensor:
+        """Returns where a token stands in a phrase, but not at its start: boolean (B, L).
+
+        Phrases are found where words begin and end; those that overlap are joined.
+
+        Args:
+            ids: int32 (B, L).
+            begins_word: Whether a word or what is no text begins at each place: boolean (B, L).
+        """
+        lengths, _ = self._longest_from(ids, begins_word)
+        width = tf.shape(ids)[1]
+        padded = tf.pad(lengths, [[0, 0], [self.longest, 0]])
+        inside = tf.zeros_like(begins_word)
+        for back in range(1, self.longest):
+            first = self.longest - back
+            inside |= padded[:, first : first + width] > back
+        return inside
+
+    def count_found(self, ids: tf.Tensor, begins_word: tf.Tensor) -> int:
+        """Returns how many phrases are found, which are not always part of a longer one.
+
+        Arguments are those of `continues`.
+        """
+        _, ends = self._longest_from(ids, begins_word)
+        return len(np.setdiff1d(ends, [0]))
+
+    def _longest_from(self, ids: tf.Tensor, begins_word: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the length of the longest phrase from each place on, and its node; 0 for none."""
+        keys, children = tf.constant(self.keys), tf.constant(self.children)
+        is_end, width = tf.constant(self.is_end), tf.shape(ids)[1]
+        node = tf.zeros_like(ids, tf.int64)
+        alive, found, found_node = begins_word, tf.zeros_like(ids), node
+        # No id is -1, and a row ends where a word would begin.
+        after = tf.pad(tf.cast(ids, tf.int64), [[0, 0], [0, self.longest]], constant_values=-1)
+        begins = tf.pad(begins_word, [[0, 0], [0, self.longest + 1]], constant_values=True)
+        for step in range(self.longest):
+            token = after[:, step : step + width]
+            key = node * self.vocab_size + token
+            place = tf.minimum(tf.searchsorted(keys, tf.reshape(key, (-1,))), len(self.keys) - 1)
+            place = tf.reshape(place, tf.shape(ids))
+            alive &= (token >= 0) & (tf.gather(keys, place) == key)
+            node = tf.where(alive, tf.gather(children, place), 0)
+            ends = alive & tf.gather(is_end, node) & begins[:, step + 1 : step + 1 + width]
+            found = tf.where(ends, step + 1, found)
+            found_node = tf.where(ends, node, found_node)
+        return found, found_node

@@ -1,0 +1,21 @@
+"""Phrases given by the user: takes a file of one phrase a line and returns them."""
+
+from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+
+
+def read_phrases(path: PathLike) -> tuple[str, ...]:
+    """Reads phrases, one a line, in order and each once; empty lines are left out.
+
+    Args:
+        path: UTF-8, plain or gzip.
+
+    Raises:
+        FileNotFoundError: The file is missing.
+        ValueError: Broken text (names file and line), or no phrase at all.
+    """
+    require_files(as_paths(path))
+    phrases = dict.fromkeys(" ".join(line.split()) for line in iter_lines(path))
+    phrases.pop("", None)
+    if not phrases:
+        raise ValueError(f"{path} has no phrase: write one a line.")
+    return tuple(phrases)

@@ -1,0 +1,144 @@
+"""The layers of an encoder alone and the functions of ids that they make: takes symbolic inputs and
+returns states, or what a head makes of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, EncoderConfig
+from keras_transformer.layers import Embeddings, Encoder
+from keras_transformer.layers.heads.classes import ClassHead
+from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
+from keras_transformer.layers.heads.pooler import Pooler, first_state, mean_state
+from keras_transformer.layers.masks import padding_mask
+from keras_transformer.models.functional import ids_input, with_one
+
+Tensor = Any
+Inputs = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class EncoderLayers:
+    """The model's layers, and the functions of ids that they make."""
+
+    config: EncoderConfig
+    embeddings: Embeddings
+    stack: Encoder
+    pooler: Pooler | None
+    head: Any  # MaskedTokenHead, ClassHead or None
+    next_sentence: ClassHead | None = None
+
+    @classmethod
+    def make(cls, config: EncoderConfig) -> "EncoderLayers":
+        """Makes the layers of a config."""
+        embeddings = _make_embeddings(config)
+        stack = Encoder(**config.stack.layer_arguments(), name="encoder")
+        pooler = Pooler(name="pooler") if config.has_pooler else None
+        second = None
+        if config.head == "pretraining":
+            second = ClassHead(len(NEXT_SENTENCE_LABELS), config.dropout, name="next_sentence")
+        return cls(config, embeddings, stack, pooler, _make_head(config, embeddings), second)
+
+    def inputs(self) -> Inputs:
+        """Returns new symbolic inputs."""
+        names = ["token_ids", *(["token_type_ids"] if self.config.num_token_types > 1 else [])]
+        return {name: ids_input(name) for name in names}
+
+    def keep_mask(self, inputs: Inputs) -> Tensor:
+        """Returns where there are tokens: boolean `(batch, length)`."""
+        return padding_mask(inputs["token_ids"], self.config.special_ids.pad)
+
+    def embed(self, inputs: Inputs) -> Tensor:
+        """Returns what the first block reads: `(batch, length, model_dim)`."""
+        keep = self.keep_mask(inputs)
+        return self.embeddings(inputs["token_ids"], keep, inputs.get("token_type_ids"))
+
+    def states(self, inputs: Inputs) -> Tensor:
+        """Returns the last block's states: `(batch, length, model_dim)`."""
+        return self.stack(self.embed(inputs), self.keep_mask(inputs))
+
+    def hidden_states(self, inputs: Inputs) -> list[Tensor]:
+        """Returns the embeddings' states and each block's."""
+        return self.stack.all_states(self.embed(inputs), self.keep_mask(inputs))
+
+    def pooled(self, states: Tensor, keep: Tensor) -> Tensor:
+        """Returns what heads of whole texts read: `(batch, model_dim)`."""
+        return first_state(states, keep) if self.pooler is None else self.pooler(states, keep)
+
+    def outputs(self, inputs: Inputs) -> Any:
+        """Returns the model's outputs; see `build_encoder`."""
+        states, keep = self.states(inputs), self.keep_mask(inputs)
+        kind = self.config.head
+        if kind is None:
+            if self.pooler is None:
+                return states
+            return {"states": states, "pooled": self.pooler(states, keep)}
+        if kind == "embedding":
+            return (mean_state if self.config.pooling == "mean" else first_state)(states, keep)
+        if kind in ("classification", "regression"):
+            return self.head(self.pooled(states, keep))
+        if self.next_sentence is not None:
+            second = self.next_sentence(self.pooled(states, keep))
+            return {"logits": self.head(states), "next_sentence": second}
+        return self.head(states)
+
+    def prediction_states(self, inputs: Inputs) -> Tensor:
+        """Returns the states of `EncoderOnly.prediction_states`, and adds its further input."""
+        states, keep = self.states(inputs), self.keep_mask(inputs)
+        kind, of_pair = self.config.head, []
+        if self.next_sentence is not None:
+            of_pair = [_Features(self.next_sentence)(self.pooled(states, keep)[:, None])]
+        if kind in ("masked_lm", "pretraining"):
+            inputs["places"] = ids_input("places")
+            states = ops.take_along_axis(states, inputs["places"][:, :, None], axis=1)
+        elif kind == "classification":
+            states = self.pooled(states, keep)[:, None]
+        elif kind != "tagging":
+            raise ValueError(f"head={kind!r} gives no logits to choose a label or a token from.")
+        found = [*of_pair, _Features(self.head)(states)]
+        return with_one(ops.concatenate(found, axis=1) if of_pair else found[0])
+
+
+class _Features(keras.layers.Layer):
+    """A head without its matrix."""
+
+    def __init__(self, head: Any, **kwargs: Any) -> None:
+        super().__init__(dtype=head.dtype_policy, **kwargs)
+        self.head = head
+
+    def call(self, states: Tensor, training: bool | None = None) -> Tensor:
+        """Returns the head's features."""
+        return self.head.features(states, training=training)
+
+    def compute_output_shape(self, states_shape: Any) -> Any:
+        """Returns the states' shape."""
+        return states_shape
+
+
+def _make_embeddings(config: EncoderConfig) -> Embeddings:
+    return Embeddings(
+        config.vocab_size,
+        num_token_types=config.num_token_types,
+        name="embeddings",
+        **config.embedding_arguments(),
+    )
+
+
+def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
+    if config.head in (None, "embedding"):
+        return None
+    if config.head in ("masked_lm", "pretraining"):
+        head = MaskedTokenHead(
+            config.vocab_size,
+            config.activation,
+            config.norm_kind,
+            config.layer_norm_epsilon,
+            name="head",
+        )
+        head.tie(embeddings.tokens)
+        return head
+    sizes = {"regression": 1, "spans": 2}
+    return ClassHead(sizes.get(config.head or "", len(config.labels)), config.dropout, name="head")
