@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -88,7 +89,7 @@ class MaskedTokens:
             inputs["token_type_ids"] = rows.token_type_ids
         return inputs, labels, weights
 
-    def count_phrases(self, ids: Sequence[int]) -> int:
+    def count_phrases(self, ids: npt.ArrayLike) -> int:
         """Returns how many of the phrases are hidden as a whole in rows that follow each other."""
         row = tf.constant(ids, tf.int32)[None]
         begins = tf.gather(tf.constant(self.begins_word), row)

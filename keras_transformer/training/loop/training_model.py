@@ -93,14 +93,15 @@ class TrainingModel(TracedOnce, keras.Model):
         """
         pairs, given = int(self.second_head is not None), (y_pred, y, sample_weight)
         tokens = [values[:, pairs:] for values in given]
-        sums, weight = self._sums(self.transformer.output_matrix, *tokens, training)
+        sums, weight = self._sums(training, self.transformer.output_matrix, *tokens)
         _, nats, hits = ops.unstack(sums / count_tokens(tokens[2]))
         self.perplexity.add_mean(nats, weight)
         self.token_accuracy.add_mean(hits, weight)
         total = sums[0]
         if self.second_head is not None:
             matrix = ops.cast(self.second_head.matrix, self.compute_dtype)
-            sums, weight = self._sums(matrix, *(values[:, :pairs] for values in given), training)
+            of_pairs = [values[:, :pairs] for values in given]
+            sums, weight = self._sums(training, matrix, *of_pairs)
             self.next_sentence_accuracy.add_mean(sums[2] / ops.maximum(weight, 1.0), weight)
             total = 2 * (total + sums[0])
         loss = total / count_tokens(sample_weight)
@@ -108,7 +109,7 @@ class TrainingModel(TracedOnce, keras.Model):
         return loss
 
     def _sums(
-        self, matrix: Tensor, states: Tensor, labels: Tensor, weights: Tensor, training: bool
+        self, training: bool, matrix: Tensor, states: Tensor, labels: Tensor, weights: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns the sums of a head's loss, nats and hits, and of its weights."""
         weights = ops.reshape(weights, (-1,))

@@ -72,10 +72,11 @@ def _mask(
         begins_word=tuple(piece.startswith(_WORD_START) for piece in pieces),
         phrases=tree,
     )
-    if options.next_sentence:
-        encoded = encode_sentence_pairs(texts, tokenizer, NextSentence(objective), length)
-    else:
-        encoded = encode_for_encoder(texts, tokenizer, objective, length)
+    encoded = (
+        encode_sentence_pairs(texts, tokenizer, NextSentence(objective), length)
+        if options.next_sentence
+        else encode_for_encoder(texts, tokenizer, objective, length)
+    )
     if tree is not None:
         found = objective.count_phrases(encoded.rows.values)
         print(f"phrases: {found:,} of {len(phrases):,} are in {texts.origin}")
