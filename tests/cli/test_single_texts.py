@@ -129,7 +129,7 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
         ),
         (
             "--task masked-lm --train-text {folder}/a.txt --masking phrases",
-            "masking='phrases' and --phrases need each other, got no --phrases",
+            "--phrases must name a file, one phrase a line, for --masking='phrases'",
         ),
         (
             "--task masked-lm --train-text {folder}/a.txt --masking phrases --phrases no.txt",

@@ -49,9 +49,10 @@ class TextOptions:
             value = getattr(self, name)
             if task != owner and value != getattr(TextOptions, name):
                 raise ValueError(f"{name}={value!r} is for {owner}, not for {task}.")
-        if (self.masking == "phrases") != (self.phrases is not None):
-            given = "no phrases" if self.phrases is None else f"masking={self.masking!r}"
-            raise ValueError(f"masking='phrases' and phrases need each other, got {given}.")
+        if self.masking == "phrases" and self.phrases is None:
+            raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
+        if self.masking != "phrases" and self.phrases is not None:
+            raise ValueError(f"phrases is for masking='phrases', not for {self.masking!r}.")
         self.read_phrases()
 
     @property

@@ -379,8 +379,8 @@ def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
             {"denoising": "sentinels"},
             "denoising='sentinels' is for denoising, not for masked-lm",
         ),
-        ("masked-lm", {"masking": "phrases"}, "need each other, got no phrases"),
-        ("masked-lm", {"phrases": "p.txt"}, "need each other, got masking='tokens'"),
+        ("masked-lm", {"masking": "phrases"}, "phrases must name a file, one phrase a line"),
+        ("masked-lm", {"phrases": "p.txt"}, "phrases is for masking='phrases', not for 'tokens'"),
         (
             "causal-lm",
             {"next_sentence": True},
