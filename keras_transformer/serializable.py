@@ -31,6 +31,7 @@ HOMES = {
     "Pooler": "layers.heads.pooler",
     "RMSNorm": "layers.variants.rms_norm",
     "RelativeBias": "layers.variants.relative_bias",
+    "RelativeSinusoids": "layers.variants.relative_sinusoids",
     "Residual": "layers.residual",
     "SinusoidalPositions": "layers.positions",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",

@@ -105,7 +105,7 @@ def test_a_prompt_read_at_once_is_one_read_token_by_token(
 ) -> None:
     options = {"max_length": 12, **search}
     at_once = onnx.generate_n_best(PROMPTS[2:], **options)
-    monkeypatch.setattr("keras_transformer.runtime.generator_engine._LEAST_PREFILL", 1000)
+    monkeypatch.setattr("keras_transformer.runtime.loop.requests._LEAST_PREFILL", 1000)
     check_equal(onnx.generate_n_best(PROMPTS[2:], **options), at_once)
 
 

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from keras_transformer.distribution import imported_versions
 from keras_transformer.models.families import AnyModel
+from keras_transformer.models.model_file import save_model
 from keras_transformer.training.loop.callbacks import (
     LearningRateLog,
     RoundEnd,
@@ -43,7 +44,6 @@ from keras_transformer.training.run.checkpoints import (
 from keras_transformer.training.run.feed import Feed
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.loss_record import LossRecord
-from keras_transformer.training.run.model_file import save_model
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.pace import Pace
 from keras_transformer.training.run.recovery import (

@@ -140,8 +140,9 @@ def test_encoder_and_decode_step_stand_in_the_graph_once(
     served = request.getfixturevalue(name)
     functions = read_graph(served.path).graph_def.library.function
     softmaxes = [sum(node.op == "Softmax" for node in function.node_def) for function in functions]
-    # The decoder stands there a second time for `score`, which reads whole targets at once.
+    # The decoder stands there a second time for `score`, which reads whole targets at once, and a
+    # third time for prefixes, which are read at once, too.
     decoder = 2 * served.model.config.num_decoder_layers
     assert sorted(filter(None, softmaxes)) == sorted(
-        [served.model.config.num_encoder_layers, decoder, decoder]
+        [served.model.config.num_encoder_layers, *[decoder] * 3]
     )

@@ -76,8 +76,10 @@ def test_the_graph_holds_the_decode_step_once_and_what_every_server_runs(
     operators = [node.op for node in every]
     assert not [one for one in operators if one.startswith("Xla") or "PyFunc" in one]
     assert operators.count("VarHandleOp") == len(served.model.weights)
-    # The decoder is there a second time for `score`, which reads whole texts at once.
-    assert [count for count in softmaxes if count] == [served.model.config.num_layers] * 2
+    # The decoder is there again for `score`, which reads whole texts at once, and for prompts, but
+    # with a penalty on repetition, which goes from token to token.
+    times = {"text": 3, "ids": 2}[kind]
+    assert [count for count in softmaxes if count] == [served.model.config.num_layers] * times
     sentencepiece = {name for name in operators if not hasattr(tf.raw_ops, name)}
     assert bool(sentencepiece) == (kind == "text")
 
