@@ -95,18 +95,10 @@ class ParallelFiles:
 
 
 @dataclass(frozen=True)
-class TsvFiles:
-    """Files with one pair per line, as `read_tsv` takes them.
-
-    Raises:
-        FileNotFoundError: A file is missing.
-    """
-
-    is_single: ClassVar[bool] = False
+class _LineFiles:
+    """Files with everything of a pair or a text in one line."""
 
     paths: tuple[Path, ...]
-    source_column: int = 0
-    target_column: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "paths", tuple(as_paths(self.paths)))
@@ -116,6 +108,24 @@ class TsvFiles:
     def files(self) -> list[Path]:
         """Every file that is read."""
         return list(self.paths)
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of pairs or texts."""
+        return sum(files[path].lines for path in self.paths)
+
+
+@dataclass(frozen=True)
+class TsvFiles(_LineFiles):
+    """Files with one pair per line, as `read_tsv` takes them.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+    """
+
+    is_single: ClassVar[bool] = False
+
+    source_column: int = 0
+    target_column: int = 1
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yields source and target, pair after pair."""
@@ -125,13 +135,9 @@ class TsvFiles:
         """Yields the source sentences (side 0) or the target sentences (side 1)."""
         return (pair[side] for pair in self.pairs())
 
-    def count(self, files: dict[Path, TextFile]) -> int:
-        """Returns the number of pairs."""
-        return sum(files[path].lines for path in self.paths)
-
 
 @dataclass(frozen=True)
-class SingleFiles:
+class SingleFiles(_LineFiles):
     """Files with one text per line, as `read_texts` takes them: pairs whose targets are empty.
 
     Raises:
@@ -140,17 +146,6 @@ class SingleFiles:
 
     is_single: ClassVar[bool] = True
 
-    paths: tuple[Path, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", tuple(as_paths(self.paths)))
-        require_files(self.paths)
-
-    @property
-    def files(self) -> list[Path]:
-        """Every file that is read."""
-        return list(self.paths)
-
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yields each text with an empty target."""
         return ((text, "") for text in self.sentences(0))
@@ -158,10 +153,6 @@ class SingleFiles:
     def sentences(self, side: int) -> Iterator[str]:
         """Yields the texts (side 0) or nothing (side 1)."""
         return chain.from_iterable(map(iter_lines, self.paths if side == 0 else ()))
-
-    def count(self, files: dict[Path, TextFile]) -> int:
-        """Returns the number of texts."""
-        return sum(files[path].lines for path in self.paths)
 
 
 def describe_text(path: Path) -> TextFile:

@@ -95,8 +95,9 @@ class TrainingModel(TracedOnce, keras.Model):
             sample_weight: float32 `(batch, target_length)`, 0 on padding.
             training: Whether the states come from a training pass.
         """
-        pairs, given = int(self.second_head is not None), (y_pred, y, sample_weight)
-        tokens = [values[:, pairs:] for values in given]
+        tokens = given = y_pred, y, sample_weight
+        if self.second_head is not None:
+            tokens = tuple(values[:, 1:] for values in given)
         sums, weight = self._sums(self.transformer.output_matrix, *tokens, training=training)
         _, nats, hits = ops.unstack(sums / count_tokens(tokens[2]))
         self.perplexity.add_mean(nats, weight)
@@ -104,7 +105,7 @@ class TrainingModel(TracedOnce, keras.Model):
         total = sums[0]
         if self.second_head is not None:
             matrix = ops.cast(self.second_head.matrix, self.compute_dtype)
-            first = [values[:, :pairs] for values in given]
+            first = [values[:, :1] for values in given]
             sums, weight = self._sums(matrix, *first, training=training)
             self.next_sentence_accuracy.add_mean(sums[2] / ops.maximum(weight, 1.0), weight)
             total = 2 * (total + sums[0])

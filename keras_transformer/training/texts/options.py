@@ -1,6 +1,7 @@
 """What is made of single texts: options beside those of every training run."""
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,15 +54,16 @@ class TextOptions:
             raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
         if self.masking != "phrases" and self.phrases is not None:
             raise ValueError(f"phrases is for masking='phrases', not for {self.masking!r}.")
-        self.read_phrases()
+        _ = self.phrase_lines  # Reading the file checks it.
 
     @property
     def num_sentinels(self) -> int:
         """How many sentinels a new vocabulary gets."""
         return _NUM_SENTINELS if self.denoising == "sentinels" else 0
 
-    def read_phrases(self) -> tuple[str, ...]:
-        """Returns the phrases; errors are those of `read_phrases` of files."""
+    @functools.cached_property
+    def phrase_lines(self) -> tuple[str, ...]:
+        """The phrases, read once; errors are those of `read_phrases`."""
         return () if self.phrases is None else read_phrases(self.phrases)
 
     def check_texts(self, texts: Sequence[Any]) -> None:
@@ -79,6 +81,6 @@ class TextOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values; of phrases what tells whether they changed."""
-        phrases = "\n".join(self.read_phrases()).encode()
+        phrases = "\n".join(self.phrase_lines).encode()
         known = {"phrases": hashlib.sha256(phrases).hexdigest() if phrases else None}
         return {**dataclasses.asdict(self), **known}
