@@ -1,7 +1,6 @@
 """What is made of single texts: options beside those of every training run."""
 
 import dataclasses
-import functools
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,16 +53,15 @@ class TextOptions:
             raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
         if self.masking != "phrases" and self.phrases is not None:
             raise ValueError(f"phrases is for masking='phrases', not for {self.masking!r}.")
-        _ = self.phrase_lines  # Reading the file checks it.
+        self.read_phrases()
 
     @property
     def num_sentinels(self) -> int:
         """How many sentinels a new vocabulary gets."""
         return _NUM_SENTINELS if self.denoising == "sentinels" else 0
 
-    @functools.cached_property
-    def phrase_lines(self) -> tuple[str, ...]:
-        """The phrases, read once; errors are those of `read_phrases`."""
+    def read_phrases(self) -> tuple[str, ...]:
+        """Returns the phrases; errors are those of `read_phrases` of files."""
         return () if self.phrases is None else read_phrases(self.phrases)
 
     def check_texts(self, texts: Sequence[Any]) -> None:
@@ -81,6 +79,6 @@ class TextOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values; of phrases what tells whether they changed."""
-        phrases = "\n".join(self.phrase_lines).encode()
+        phrases = "\n".join(self.read_phrases()).encode()
         known = {"phrases": hashlib.sha256(phrases).hexdigest() if phrases else None}
         return {**dataclasses.asdict(self), **known}

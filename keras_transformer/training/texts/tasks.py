@@ -70,7 +70,7 @@ class TextKind:
 def _masked_tokens(
     tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions
 ) -> MaskedTokens:
-    pieces, phrases = tokenizer.pieces(range(config.vocab_size)), options.phrase_lines
+    pieces, phrases = tokenizer.pieces(range(config.vocab_size)), options.read_phrases()
     return MaskedTokens(
         config.special_ids,
         config.vocab_size,
@@ -91,7 +91,7 @@ def _mask(
     else:
         encoded = encode_for_encoder(texts, tokenizer, objective, length)
     if objective.phrases is not None:
-        found, count = objective.count_phrases(encoded.rows.values), len(options.phrase_lines)
+        found, count = objective.count_phrases(encoded.rows.values), len(options.read_phrases())
         print(f"phrases: {found:,} of {count:,} are in {texts.origin}")
     return encoded
 
