@@ -40,7 +40,7 @@ class TextOptions:
     masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
     phrases: Path | None = None
     packing: Literal["none", "documents", "stream"] = "none"
-    denoising: Literal["infilling", "sentinels"] = "infilling"
+    denoising: Literal["infilling", "sentinels", "prefix"] = "infilling"
     next_sentence: bool = False
 
     def check(self, task: str) -> None:

@@ -23,6 +23,7 @@ from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.objectives.phrases import PhraseTree
+from keras_transformer.data.objectives.prefix_continuation import PrefixContinuation
 from keras_transformer.data.objectives.same_meaning import SameMeaning
 from keras_transformer.data.objectives.span_corruption import SpanCorruption
 from keras_transformer.data.objectives.tags import Tags
@@ -153,6 +154,8 @@ def _embed(
 def _denoising(tokenizer: Tokenizer, config: TransformerConfig, options: TextOptions) -> Objective:
     if options.denoising == "sentinels":
         return SpanCorruption(config.special_ids, tokenizer.sentinel_ids)
+    if options.denoising == "prefix":
+        return PrefixContinuation(config.special_ids)
     return Denoising(config.special_ids)
 
 

@@ -134,6 +134,7 @@ def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path) -> None:
         ("classify", LABELLED.train, {}),
         ("denoising", PLAIN.train, {}),
         ("denoising", PLAIN.train, {"denoising": "sentinels"}),
+        ("denoising", PLAIN.train, {"denoising": "prefix"}),
     ],
 )
 def test_batches_go_on_after_a_break_as_if_there_had_been_none(
