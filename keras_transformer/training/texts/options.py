@@ -32,7 +32,8 @@ class TextOptions:
             text, "documents" for rows within a document, which an empty line ends, "stream" for
             rows across documents.
         denoising: What denoising writes: "infilling" the whole text, of which spans were replaced
-            by a mask each (BART), "sentinels" these spans alone, each behind its sentinel (T5).
+            by a mask each (BART), "sentinels" these spans alone, each behind its sentinel (T5),
+            "prefix" what follows a beginning of random length (prefix language modelling).
         next_sentence: Whether masked-lm also learns to tell if a sentence follows another one, as
             BERT does: a line is a sentence, and an empty line ends a document.
     """
