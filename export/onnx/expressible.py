@@ -39,6 +39,7 @@ _EMITTED = frozenset(
         "scale_embeddings",
         "embedding_norm",
         "share_embeddings",
+        "logit_bias",
         "special_ids",
         # Of models with one stack.
         "vocab_size",

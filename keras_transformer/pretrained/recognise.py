@@ -3,18 +3,26 @@
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.models.families import AnyModel
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
+from keras_transformer.pretrained.huggingface.bart_family import MARIAN, PEGASUS, read_bart_family
+from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.text.tokenizer import Tokenizer
 
 CONFIG = "config.json"
 # By `model_type` in the config of Hugging Face.
-HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {}
+HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
+    "marian": partial(read_bart_family, variant=MARIAN),
+    "pegasus": partial(read_bart_family, variant=PEGASUS),
+    "t5": read_t5,
+    "mt5": read_t5,
+}
 
 
 def supported() -> str:
@@ -73,5 +81,7 @@ def _read_huggingface(path: Path) -> Imported:
     except (ValueError, AttributeError) as error:
         raise ImportRefusedError(f"{file} is no JSON object: {error}") from error
     if kind not in HUGGINGFACE:
-        raise ImportRefusedError(f"{file} has model_type {kind!r}, which is unknown: {supported()}.")
+        raise ImportRefusedError(
+            f"{file} has model_type {kind!r}, which is unknown: {supported()}."
+        )
     return HUGGINGFACE[kind](path, config)

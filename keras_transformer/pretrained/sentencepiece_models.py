@@ -47,6 +47,7 @@ def tokenizer_of(
     ids: Mapping[str, int] | None = None,
     vocab_size: int | None = None,
     further: Sequence[str] = (),
+    symbols: Sequence[str] = (),
 ) -> Tokenizer:
     """Returns a tokenizer whose ids are those that a model was trained with.
 
@@ -59,6 +60,7 @@ def tokenizer_of(
         ids: The id of each piece; the model's own order if None.
         vocab_size: Number of ids; as many as are needed if None. Those without a piece stay unused.
         further: Pieces among `ids` that no text gives, such as those of languages.
+        symbols: Pieces among `ids` that texts hold as they are spelled, such as sentinels.
 
     Raises:
         ImportRefusedError: A special piece has no id, two pieces have one id, or the ids leave out
@@ -96,6 +98,8 @@ def tokenizer_of(
             made.type = _PIECE.UNKNOWN
         elif name in control:
             made.type = _PIECE.CONTROL
+        elif name in symbols:
+            made.type = _PIECE.USER_DEFINED
         elif name not in pieces:
             made.type = _PIECE.UNUSED
     _check_complete(pieces, ids)

@@ -11,6 +11,9 @@ from keras_transformer.pretrained.errors import ImportRefusedError
 
 Array = npt.NDArray[Any]
 
+# As a logit's bias, enough that no softmax in any precision gives the id a share.
+NEVER = -10_000.0
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -18,7 +21,7 @@ class Entry:
 
     Attributes:
         weight: The model's `keras.Variable`.
-        name: The tensor's name.
+        name: The tensor's name; empty if files never have one.
         transposed: Whether the file has it as `(out, in)`, as PyTorch's linear layers are.
         part: Which of `parts` equal parts of the tensor's last axis (before transposing, of its
             first) the weight is.
@@ -27,6 +30,7 @@ class Entry:
         fill: The value of further rows, or columns of a vector, that the model has beyond the
             file's; None if it has none.
         lead: How many axes of length 1 the file's tensor begins with.
+        absent: The weight's values if the file has no such tensor, or one for all; None if it must.
     """
 
     weight: Any
@@ -37,6 +41,7 @@ class Entry:
     factor: float = 1.0
     fill: float | None = None
     lead: int = 0
+    absent: Array | float | None = None
 
     def read(self, tensor: Array) -> Array:
         """Returns the weight's values: float32 of its shape, or of another if the file's differs."""
@@ -124,6 +129,9 @@ def load_weights(
             f"have, such as {', '.join(sorted(extra)[:3])}: it is a variant that is not supported."
         )
     for entry in entries:
+        if entry.name not in tensors and entry.absent is not None:
+            entry.weight.assign(np.broadcast_to(np.float32(entry.absent), entry.weight.shape))
+            continue
         if entry.name not in tensors:
             raise ImportRefusedError(
                 f"{origin} lacks the tensor {entry.name}: the file is not whole, or its model is a "
@@ -149,6 +157,8 @@ def dump_weights(table: Iterable[Entry], rows: int | None = None) -> dict[str, A
     """
     packed: dict[str, dict[int, Entry]] = {}
     for entry in table:
+        if not entry.name:
+            continue
         packed.setdefault(entry.name, {})[entry.part] = entry
     tensors = {}
     for name, parts in packed.items():

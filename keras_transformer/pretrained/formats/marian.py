@@ -17,12 +17,10 @@ from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.pretrained.tensor_files import Tensors, open_npz
-from keras_transformer.pretrained.weight_table import Entry
+from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
 OPTIONS = "special:model.yml"
-# Enough that no softmax in any precision gives the id a share.
-NEVER = -10_000.0
 _EPSILON = 1e-9  # Marian's layerNorm.
 
 # What a model must have chosen, since nothing here computes anything else.
@@ -153,9 +151,7 @@ def _config(
         norm=_NORMS[steps],  # type: ignore[arg-type]
         layer_norm_epsilon=_EPSILON,
         sinusoid_layout="tensor2tensor",
-        special_ids=SpecialIds(
-            pad=total - 1, unk=unk, bos=None, eos=eos, decoder_start=total - 1
-        ),
+        special_ids=SpecialIds(pad=total - 1, unk=unk, bos=None, eos=eos, decoder_start=total - 1),
     )
 
 

@@ -45,9 +45,7 @@ def import_run(
     place.save_config(imported.config)
     place.save_tokenizers(*imported.tokenizers)
     record = {"imported": {"format": imported.format, "origin": imported.tensors.origin}}
-    place.save_training(
-        {**record, "search": dict(imported.search)}, History(), finished=True
-    )
+    place.save_training({**record, "search": dict(imported.search)}, History(), finished=True)
     # Last: a run without its model is not finished.
     save_model(model, place.model)
     return place.path
