@@ -1,1 +1,1 @@
-"""Models that were trained elsewhere: reads their files into our models, and writes ours as theirs."""
+"""Models that were trained elsewhere: reads their files into ours, and writes ours as theirs."""

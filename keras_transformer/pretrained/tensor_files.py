@@ -1,6 +1,6 @@
 """Opens files of weights: takes a path and returns tensors by name, read when they are asked for.
 
-safetensors, NumPy's `.npz` and TensorFlow's checkpoints need no PyTorch; a `pytorch_model.bin` does,
+safetensors, NumPy's `.npz` and TensorFlow's checkpoints need no PyTorch. A `pytorch_model.bin` does,
 and is read with `weights_only=True`, which never runs code of the file.
 """
 

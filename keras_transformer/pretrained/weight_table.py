@@ -1,4 +1,4 @@
-"""Which tensor of a file is which weight of a model: tables of entries, read in either direction."""
+"""Which tensor of a file is which weight of a model: tables that are read in either direction."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ class Entry:
     absent: Array | float | None = None
 
     def read(self, tensor: Array) -> Array:
-        """Returns the weight's values: float32 of its shape, or of another if the file's differs."""
+        """Returns the weight's values, float32; of another shape if the file's differs."""
         array = np.asarray(tensor, np.float32)
         if self.lead and array.shape[: self.lead] == (1,) * self.lead:
             array = array.reshape(array.shape[self.lead :])

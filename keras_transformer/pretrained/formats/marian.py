@@ -1,5 +1,5 @@
-"""Marian's own files (Junczys-Dowmunt et al. 2018): an `.npz` that holds the model's options as YAML
-beside its weights, and vocabularies as `.spm` or as YAML beside `.spm`.
+"""Marian's own files (Junczys-Dowmunt et al. 2018): an `.npz` that holds weights and, as YAML, the
+model's options; vocabularies as `.spm`, or as YAML beside `.spm`.
 
 Marian has no padding and begins a translation with a vector of zeros: here the last id of the
 vocabulary is the padding, its vector is zeros, and its logit's bias keeps it from being written.

@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2018) and the encoders that share its layers: RoBERTa and DistilBERT, alone or
+"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa and DistilBERT: alone, or
 with a head that ours has, too.
 """
 
@@ -47,6 +47,7 @@ class Names:
     pooler: str = "pooler.dense"
 
 
+_POOLERS = ("pooler.dense.weight", "classifier.dense.weight")
 _ATTENTION = (
     "attention.self.query",
     "attention.self.key",

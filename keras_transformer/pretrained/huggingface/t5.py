@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keras_transformer.config import TransformerConfig
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import ACTIVATIONS, Fields
@@ -28,8 +30,11 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
     fields = Fields(path / "config.json", values)
     vocabularies = t5_vocabularies(path, fields)
     tensors = open_huggingface(path)
-    is_tied = "lm_head.weight" not in tensors or fields.get("tie_word_embeddings", True)
-    scales_head = bool(fields.get("scale_decoder_outputs", is_tied))
+    is_tied = _is_tied(tensors)
+    # mT5 never scales; T5 1.1 has a head of its own, and says so by not tying it.
+    is_t5 = values["model_type"] == "t5"
+    tied_by_config = fields.get("tie_word_embeddings", True)
+    scales_head = is_t5 and bool(fields.get("scale_decoder_outputs", tied_by_config))
     kind = str(fields.get("feed_forward_proj", "relu"))
     is_gated = kind.startswith("gated-")
     name = kind.removeprefix("gated-")
@@ -72,6 +77,13 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
         unread=(*_ALIASES, "lm_head.weight") if is_tied else _ALIASES,
         search=vocabularies.search,
     )
+
+
+def _is_tied(tensors: Tensors) -> bool:
+    """Whether the head is the matrix of the embeddings, whatever the config says."""
+    if "lm_head.weight" not in tensors or "shared.weight" not in tensors:
+        return True
+    return np.array_equal(tensors["lm_head.weight"], tensors["shared.weight"])
 
 
 def _table(model: Any, tensors: Tensors, factor: float) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""The SentencePiece vocabularies of Hugging Face's translators: takes a directory and its config and
+"""The SentencePiece vocabularies of Hugging Face's translators: takes a directory and its config, and
 returns tokenizers that give the ids of theirs, and the special ids.
 """
 
@@ -47,7 +47,7 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
 
 
 def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
-    """Reads `spiece.model`, whose ids go on with sentinels; the vocabulary is padded beyond them."""
+    """Reads `spiece.model`, whose ids go on with sentinels; the vocabulary may have more."""
     model = read_model(path / "spiece.model")
     size = int(fields["vocab_size"])
     ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
