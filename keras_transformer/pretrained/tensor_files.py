@@ -1,7 +1,7 @@
 """Opens files of weights: takes a path and returns tensors by name, read when they are asked for.
 
-safetensors, NumPy's `.npz` and TensorFlow's checkpoints need no PyTorch. A `pytorch_model.bin` does,
-and is read with `weights_only=True`, which never runs code of the file.
+safetensors, NumPy's `.npz` and TensorFlow's checkpoints need no PyTorch. A `pytorch_model.bin`
+does, and is read with `weights_only=True`, which never runs code of the file.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""The SentencePiece vocabularies of Hugging Face's translators: takes a directory and its config, and
-returns tokenizers that give the ids of theirs, and the special ids.
+"""The SentencePiece vocabularies of Hugging Face's translators: takes a directory and its config,
+and returns tokenizers that give the ids of theirs, and the special ids.
 """
 
 import json
