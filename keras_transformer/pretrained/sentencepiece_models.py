@@ -106,7 +106,8 @@ def tokenizer_of(
     trainer = result.trainer_spec
     trainer.vocab_size = size
     trainer.unk_piece, trainer.eos_piece, trainer.pad_piece = unk, eos, pad
-    trainer.bos_piece = "" if bos is None else bos
+    # An empty name would mean the usual one.
+    trainer.bos_piece = _UNUSED.format("bos") if bos is None else bos
     numbers = {name: number for number, name in by_id.items()}
     trainer.unk_id, trainer.eos_id, trainer.pad_id = numbers[unk], numbers[eos], numbers[pad]
     trainer.bos_id = -1 if bos is None else numbers[bos]

@@ -3,12 +3,13 @@ dropped. Needs only numpy, so that processes that just tokenize stay small.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.batching.plan import order_pairs
 
@@ -92,7 +93,8 @@ class EncodedPairs:
     """Pairs ready for batching: ids without bos and eos, at least one on each side.
 
     `pair_numbers` (int64, one per kept pair) are their positions in the original pairs.
-    `special_ids` are those of the vocabularies, which batching adds around the rows.
+    `special_ids` are those of the vocabularies, which batching adds around the rows, and `begins`
+    what each text begins with besides.
     """
 
     source: RaggedIds
@@ -100,6 +102,7 @@ class EncodedPairs:
     report: FilterReport
     pair_numbers: npt.NDArray[np.int64]
     special_ids: SpecialIds
+    begins: Begins = field(default=Begins(), kw_only=True)
 
     @classmethod
     def from_ids(

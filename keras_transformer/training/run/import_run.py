@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_transformer.models.model_file import save_model
 from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.training.run.history import History
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import IMPORTED, RunDirectory
 from keras_transformer.whole_files import check_output
 
 
@@ -44,7 +44,7 @@ def import_run(
     place.model.unlink(missing_ok=True)
     place.save_config(imported.config)
     place.save_tokenizers(*imported.tokenizers)
-    record = {"imported": {"format": imported.format, "origin": imported.tensors.origin}}
+    record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
     place.save_training({**record, "search": dict(imported.search)}, History(), finished=True)
     # Last: a run without its model is not finished.
     save_model(model, place.model)
