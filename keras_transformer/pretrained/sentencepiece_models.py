@@ -3,16 +3,18 @@ a model that gives these ids by itself, in Python and in TensorFlow graphs.
 """
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.text.tokenizer import Tokenizer
 
-_PIECE = sentencepiece_model_pb2.ModelProto.SentencePiece
+# Made when it is imported: type checkers see nothing in it.
+_PROTO: Any = import_module("sentencepiece.sentencepiece_model_pb2")
+_PIECE = _PROTO.ModelProto.SentencePiece
 # What no text gives and what holds the place of an id without a piece.
 _UNUSED = "<unused_{}>"
 
@@ -23,7 +25,7 @@ def read_model(path: Path) -> Any:
     Raises:
         ImportRefusedError: It is missing or no SentencePiece model.
     """
-    model = sentencepiece_model_pb2.ModelProto()
+    model = _PROTO.ModelProto()
     try:
         content = path.read_bytes()
         sentencepiece.SentencePieceProcessor(model_proto=content)
@@ -85,7 +87,7 @@ def tokenizer_of(
         if vocab_size is None or max(by_id) >= vocab_size - 1:
             size = max(size, max(by_id) + 2)
         by_id[size - 1] = pad
-    result = sentencepiece_model_pb2.ModelProto()
+    result = _PROTO.ModelProto()
     result.CopyFrom(model)
     del result.pieces[:]
     for number in range(size):

@@ -1,4 +1,4 @@
-"""Files of weights: each kind gives its tensors, and a damaged or hostile one is refused by name."""
+"""Files of weights: each kind gives its tensors; a damaged or hostile one is refused by name."""
 
 import json
 import pickle

@@ -1,5 +1,5 @@
-"""Translators of Marian and Hugging Face, read: ids, probabilities and searches are theirs, in Keras
-and in every exported form.
+"""Translators of Marian and Hugging Face, read: ids, probabilities and searches are theirs, in
+Keras and in every exported form.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,9 @@ def onnx_translator(
     request: pytest.FixtureRequest, given: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OnnxTranslator]:
     path = tmp_path_factory.mktemp("exported") / "model"
-    export_onnx(given.model, given.source, path, target_tokenizer=given.target, target=request.param)
+    export_onnx(
+        given.model, given.source, path, target_tokenizer=given.target, target=request.param
+    )
     with OnnxTranslator(path, threads=1) as translator:
         yield translator
 

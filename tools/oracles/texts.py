@@ -1,10 +1,11 @@
 """The texts that oracles of translators read: sentences of the demo corpus, and hostile strings."""
 
 import gzip
+import itertools
 import random
 from pathlib import Path
 
-_CORPUS = Path(__file__).parents[2] / "keras_transformer" / "data" / "sources" / "demo_corpus.tsv.gz"
+_SOURCES = Path(__file__).parents[2] / "keras_transformer" / "data" / "sources"
 # What tokenizers differ on: cases, spaces, scripts, compositions, signs and their own marks.
 _ALPHABET = [
     *"abcXYZ .,;'\"-0159",
@@ -31,9 +32,10 @@ _ALPHABET = [
 
 def pairs(count: int, start: int = 0) -> tuple[list[str], list[str]]:
     """Returns English sentences and their Spanish translations."""
-    with gzip.open(_CORPUS, "rt", encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for _, line in zip(range(start + count), file)]
-    return [row[0] for row in rows[start:]], [row[1] for row in rows[start:]]
+    with gzip.open(_SOURCES / "demo_corpus.tsv.gz", "rt", encoding="utf-8") as file:
+        lines = itertools.islice(file, start, start + count)
+        rows = [line.rstrip("\n").split("\t") for line in lines]
+    return [row[0] for row in rows], [row[1] for row in rows]
 
 
 def hostile(count: int) -> list[str]:

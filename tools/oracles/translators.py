@@ -1,9 +1,9 @@
-"""Makes tiny random translators with Hugging Face transformers and with Marian, in the files of each,
-and writes beside them what they compute. Needs PyTorch, transformers and pymarian, which
-`make oracles` installs apart.
+"""Makes tiny random translators with Hugging Face transformers and with Marian, in their files, and
+writes beside them what they compute. Needs PyTorch, transformers and pymarian, which `make oracles`
+installs apart.
 
-`reference.json` of a folder holds texts, their ids, log-probabilities of given translations in nats,
-and what greedy search and four beams give.
+`reference.json` of a folder holds texts, their ids, log-probabilities of given translations in
+nats, and what greedy search and four beams give.
 """
 
 import json
@@ -19,6 +19,7 @@ from typing import Any
 import sentencepiece
 import torch
 import transformers
+
 from tools.oracles.texts import hostile, pairs
 
 WIDTH, HIDDEN, HEADS, LAYERS, PIECES, NEW_TOKENS = 16, 24, 2, 2, 160, 20
@@ -274,7 +275,10 @@ def make_native(path: Path, **options: Any) -> None:
 
 
 def _marian(work: str, *arguments: str) -> str:
-    command = [os.environ.get("PYMARIAN", str(Path(sys.executable).with_name("pymarian"))), *arguments]
+    command = [
+        os.environ.get("PYMARIAN", str(Path(sys.executable).with_name("pymarian"))),
+        *arguments,
+    ]
     done = subprocess.run(command, cwd=work, check=True, capture_output=True, text=True)  # noqa: S603
     return done.stdout
 
@@ -286,12 +290,18 @@ PRE_NORM = {
 }
 NATIVE: dict[str, dict[str, Any]] = {
     "marian": {"tied-embeddings-all": "true", "transformer-ffn-activation": "swish"},
-    "marian_pre_norm": {"tied-embeddings": "true", "transformer-ffn-activation": "relu", **PRE_NORM},
+    "marian_pre_norm": {
+        "tied-embeddings": "true",
+        "transformer-ffn-activation": "relu",
+        **PRE_NORM,
+    },
 }
 
 
 def main() -> None:
     """Writes every folder into the one that the command line names."""
+    # Tiny models gain nothing from more.
+    torch.set_num_threads(1)
     root = Path(sys.argv[1])
     only = sys.argv[2:] or [*MAKERS, *NATIVE]
     for name in only:

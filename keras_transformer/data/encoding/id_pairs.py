@@ -3,8 +3,8 @@ dropped. Needs only numpy, so that processes that just tokenize stay small.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -131,6 +131,10 @@ class EncodedPairs:
             )
         rows = (RaggedIds.from_rows(source), RaggedIds.from_rows(target))
         return filter_pairs(*rows, max_length, "the given ids", special_ids or SpecialIds())
+
+    def framed(self, special_ids: SpecialIds, begins: Begins) -> Self:
+        """Returns the pairs with other ids around their rows than those of the vocabularies."""
+        return replace(self, special_ids=special_ids, begins=begins)
 
     def __len__(self) -> int:
         return len(self.source)

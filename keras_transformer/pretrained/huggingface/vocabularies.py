@@ -50,7 +50,14 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         for side in ("source", "target")
     ]
     source, target = made
-    return _vocabularies(fields, source, source if source.model == target.model else target)
+    found = _vocabularies(fields, source, source if source.model == target.model else target)
+    languages = {
+        piece.removeprefix(">>").removesuffix("<<"): token
+        for piece, token in ids.items()
+        if piece.startswith(">>") and piece.endswith("<<")
+    }
+    marks = SentenceMarks(languages=languages, languages_in="source")
+    return dataclasses.replace(found, marks=marks)
 
 
 def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
@@ -175,7 +182,8 @@ def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocab
         decoder_start=start,
         mask=special_ids.mask,
     )
-    return Vocabularies((source, target), known, read_search(fields.path.parent, fields))
+    search = read_search(fields.path.parent, fields)
+    return Vocabularies((source, target), known, search=search)
 
 
 def _sentinels(count: int) -> tuple[str, ...]:

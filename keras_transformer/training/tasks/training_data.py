@@ -105,8 +105,7 @@ def encode_corpus(
         kind = segmentation_type(source) if options.subword_sampling else kind
         vocabulary = Vocabulary(target.vocab_size, kind, source is target)
     longest = options.max_length - max(map(len, begins))
-    framed = {"special_ids": special_ids, "begins": begins}
-    train = dataclasses.replace(encode_pairs(corpus.train, source, target, longest), **framed)
+    train = encode_pairs(corpus.train, source, target, longest).framed(special_ids, begins)
     print(f"training pairs: {train.report}")
     training_text = TrainingText.from_lines(
         [corpus.train.source[number] for number in train.pair_numbers],
@@ -118,7 +117,7 @@ def encode_corpus(
         )
     valid = None
     if corpus.valid is not None:
-        valid = dataclasses.replace(encode_pairs(corpus.valid, source, target, longest), **framed)
+        valid = encode_pairs(corpus.valid, source, target, longest).framed(special_ids, begins)
         print(f"validation pairs: {valid.report}")
     record = {
         "origin": corpus.train.origin,
