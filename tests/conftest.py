@@ -542,14 +542,14 @@ def make_model() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def learned(make_model: Callable[..., Any], tokenizer: Tokenizer) -> Callable[..., Any]:
-    """`learned(**fields)`: `make_model`'s, trained for a moment to say the texts backwards."""
+    """`learned(steps=60, **fields)`: `make_model`'s, trained to say the texts backwards."""
     models: dict[str, Any] = {}
 
-    def make(**fields: Any) -> Any:
+    def make(steps: int = 60, **fields: Any) -> Any:
         model = make_model(**fields)
-        key = model.config.to_json()
+        key = f"{steps} {model.config.to_json()}"
         if key not in models:
-            _learn(model, tokenizer)
+            _learn(model, tokenizer, steps)
             models[key] = model
         return models[key]
 
@@ -638,7 +638,7 @@ def _export(
     return Exported(path, model, tokenizer, tokenizer)
 
 
-def _learn(model: Any, tokenizer: Tokenizer) -> None:
+def _learn(model: Any, tokenizer: Tokenizer, steps: int) -> None:
     """Teaches a model to say the texts backwards, so that outputs end, each at its own length."""
     import keras
 
@@ -655,5 +655,5 @@ def _learn(model: Any, tokenizer: Tokenizer) -> None:
     labels = pad([[*row[::-1], 3] for row in rows])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
     model.compile(keras.optimizers.Adam(0.01), loss)
-    for _ in range(60):
+    for _ in range(steps):
         model.train_on_batch(inputs, labels)
