@@ -26,6 +26,8 @@ CASES = [
         for name in VARIANTS
         for target in ("onnxruntime", "native")
         for one in PRECISIONS
+        # One scale for the inputs of a whole batch blurs what its positions tell apart.
+        if (name, one) != ("sinusoids of Tensor2Tensor", "int8_batch_dependent")
     ),
     # Slow to export; with float32 beside it in other tests.
     *((name, "portable", "float16") for name in ("biases of logits", "as T5")),
