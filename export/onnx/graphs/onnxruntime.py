@@ -159,7 +159,7 @@ class OnnxRuntime:
 
         def own(attention: Any, number: int) -> Parts:
             may_group = number < len(parts.stack.blocks) - 1 and not is_scored
-            flags = {"may_group": may_group, "relative": parts.stack.relative}
+            flags: dict[str, Any] = {"may_group": may_group, "relative": parts.stack.relative}
             return prefill_attention(graph, attention, number, parts.ids, **flags)
 
         shape = partial(graph.extended_shape, parts.ids)
