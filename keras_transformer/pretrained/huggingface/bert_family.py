@@ -1,5 +1,5 @@
-"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa and DistilBERT: alone, or
-with a head that ours has, too.
+"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa and DistilBERT: alone
+or with a head that ours has, too.
 """
 
 from collections.abc import Iterator
