@@ -32,7 +32,7 @@ def pairs(count: int, start: int = 0) -> tuple[list[str], list[str]]:
     with gzip.open(_SOURCES / "demo_corpus.tsv.gz", "rt", encoding="utf-8") as file:
         lines = itertools.islice(file, start, start + count)
         rows = [line.rstrip("\n").split("\t") for line in lines]
-    return [row[0] for row in rows], [row[1] for row in rows]
+    return [row[1] for row in rows], [row[2] for row in rows]
 
 
 def hostile(count: int) -> list[str]:
