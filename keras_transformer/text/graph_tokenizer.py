@@ -54,11 +54,16 @@ class GraphTokenizer(tf.Module):
     Attributes:
         vocab_size: Number of ids, the special ones included.
         special_ids: The ids that are no text.
+
+    Raises:
+        ValueError: It is a `tokenizer.json`.
     """
 
     def __init__(self, model: bytes) -> None:
         super().__init__(name="graph_tokenizer")
         plain = Tokenizer(model)
+        if plain.kind != "sentencepiece":
+            raise ValueError("TensorFlow reads no tokenizer.json in a graph: give token ids.")
         self.vocab_size, self.special_ids = plain.vocab_size, plain.special_ids
         self._reader: Any = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
         self._reader._model_resource = _SharedModel(model)

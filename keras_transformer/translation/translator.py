@@ -104,8 +104,8 @@ class TextTranslator:
                 candidate.ids,
                 attention[:-1],
                 text,
-                source=self._source.processor,
-                target=self._target.processor,
+                source=self._source.subwords,
+                target=self._target.subwords,
             )
             for text, [candidate], [attention] in zip(
                 texts, best, attentions_of(self._engine, sources, best), strict=True
@@ -284,16 +284,12 @@ class TextTranslator:
             Pairs (source word, target word) in ascending order; words are separated by spaces and
             counted from 0.
         """
-        ids, special_ids = hypothesis.ids, self._target.special_ids
-        pieces = zip(ids, self._target.pieces(ids), strict=True)
         return aligned_words(
             hypothesis.attention,
-            ids,
-            special_ids.eos,
-            source_pieces=self._source.split(text),
-            target_pieces=[
-                "" if token in special_ids.without_text else piece for token, piece in pieces
-            ],
+            hypothesis.ids,
+            self._target.special_ids.eos,
+            source_pieces=[one.spelling for one in self._source.subwords.place(text)],
+            target_pieces=self._target.spellings(hypothesis.ids),
         )
 
     def _source_ids(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
