@@ -47,7 +47,6 @@ SHARED = {
     "keras_transformer.text.sentences",
     "keras_transformer.text.subwords.interface",
     "keras_transformer.text.subwords.opening",
-    "keras_transformer.text.tokenizer",
     "keras_transformer.text.training_text",
     "keras_transformer.translation.engine",
     "keras_transformer.translation.results",
@@ -289,7 +288,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
     packages |= {"config.checks", "config.embedding", "config.stack", "config.transformer"}
-    packages |= {"whole_files", "distribution", "text.training_feed", "text.subwords"}
+    packages |= {"distribution", "text.subwords"}
     packages |= {"text.subwords.json_decoders", "text.subwords.json_special_ids"}
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}

@@ -115,7 +115,12 @@ class TokenizerJson:
             if token in self._never:
                 continue
             start = end - len(text[start:end].lstrip())
-            space = " " if text[before:start].strip() != text[before:start] else ""
+            if start == end:
+                # White space alone is part of no word.
+                placed.append(Placed("", before, before, False))
+                continue
+            gap = text[before:start]
+            space = " " if before and gap.strip() != gap else ""
             is_unknown = token == self.special_ids.unk
             placed.append(Placed(space + text[start:end], start, end, is_unknown))
             before = end
