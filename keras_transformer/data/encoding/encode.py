@@ -15,7 +15,7 @@ from keras_transformer.data.encoding.id_pairs import (
     filter_pairs,
 )
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.text.graph_tokenizer import GraphTokenizer
+from keras_transformer.text.graph_tokenizer import GraphTokenizer, can_be_read_in_graphs
 from keras_transformer.text.tokenizer import Tokenizer
 
 # The compact forms are public here too, beside the function that makes them.
@@ -57,7 +57,7 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> RaggedIds:
     They are made in a tf.data graph if TensorFlow has the operator.
     """
     blocks = (list(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK))
-    if tokenizer.kind == "sentencepiece":
+    if can_be_read_in_graphs(tokenizer):
         return _in_graph(blocks, GraphTokenizer(tokenizer.model))
     parts = [RaggedIds.from_rows(tokenizer.encode(block)) for block in blocks]
     values = [np.zeros(0, np.int32), *(part.values for part in parts)]
