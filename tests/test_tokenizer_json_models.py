@@ -147,10 +147,10 @@ def test_the_commands_take_artefact_and_run(
 
 
 def test_the_server_opens_both(artefacts: dict[str, Path]) -> None:
-    generator = ServedGenerator(artefacts["gpt"], SearchOptions(max_length=8))
+    generator = ServedGenerator(artefacts["gpt"], SearchOptions(max_length=8), max_text_length=16)
     generator.warm_up()
     generator.close()
-    encoder = ServedEncoder(artefacts["bert"])
+    encoder = ServedEncoder(artefacts["bert"], max_text_length=16, num_hypotheses=1)
     encoder.warm_up()
     signature = encoder.signatures["fill_mask"]
     request = encoder.read(signature, {"text": np.array([b"a [MASK]"], object)})
