@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.text.subwords.interface import Subwords
-from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.translation.unknown_words import (
     SourceWords,
     aligned_source,
@@ -259,3 +259,40 @@ def test_attention_of_another_text_is_refused(
     attention = np.zeros((1, 5), np.float32)
     with pytest.raises(ValueError, match=r"2 source positions.*eos, got the shape \(1, 5\)"):
         replace_unknown([UNK], attention, "a", source=subwords, target=subwords)
+
+
+@pytest.mark.parametrize("text", ["a man ☃☃, man", "a  man ☃☃ , man"])
+def test_a_vocabulary_of_whole_words_gets_the_source_s_unknown_ones(
+    tokenizer_jsons: dict[str, bytes], text: str
+) -> None:
+    tokenizer = Tokenizer(tokenizer_jsons["wordpiece"])
+    unknown, subwords = tokenizer.special_ids.unk, tokenizer.subwords
+    [source] = tokenizer.encode([text])
+    assert unknown is not None and source[2] == unknown
+    attention = attend([1, 2, 3, 0], len(source) + 1)
+    [man, comma] = tokenizer.encode(["man ,"])[0]
+    words = SourceWords(text, subwords)
+    assert [text[slice(*words.word(place))] for place in range(3)] == ["a", "man", "☃☃"]
+    found = replace_unknown(
+        [man, unknown, comma, man], attention, text, source=subwords, target=subwords
+    )
+    assert found == "man ☃☃, man"
+
+
+def test_bytes_know_every_word(tokenizer_jsons: dict[str, bytes]) -> None:
+    tokenizer = Tokenizer(tokenizer_jsons["gpt2"])
+    subwords, text = tokenizer.subwords, " A man  in 家, ☃"
+    [ids] = tokenizer.encode([text])
+    attention = attend(list(range(len(ids))), len(ids) + 1)
+    assert replace_unknown(ids, attention, text, source=subwords, target=subwords) == text
+    words = SourceWords(text, subwords)
+    spelled = {text[slice(*words.word(place))] for place in range(len(ids))}
+    assert spelled == {"A", "man", "in", "家", ",", "☃"}
+    found = aligned_words(
+        attention,
+        ids,
+        tokenizer.special_ids.eos,
+        source_pieces=words.pieces,
+        target_pieces=[subwords.spelling(token) for token in ids],
+    )
+    assert {source for source, _ in found} == {target for _, target in found} == set(range(5))

@@ -45,7 +45,7 @@ class PieceDecoder(Protocol):
 class ByteLevelDecoder:
     """Byte-level BPE (Radford et al. 2019): each character of a piece stands for one byte."""
 
-    space = "Ġ"
+    space: str | None = "Ġ"
     keeps_spaces = True
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class WordPieceDecoder:
         cleanup: Whether punctuation of English loses the space before it.
     """
 
-    space = None
+    space: str | None = None
     keeps_spaces = False
 
     def __init__(self, prefix: str, *, cleanup: bool) -> None:

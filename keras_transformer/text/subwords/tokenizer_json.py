@@ -110,7 +110,8 @@ class TokenizerJson:
     def place(self, text: str) -> list[Placed]:
         """Returns the tokens of a text with their places."""
         found = self._splitter.encode(text, add_special_tokens=False)
-        placed, before = [], 0
+        # Behind the last token, or where the text begins.
+        placed, before = [], len(text) - len(text.lstrip())
         for token, (start, end) in zip(found.ids, found.offsets, strict=True):
             if token in self._never:
                 continue
@@ -120,7 +121,7 @@ class TokenizerJson:
                 placed.append(Placed("", before, before, False))
                 continue
             gap = text[before:start]
-            space = " " if before and gap.strip() != gap else ""
+            space = " " if gap.strip() != gap else ""
             is_unknown = token == self.special_ids.unk
             placed.append(Placed(space + text[start:end], start, end, is_unknown))
             before = end
