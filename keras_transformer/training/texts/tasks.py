@@ -73,15 +73,16 @@ def _masked_tokens(
     tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions
 ) -> MaskedTokens:
     subwords, phrases = tokenizer.subwords, options.read_phrases()
-    # As they stand at the beginning of a text and after a space.
-    spelled = [*phrases, *(words_in_text(("", one), subwords)[1] for one in phrases)]
+    # As they stand at the beginning of a text, and behind a space.
+    forms = [phrases, [words_in_text(("", one), subwords)[1] for one in phrases]]
+    first, inside = map(tokenizer.encode, forms)
     return MaskedTokens(
         config.special_ids,
         config.vocab_size,
         config.num_token_types > 1,
         unit=options.masking,
         begins_word=tuple(map(subwords.begins_word, range(config.vocab_size))),
-        phrases=PhraseTree.of(tokenizer.encode(spelled), config.vocab_size) if phrases else None,
+        phrases=PhraseTree.of(first, config.vocab_size, inside) if phrases else None,
     )
 
 

@@ -8,6 +8,7 @@ from keras_transformer.data.encoding.encode import encode_pairs, tokenize
 from keras_transformer.data.encoding.subword_regularization import segmentation_type
 from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.objectives.choosing import begins_words
+from keras_transformer.data.objectives.phrases import PhraseTree
 from keras_transformer.data.objectives.tags import NO_TAG, Tags
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.tagged import TaggedTexts
@@ -68,3 +69,19 @@ def test_what_only_sentencepiece_can_do_is_refused(tokenizer: Tokenizer) -> None
         segmentation_type(tokenizer)
     with pytest.raises(ValueError, match="TensorFlow reads no tokenizer.json in a graph"):
         GraphTokenizer(tokenizer.model)
+
+
+def test_a_phrase_is_found_at_the_beginning_and_inside_and_counts_once(
+    tokenizer: Tokenizer,
+) -> None:
+    first, inside = tokenizer.encode(["two dogs", " two dogs"])
+    size = tokenizer.vocab_size
+    tree = PhraseTree.of([first], size, [inside])
+    [ids] = tokenizer.encode(["two dogs see two dogs"])
+    row, _ = encoder_row(ids, None, tokenizer.special_ids)
+    begins_word = tuple(map(tokenizer.subwords.begins_word, range(size)))
+    begins = begins_words(tf.constant([row]), tokenizer.special_ids, begins_word)
+    assert tree.count_found(tf.constant([row]), begins) == 1
+    units = begins & ~tree.continues(tf.constant([row]), begins)
+    added = sum(token in tokenizer.special_ids.added_to_text for token in row)
+    assert int(tf.reduce_sum(tf.cast(units, tf.int32))) == 3 + added
