@@ -142,6 +142,35 @@ def test_other_special_ids_are_kept_with_the_vocabulary(tokenizer_jsons: dict[st
     assert again.encode(TEXTS) == Tokenizer(content).encode(TEXTS)
 
 
+def test_added_tokens_behind_the_vocabulary_keep_their_ids(
+    tokenizer_jsons: dict[str, bytes],
+) -> None:
+    theirs = tokenizers.Tokenizer.from_str(tokenizer_jsons["gpt2"].decode())
+    theirs.add_special_tokens(["<s>", "<|im|>", "</s>"])
+    theirs.add_tokens(["pianopark"])
+    size = theirs.get_vocab_size()
+    ours = Tokenizer(theirs.to_str().encode())
+    assert ours.special_ids == SpecialIds(bos=size - 4, eos=size - 2, pad=size, unk=None)
+    text = "a <|im|>pianopark<|endoftext|> is"
+    [ids] = ours.encode([text])
+    assert {0, size - 3, size - 1} < set(ids)
+    assert ids == theirs.encode(text).ids
+    assert ours.decode([ids]) == [theirs.decode(ids)] == ["a pianopark is"]
+    assert "".join(stream_text(ours.subwords.stream(), ids)) == "a pianopark is"
+    assert ours.decode(ours.encode(["a<s>b</s>"])) == ["a<s>b</s>"]
+
+
+def test_a_special_id_that_a_whole_word_spells_is_left_out() -> None:
+    words = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece({"[UNK]": 0, "[SEP]": 1, "a": 2}, unk_token="[UNK]")
+    )
+    words.add_special_tokens(["[UNK]", "[SEP]"])
+    words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    words.decoder = tokenizers.decoders.WordPiece()
+    tokenizer = Tokenizer(words.to_str().encode())
+    assert tokenizer.encode(["a [SEP] a", "\uf8ff[SEP] a"]) == [[2, 0, 2], [2]]
+
+
 def test_limits_and_padding_of_the_file_do_not_count(tokenizer_jsons: dict[str, bytes]) -> None:
     one = tokenizers.Tokenizer.from_str(tokenizer_jsons["wordpiece"].decode())
     one.enable_truncation(4)
