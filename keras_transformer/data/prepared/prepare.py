@@ -190,9 +190,8 @@ def _check_directory(directory: Path) -> None:
 
 def _forget(directory: Path) -> None:
     """Removes a preparation that can never be finished."""
-    stems = (SHARED, SOURCE, TARGET)
-    tokenizers = [path for stem in stems for path in tokenizer_paths(directory, stem)]
-    for path in (*tokenizers, *directory.glob("*.tfrecord")):
+    tokenizers = (tokenizer_paths(directory, stem) for stem in (SHARED, SOURCE, TARGET))
+    for path in chain(*tokenizers, directory.glob("*.tfrecord")):
         path.unlink(missing_ok=True)
     shutil.rmtree(directory / _UNFINISHED)
 

@@ -113,7 +113,9 @@ def read_decoder(values: Mapping[str, Any]) -> PieceDecoder:
         case "BPE", "ByteLevel":
             return ByteLevelDecoder()
         case "WordPiece", "WordPiece":
-            return WordPieceDecoder(decoder["prefix"], cleanup=decoder["cleanup"])
+            return WordPieceDecoder(
+                decoder.get("prefix", "##"), cleanup=decoder.get("cleanup", True)
+            )
     raise ValueError(
         f"its model is {model!r} with the decoder {decoder.get('type')!r}, and what can be read is "
         "BPE with ByteLevel and WordPiece with WordPiece: of a vocabulary that is SentencePiece's, "

@@ -61,7 +61,7 @@ class TokenizerJson:
         self.space = None if self._decoder.space is None else names.get(self._decoder.space)
         self._never = found.added_to_text
         added = values.get("added_tokens") or ()
-        self._silent = {one["id"] for one in added if one["special"]} - found.without_text
+        self._silent = {one["id"] for one in added if one.get("special")} - found.without_text
         self._splitter = _open_splitter(values, self._never)
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
