@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from keras_transformer.models.decoder_only import build_decoder
     from keras_transformer.models.encoder_only import build_encoder
     from keras_transformer.models.transformer import build_transformer
+    from keras_transformer.pretrained.recognise import from_pretrained
     from keras_transformer.runtime.encoder import OnnxEncoder
     from keras_transformer.runtime.generator import OnnxGenerator
     from keras_transformer.runtime.translator import OnnxTranslator
@@ -92,6 +93,7 @@ __all__ = [
     "demo_corpus",
     "encode_pairs",
     "evaluation_batches",
+    "from_pretrained",
     "load_min_score",
     "load_run",
     "load_tfds",
@@ -141,6 +143,7 @@ _HOMES = {
     "demo_corpus": "data.sources.demo",
     "encode_pairs": "data.encoding.encode",
     "evaluation_batches": "data.batching.batches",
+    "from_pretrained": "pretrained.recognise",
     "load_min_score": "training.run.run_directory",
     "load_run": "training.run.train",
     "load_tfds": "data.sources.tfds",

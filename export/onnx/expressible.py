@@ -39,7 +39,9 @@ _EMITTED = frozenset(
         "scale_embeddings",
         "embedding_norm",
         "share_embeddings",
+        "logit_bias",
         "special_ids",
+        "marks",
         # Of models with one stack.
         "vocab_size",
         "num_layers",

@@ -16,6 +16,7 @@ from keras_transformer.distribution import install_command
 COMMANDS = {
     "prepare": "tokenize a corpus once, for training that streams it from disk",
     "train": "train a model on parallel text",
+    "import": "make a run of a model that another toolkit saved",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
     "fill-mask": "fill the masks in the lines of standard input",
@@ -32,6 +33,7 @@ COMMANDS = {
 }
 # Commands whose module is not `commands.NAME`.
 _MODULES = {
+    "import": "import_model",
     "fill-mask": "understanding.fill_mask",
     "classify": "understanding.classify",
     "tag": "understanding.tag",

@@ -7,7 +7,7 @@ from keras_transformer.config.checks import check_choice, check_flag, check_size
 from keras_transformer.config.stack import BlockConfig
 
 Positions = Literal["sinusoidal", "learned", "none"]
-SinusoidLayout = Literal["interleaved", "halves"]
+SinusoidLayout = Literal["interleaved", "halves", "tensor2tensor"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,9 @@ class EmbeddedConfig(BlockConfig):
         max_positions: Longest sequence in tokens with "learned" positions; allowed only there.
         position_offset: What the first token's position counts as; with "learned" positions, rows
             of the matrix before it that are not read.
-        sinusoid_layout: "interleaved" as in the paper, or "halves": all sines, then all cosines.
+        sinusoid_layout: "interleaved" as in the paper, or "halves": all sines, then all cosines;
+            "tensor2tensor": halves with the rates of Tensor2Tensor, Marian and fairseq, whose
+            slowest is 1/10000.
         scale_embeddings: Whether tokens are multiplied by √model_dim.
         embedding_norm: Whether the sum of embeddings is normalized, by a LayerNorm.
         **block_fields: As for `BlockConfig`.
@@ -56,9 +58,12 @@ class EmbeddedConfig(BlockConfig):
                 f"sinusoid_layout={self.sinusoid_layout!r} needs positions='sinusoidal', got "
                 f"positions={self.positions!r}."
             )
-        if self.sinusoid_layout == "halves" and self.model_dim % 2:
+        least = {"interleaved": 1, "halves": 2, "tensor2tensor": 4}[self.sinusoid_layout]
+        odd = self.sinusoid_layout != "interleaved" and self.model_dim % 2
+        if odd or self.model_dim < least:
             raise ValueError(
-                f"sinusoid_layout='halves' needs an even model_dim, got {self.model_dim}."
+                f"sinusoid_layout={self.sinusoid_layout!r} needs an even model_dim of at least "
+                f"{least}, got {self.model_dim}."
             )
         if self.positions == "none" and self.position_offset:
             raise ValueError(

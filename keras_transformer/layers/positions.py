@@ -11,6 +11,18 @@ from keras import ops
 Tensor = Any
 
 
+def check_sinusoids(layout: str, model_dim: int) -> None:
+    """Raises `ValueError` if a layout of sinusoids is unknown or does not fit the width."""
+    least = {"interleaved": 1, "halves": 2, "tensor2tensor": 4}
+    if layout not in least:
+        raise ValueError(f"layout must be one of {', '.join(least)}, got {layout!r}.")
+    if model_dim < least[layout] or (layout != "interleaved" and model_dim % 2):
+        raise ValueError(
+            f"layout={layout!r} needs an even model_dim of at least {least[layout]}, got "
+            f"{model_dim}."
+        )
+
+
 def token_positions(keep_mask: Tensor) -> Tensor:
     """Numbers the real tokens of each row from 0.
 
@@ -71,23 +83,23 @@ class SinusoidalPositions(Positions):
         model_dim: Width of a vector, even or odd.
         offset: The first token's position.
         layout: "interleaved" as in the paper, or "halves", which has the same features in another
-            order: all sines, then all cosines; `model_dim` must then be even.
+            order: all sines, then all cosines; `model_dim` must then be even. "tensor2tensor" has
+            halves, too, whose rates are 10000^(-i/(model_dim/2 - 1)): the last is 1/10000, as in
+            Tensor2Tensor, Marian and fairseq; `model_dim` must then be at least 4.
     """
 
     def __init__(
         self, model_dim: int, offset: int = 0, layout: str = "interleaved", **kwargs: Any
     ) -> None:
-        if layout not in ("interleaved", "halves"):
-            raise ValueError(f"layout must be 'interleaved' or 'halves', got {layout!r}.")
-        if layout == "halves" and model_dim % 2:
-            raise ValueError(f"layout='halves' needs an even model_dim, got {model_dim}.")
+        check_sinusoids(layout, model_dim)
         super().__init__(model_dim, offset, **kwargs)
         self.layout = layout
 
     def rates(self) -> np.ndarray:
         """Returns each feature's angle of one position: float32 `(model_dim,)`, in radians."""
-        pair = 2 * self._features()[0]
-        return np.power(10000.0, -pair / self.model_dim).astype("float32")
+        pair = self._features()[0]
+        pairs = self.model_dim / 2 - (self.layout == "tensor2tensor")
+        return np.power(10000.0, -pair / pairs).astype("float32")
 
     def is_sine(self) -> np.ndarray:
         """Returns whether each feature is a sine, or else a cosine: boolean `(model_dim,)`."""

@@ -21,6 +21,7 @@ from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
 from keras_transformer.export.onnx.heads import candidates
 from keras_transformer.export.onnx.heads.of_encoders import emit_head, rows_that_are_read
 from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
+from keras_transformer.export.onnx.heads.vocabulary import vocabulary_product
 from keras_transformer.export.onnx.layers.attention.kinds import is_fused, named
 from keras_transformer.export.onnx.layers.attention.sequences import (
     prefill_attention,
@@ -33,7 +34,7 @@ from keras_transformer.export.onnx.layers.attention.steps import (
     source_attention,
 )
 from keras_transformer.export.onnx.layers.embedding import embed_sequences, embed_step
-from keras_transformer.export.onnx.layers.linear import Linear, source_projection, weight_array
+from keras_transformer.export.onnx.layers.linear import Linear, source_projection
 from keras_transformer.export.onnx.layers.stack import (
     EmitAttention,
     Parts,
@@ -110,7 +111,8 @@ class OnnxRuntime:
         """Emits one decoder step: newest tokens and caches → candidates and extended caches."""
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ("beam_size", "cache_beams"))
-        logits, found = self.best_continuations(graph, states, vocabulary_matrix(parts))
+        product = vocabulary_product(graph, parts, states)
+        logits, found = self.best_continuations(graph, *product)
         graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), found)
         graph.output(LOGITS, logits)
 
@@ -118,13 +120,14 @@ class OnnxRuntime:
         """Emits the decoder step of greedy search, which needs neither beams nor a softmax."""
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ())
-        graph.output("next_ids", self.best_token(graph, states, vocabulary_matrix(parts)))
+        product = vocabulary_product(graph, parts, states)
+        graph.output("next_ids", self.best_token(graph, *product))
 
     def _emit_greedy_scores(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits the decoder step of greedy search with scores."""
         parts = decoder_parts(model)
-        matrix = vocabulary_matrix(parts)
-        logits = self.logits(graph, self.step_states(graph, parts, ()), matrix)
+        states, matrix = vocabulary_product(graph, parts, self.step_states(graph, parts, ()))
+        logits = self.logits(graph, states, matrix)
         ids = self.largest(graph, logits, len(matrix))
         candidates.output_scored(graph, logits, ids)
 
@@ -169,7 +172,7 @@ class OnnxRuntime:
 
     def _label_scores(self, graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
         """Returns the log-probabilities of labels, in their shape, from a state for each."""
-        logits = self.logits(graph, states, vocabulary_matrix(parts))
+        logits = self.logits(graph, *vocabulary_product(graph, parts, states))
         found = candidates.log_probabilities_of_labels(
             graph, logits, graph.reshape("labels", -1, 1)
         )
@@ -288,8 +291,3 @@ def first_places(graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
     states = graph.op("Reshape", states, graph.extended_shape(parts.ids, width))
     scored = graph.op("Shape", "labels", start=1)
     return graph.reshape(graph.op("Slice", states, integers(0), scored, integers(1)), -1, width)
-
-
-def vocabulary_matrix(parts: DecoderParts) -> np.ndarray:
-    """Returns the matrix `(vocabulary, model_dim)` by whose rows states become logits."""
-    return np.ascontiguousarray(weight_array(parts.head.matrix))

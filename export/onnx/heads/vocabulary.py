@@ -1,0 +1,35 @@
+"""The final linear layer as one matrix: takes a decoder's states and head, and returns the states
+and the matrix whose product is the logits, biases included.
+
+A bias is a sum of equal parts, each in a column of its own beside those of the weights, and the
+states have ones there: so every way to multiply and to rank, in bytes too, serves for both.
+"""
+
+import numpy as np
+
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.graphs.readers import DecoderParts
+from keras_transformer.export.onnx.layers.linear import weight_array
+
+# A bias is about this many times as large as a weight: its parts share the weights' step in bytes.
+# A power of two, so that the parts add up to it in float32.
+_PARTS = 32
+
+
+def vocabulary_product(
+    graph: GraphBuilder, parts: DecoderParts, states: str
+) -> tuple[str, np.ndarray]:
+    """Returns states `(rows, width)` and a matrix `(vocabulary, width)`.
+
+    Args:
+        graph: The graph.
+        parts: The decoder's.
+        states: float32 `(rows, model_dim)`.
+    """
+    matrix = weight_array(parts.head.matrix)
+    if parts.head.bias is None:
+        return states, np.ascontiguousarray(matrix)
+    weights, bias = matrix[:, :-1], matrix[:, -1:]
+    widened = np.concatenate([weights, np.tile(bias / _PARTS, (1, _PARTS))], axis=1)
+    ones = graph.op("Pad", states, integers(0, 0, 0, _PARTS), np.float32(1))
+    return ones, np.ascontiguousarray(widened)

@@ -1,0 +1,56 @@
+"""`keras-transformer import`: makes a run directory of a model that another toolkit saved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.parser import CommandParser, read_fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """Where the run is written.
+
+    Args:
+        output: Run directory to write.
+        overwrite: Replace a model that was imported there before.
+        source_language: Code of the language that texts are in unless a command says otherwise, for
+            a model of several.
+        target_language: Code of the language to translate into unless a command says otherwise.
+    """
+
+    output: Path
+    overwrite: bool = False
+    source_language: str | None = None
+    target_language: str | None = None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    options = read_fields(given, ImportOptions)
+    load_training()
+    from keras_transformer.training.run.import_run import import_run
+
+    run = import_run(
+        given.model,
+        options.output,
+        overwrite=options.overwrite,
+        source_language=options.source_language,
+        target_language=options.target_language,
+    )
+    print(f"wrote {run}")
+    return 0
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser(
+        "import",
+        "Make a run directory of a model that another toolkit saved: Marian's, or one of Hugging "
+        "Face's that docs/import.md lists. Nothing is downloaded.",
+    )
+    parser.add_positional("model", "Directory that holds the model's files.")
+    parser.add_fields(ImportOptions, title="output")
+    return parser

@@ -1,0 +1,1 @@
+"""The formats that models are read from, one file each: directory → `Imported`."""

@@ -1,0 +1,219 @@
+"""Marian's own files (Junczys-Dowmunt et al. 2018): an `.npz` that holds weights and, as YAML, the
+model's options; vocabularies as `.spm`, or as YAML beside `.spm`.
+
+Marian has no padding and begins a translation with a vector of zeros: here the last id of the
+vocabulary is the padding, its vector is zeros, and its logit's bias keeps it from being written.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
+from keras_transformer.pretrained.tensor_files import Tensors, open_npz
+from keras_transformer.pretrained.weight_table import NEVER, Entry
+from keras_transformer.text.tokenizer import Tokenizer
+
+OPTIONS = "special:model.yml"
+_EPSILON = 1e-9  # Marian's layerNorm.
+
+# What a model must have chosen, since nothing here computes anything else.
+_FIXED: dict[str, Any] = {
+    "type": "transformer",
+    "transformer-decoder-autoreg": "self-attention",
+    "transformer-ffn-depth": 2,
+    "transformer-decoder-ffn-depth": 0,
+    "transformer-decoder-dim-ffn": 0,
+    "transformer-disable-position-embeddings": False,
+    "transformer-train-position-embeddings": False,
+    "transformer-no-affine": False,
+    "transformer-no-bias": False,
+    "transformer-no-projection": False,
+    "transformer-pool": False,
+    "transformer-tied-layers": [],
+    "transformer-postprocess-emb": "d",
+    "transformer-attention-mask": "default",
+    "factors-dim-emb": 0,
+    "lemma-dependency": "",
+    "right-left": False,
+    "ulr": False,
+    "input-types": [],
+}
+_ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu"}
+# Marian: norm before or after, dropout and addition; see `transformer-preprocess` there.
+_NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
+
+
+def is_marian(directory: Path) -> bool:
+    """Whether a directory holds an `.npz` of Marian."""
+    return bool(_models(directory))
+
+
+def read_marian(directory: Path) -> Imported:
+    """Reads a directory.
+
+    Raises:
+        ImportRefusedError: A file is missing or damaged, or the model is of a kind that is not
+            supported; the message names the option.
+    """
+    found = _models(directory)
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found)
+        raise ImportRefusedError(f"{directory} holds several models ({names}): leave one there.")
+    tensors = open_npz(found[0])
+    options = _options(tensors)
+    sizes = [int(size) for size in options["dim-vocabs"]]
+    files = _vocabularies(directory, found[0])
+    total = max(sizes) + 1
+    source, target = (_tokenizer(one, total) for one in files)
+    if source.model == target.model:
+        target = source
+    config = _config(options, sizes, total, source.special_ids.unk, source.special_ids.eos)
+    return Imported(
+        "marian",
+        config,
+        lambda model: list(_table(model, tensors)),
+        tensors,
+        (source, target),
+        unread=("special:",),
+    )
+
+
+def _models(directory: Path) -> list[Path]:
+    """Returns the files that hold a model: those of the optimizer and the like do not."""
+    found = []
+    for path in sorted(directory.glob("*.npz*")):
+        if path.suffix in (".yml", ".json") or ".optimizer." in path.name:
+            continue
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                if OPTIONS in file.files:
+                    found.append(path)
+        except Exception:  # noqa: S112 - not a model that we can tell; others may be.
+            continue
+    return found
+
+
+def _options(tensors: Tensors) -> dict[str, Any]:
+    text = tensors[OPTIONS].tobytes().decode("utf-8").rstrip("\0")
+    try:
+        options = yaml.safe_load(text)
+        options["dim-vocabs"]
+    except (yaml.YAMLError, TypeError, KeyError) as error:
+        raise ImportRefusedError(f"{tensors.origin}: {OPTIONS} cannot be read: {error}") from error
+    for name, expected in _FIXED.items():
+        value = options.get(name, expected)
+        if value != expected:
+            raise ImportRefusedError(
+                f"{tensors.origin} has {name}: {value!r}, and only {expected!r} is supported."
+            )
+    return options
+
+
+def _config(
+    options: dict[str, Any], sizes: list[int], total: int, unk: int, eos: int
+) -> TransformerConfig:
+    steps = tuple(
+        options.get(f"transformer-{name}", "")
+        for name in ("preprocess", "postprocess", "postprocess-top")
+    )
+    activation = options["transformer-ffn-activation"]
+    if steps not in _NORMS or activation not in _ACTIVATIONS:
+        raise ImportRefusedError(
+            f"the model has transformer-preprocess, -postprocess and -postprocess-top {steps} and "
+            f"transformer-ffn-activation {activation!r}: of these {list(_NORMS)} and "
+            f"{list(_ACTIVATIONS)} are supported."
+        )
+    sharing = "none"
+    if options["tied-embeddings-all"] or (
+        options["tied-embeddings"] and options["tied-embeddings-src"]
+    ):
+        sharing = "all"
+    elif options["tied-embeddings"]:
+        sharing = "target"
+    return TransformerConfig(
+        source_vocab_size=total,
+        target_vocab_size=total,
+        share_embeddings=sharing,  # type: ignore[arg-type]
+        logit_bias=True,
+        model_dim=int(options["dim-emb"]),
+        feed_forward_dim=int(options["transformer-dim-ffn"]),
+        num_heads=int(options["transformer-heads"]),
+        num_encoder_layers=int(options["enc-depth"]),
+        num_decoder_layers=int(options["dec-depth"]),
+        activation=_ACTIVATIONS[activation],
+        norm=_NORMS[steps],  # type: ignore[arg-type]
+        layer_norm_epsilon=_EPSILON,
+        sinusoid_layout="tensor2tensor",
+        special_ids=SpecialIds(pad=total - 1, unk=unk, bos=None, eos=eos, decoder_start=total - 1),
+    )
+
+
+def _vocabularies(directory: Path, model: Path) -> list[Path]:
+    """Returns the vocabularies of source and target."""
+    decoder = [path for path in directory.glob("*decoder.yml") if path.is_file()]
+    if decoder:
+        named = yaml.safe_load(decoder[0].read_text(encoding="utf-8")).get("vocabs") or []
+        files = [directory / Path(str(name)).name for name in named]
+    else:
+        files = sorted(directory.glob("*.spm"))
+        files = files * 2 if len(files) == 1 else files
+    if len(files) != 2 or not all(path.is_file() for path in files):
+        raise ImportRefusedError(
+            f"{directory} must hold the vocabularies of {model.name}: one .spm file, or the two "
+            "that a decoder.yml names under vocabs (source, then target)."
+        )
+    return files
+
+
+def _tokenizer(path: Path, total: int) -> Tokenizer:
+    if path.suffix == ".spm":
+        return tokenizer_of(read_model(path), vocab_size=total)
+    try:
+        ids = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ImportRefusedError(f"{path} is no YAML vocabulary: {error}") from error
+    side = "target" if "trg" in path.name or "target" in path.name else "source"
+    return tokenizer_of(read_model(path.with_name(f"{side}.spm")), ids=ids, vocab_size=total)
+
+
+def _table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    """Yields the entries of a model; Marian's kernels are `(in, out)`, its vectors `(1, n)`."""
+    if "Wemb" in tensors:
+        yield Entry(model.source_embeddings.tokens.matrix, "Wemb", fill=0.0)
+    else:
+        yield Entry(model.source_embeddings.tokens.matrix, "encoder_Wemb", fill=0.0)
+        yield Entry(model.target_embeddings.tokens.matrix, "decoder_Wemb", fill=0.0)
+    if model.head.linear is not None:
+        yield Entry(model.head.linear.kernel, "decoder_ff_logit_out_W", fill=0.0)
+    yield Entry(model.head.bias, "decoder_ff_logit_out_b", fill=NEVER, lead=1)
+    for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
+        suffix = "_pre" if stack.norm == "pre" else ""
+        for number, block in enumerate(stack.blocks, start=1):
+            for part in block.sub_layers:
+                kind = {"own": "self", "source": "context", None: "ffn"}[part.attends_to]
+                here = f"{side}_l{number}_{kind}"
+                if part.attends_to is None:
+                    layers = {"1": part.layer.hidden, "2": part.layer.output_linear}
+                    norm = f"{here}_ffn_ln"
+                else:
+                    linears = part.layer.linear_layers
+                    layers = dict(zip(("q", "k", "v", "o"), linears, strict=True))
+                    norm = f"{here}_Wo_ln"
+                for name, layer in layers.items():
+                    yield Entry(layer.kernel, f"{here}_W{name}")
+                    yield Entry(layer.bias, f"{here}_b{name}", lead=1)
+                yield from _norm(part.residual.layer_norm, norm, suffix)
+        if stack.final_norm is not None:
+            yield from _norm(stack.final_norm, f"{side}_top_ln")
+
+
+def _norm(layer: Any, name: str, suffix: str = "") -> Iterator[Entry]:
+    yield Entry(layer.gamma, f"{name}_scale{suffix}", lead=1)
+    yield Entry(layer.beta, f"{name}_bias{suffix}", lead=1)

@@ -1,0 +1,144 @@
+"""BART (Lewis et al. 2020) and the translators that share its layers: Marian as Hugging Face saves
+it, mBART, M2M100 and NLLB, Pegasus.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.vocabularies import (
+    Vocabularies,
+    fairseq_vocabularies,
+    m2m100_vocabularies,
+    marian_vocabularies,
+    pegasus_vocabularies,
+)
+from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
+from keras_transformer.pretrained.weight_table import Entry, linear, norm
+
+# The same matrices under further names, and tables that are computed.
+_ALIASES = ("embed_tokens.weight", "lm_head.weight", "model.shared.weight")
+_SINUSOIDS = ("embed_positions.weight", "embed_positions.weights")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What differs between the architectures.
+
+    Attributes:
+        norm: Where their norms stand.
+        positions: Fields of the config that say what they add.
+        embedding_norm: Whether embeddings are normalized.
+        vocabularies: Takes the directory and the fields and returns tokenizers and special ids.
+    """
+
+    norm: str
+    positions: dict[str, Any]
+    embedding_norm: bool
+    vocabularies: Any
+
+
+_HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
+MARIAN = Variant("post", _HALVES, False, marian_vocabularies)
+PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies)
+# Positions count from 2 in fairseq's models.
+_LEARNED = {"positions": "learned", "position_offset": 2}
+MBART = Variant("pre", _LEARNED, True, fairseq_vocabularies)
+M2M100 = Variant(
+    "pre",
+    {"positions": "sinusoidal", "sinusoid_layout": "tensor2tensor", "position_offset": 2},
+    False,
+    m2m100_vocabularies,
+)
+
+
+def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Imported:
+    """Reads a directory.
+
+    Raises:
+        ImportRefusedError: A file is missing or damaged, or the config has a value that is not
+            supported.
+    """
+    fields = Fields(path / "config.json", values)
+    fields.require_equal(
+        ("encoder_attention_heads", "decoder_attention_heads"),
+        ("encoder_ffn_dim", "decoder_ffn_dim"),
+    )
+    fields.require(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
+    vocabularies: Vocabularies = variant.vocabularies(path, fields)
+    config = _config(fields, variant, vocabularies)
+    tensors = open_huggingface(path)
+    learned = config.positions == "learned"
+    return Imported(
+        values["model_type"],
+        config,
+        lambda model: list(_table(model, tensors)),
+        tensors,
+        vocabularies.tokenizers,
+        unread=_ALIASES if learned else (*_ALIASES, *_SINUSOIDS),
+        search=vocabularies.search,
+    )
+
+
+def _config(fields: Fields, variant: Variant, vocabularies: Vocabularies) -> TransformerConfig:
+    positions = dict(variant.positions)
+    if positions["positions"] == "learned":
+        positions["max_positions"] = int(fields["max_position_embeddings"])
+    return TransformerConfig(
+        source_vocab_size=int(fields["vocab_size"]),
+        model_dim=int(fields["d_model"]),
+        feed_forward_dim=int(fields["encoder_ffn_dim"]),
+        num_heads=int(fields["encoder_attention_heads"]),
+        num_encoder_layers=int(fields["encoder_layers"]),
+        num_decoder_layers=int(fields["decoder_layers"]),
+        activation=fields.activation("activation_function"),
+        dropout=float(fields.get("dropout", 0.1)),
+        attention_dropout=float(fields.get("attention_dropout", 0.0)),
+        activation_dropout=float(fields.get("activation_dropout", 0.0)),
+        norm=variant.norm,  # type: ignore[arg-type]
+        layer_norm_epsilon=1e-5,
+        embedding_norm=variant.embedding_norm,
+        scale_embeddings=bool(fields.get("scale_embedding", False)),
+        logit_bias=True,
+        special_ids=vocabularies.special_ids,
+        marks=vocabularies.marks,
+        **positions,
+    )
+
+
+def _table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    names = ("model.shared.weight", "lm_head.weight", "model.encoder.embed_tokens.weight")
+    shared = next((name for name in names if name in tensors), names[0])
+    yield Entry(model.source_embeddings.tokens.matrix, shared)
+    yield Entry(model.head.bias, "final_logits_bias", lead=1, absent=0.0)
+    sides = (
+        ("encoder", model.source_embeddings, model.encoder_stack),
+        ("decoder", model.target_embeddings, model.decoder_stack),
+    )
+    for side, embeddings, stack in sides:
+        if embeddings.max_positions is not None:
+            yield Entry(embeddings.positions.matrix, f"model.{side}.embed_positions.weight")
+        if embeddings.layer_norm is not None:
+            yield from norm(embeddings.layer_norm, f"model.{side}.layernorm_embedding")
+        for number, block in enumerate(stack.blocks):
+            here = f"model.{side}.layers.{number}"
+            for part in block.sub_layers:
+                yield from _sub_layer(part, here)
+        if stack.final_norm is not None:
+            yield from norm(stack.final_norm, f"model.{side}.layer_norm")
+
+
+def _sub_layer(part: Any, here: str) -> Iterator[Entry]:
+    if part.attends_to is None:
+        yield from linear(part.layer.hidden, f"{here}.fc1")
+        yield from linear(part.layer.output_linear, f"{here}.fc2")
+        yield from norm(part.residual.layer_norm, f"{here}.final_layer_norm")
+        return
+    kind = "self_attn" if part.attends_to == "own" else "encoder_attn"
+    for name, layer in zip(("q", "k", "v", "out"), part.layer.linear_layers, strict=True):
+        yield from linear(layer, f"{here}.{kind}.{name}_proj")
+    yield from norm(part.residual.layer_norm, f"{here}.{kind}_layer_norm")

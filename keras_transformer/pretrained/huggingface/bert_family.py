@@ -1,0 +1,218 @@
+"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa and DistilBERT: alone
+or with a head that ours has, too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.tensor_files import Tensors
+from keras_transformer.pretrained.weight_table import Entry, linear, norm
+
+# The ending of an architecture's name → our head.
+HEADS = {
+    "Model": None,
+    "ForMaskedLM": "masked_lm",
+    "ForPreTraining": "pretraining",
+    "ForSequenceClassification": "classification",
+    "ForTokenClassification": "tagging",
+    "ForQuestionAnswering": "spans",
+}
+
+
+@dataclass(frozen=True)
+class Names:
+    """What an architecture calls its tensors.
+
+    Attributes:
+        body: The beginning of all names but a head's.
+        blocks: The beginning of a block's, with its number.
+        attention: Query, key, value, output and the norm behind them.
+        feed_forward: Both linear layers and the norm behind them.
+        masked: The transform, the norm and the bias of the head for masked tokens.
+        classifier: The linear layer of a head for classes or tags.
+        pooler: What classification reads.
+    """
+
+    body: str
+    blocks: str
+    attention: tuple[str, str, str, str, str]
+    feed_forward: tuple[str, str, str]
+    masked: tuple[str, str, str]
+    classifier: str = "classifier"
+    pooler: str = "pooler.dense"
+
+
+_POOLERS = ("pooler.dense.weight", "classifier.dense.weight")
+_ATTENTION = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "attention.output.LayerNorm",
+)
+_FEED_FORWARD = ("intermediate.dense", "output.dense", "output.LayerNorm")
+BERT = Names(
+    "bert.",
+    "encoder.layer.{}.",
+    _ATTENTION,
+    _FEED_FORWARD,
+    (
+        "cls.predictions.transform.dense",
+        "cls.predictions.transform.LayerNorm",
+        "cls.predictions.bias",
+    ),
+)
+ROBERTA = Names(
+    "roberta.",
+    "encoder.layer.{}.",
+    _ATTENTION,
+    _FEED_FORWARD,
+    ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
+)
+DISTILBERT = Names(
+    "distilbert.",
+    "transformer.layer.{}.",
+    (
+        "attention.q_lin",
+        "attention.k_lin",
+        "attention.v_lin",
+        "attention.out_lin",
+        "sa_layer_norm",
+    ),
+    ("ffn.lin1", "ffn.lin2", "output_layer_norm"),
+    ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
+)
+
+
+def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
+    """Returns the config of a BERT or RoBERTa."""
+    fields.require(position_embedding_type="absolute", is_decoder=False)
+    offset = special_ids.pad + 1 if fields["model_type"] == "roberta" else 0
+    head, labels = _head(fields)
+    return EncoderConfig(
+        vocab_size=int(fields["vocab_size"]),
+        model_dim=int(fields["hidden_size"]),
+        feed_forward_dim=int(fields["intermediate_size"]),
+        num_heads=int(fields["num_attention_heads"]),
+        num_layers=int(fields["num_hidden_layers"]),
+        activation=fields.activation("hidden_act", "gelu"),
+        dropout=float(fields.get("hidden_dropout_prob", 0.1)),
+        attention_dropout=float(fields.get("attention_probs_dropout_prob", 0.1)),
+        layer_norm_epsilon=float(fields.get("layer_norm_eps", 1e-12)),
+        max_positions=int(fields["max_position_embeddings"]) - offset,
+        position_offset=offset,
+        num_token_types=int(fields.get("type_vocab_size", 2)),
+        pooler=any(
+            name.endswith(("pooler.dense.weight", "classifier.dense.weight")) for name in tensors
+        ),
+        head=head,  # type: ignore[arg-type]
+        labels=labels,
+        special_ids=special_ids,
+    )
+
+
+def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
+    """Returns the config of a DistilBERT, which has neither token types nor a pooler."""
+    del tensors
+    head, labels = _head(fields)
+    if head == "classification":
+        raise ImportRefusedError(
+            f"{fields.path} is a classifier of DistilBERT, whose pooler ends with ReLU: import the "
+            "model without its classifier, and train one with --task classify --init."
+        )
+    return EncoderConfig(
+        vocab_size=int(fields["vocab_size"]),
+        model_dim=int(fields["dim"]),
+        feed_forward_dim=int(fields["hidden_dim"]),
+        num_heads=int(fields["n_heads"]),
+        num_layers=int(fields["n_layers"]),
+        activation=fields.activation("activation", "gelu"),
+        dropout=float(fields.get("dropout", 0.1)),
+        attention_dropout=float(fields.get("attention_dropout", 0.1)),
+        max_positions=int(fields["max_position_embeddings"]),
+        num_token_types=0,
+        pooler=False,
+        head=head,  # type: ignore[arg-type]
+        labels=labels,
+        special_ids=special_ids,
+    )
+
+
+def _head(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
+    names = fields.get("architectures", ["BertModel"])
+    architecture = str(names[0])
+    ending = next((end for end in HEADS if architecture.endswith(end)), None)
+    if ending is None:
+        raise ImportRefusedError(
+            f"{fields.path} is of a {architecture}: of the encoders, those ending with "
+            f"{', '.join(HEADS)} are supported."
+        )
+    head = HEADS[ending]
+    if head not in ("classification", "tagging"):
+        return head, ()
+    by_number = fields.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
+    labels = tuple(by_number[number] for number in sorted(by_number, key=int))
+    if head == "classification" and len(labels) == 1:
+        return "regression", ()
+    return head, labels
+
+
+def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]:
+    """Yields the entries of an encoder with its head."""
+    body = names.body if any(name.startswith(names.body) for name in tensors) else ""
+    embeddings = model.embeddings
+    here = f"{body}embeddings."
+    yield Entry(embeddings.tokens.matrix, f"{here}word_embeddings.weight")
+    yield Entry(embeddings.positions.matrix, f"{here}position_embeddings.weight")
+    if embeddings.token_types is not None:
+        yield Entry(embeddings.token_types.matrix, f"{here}token_type_embeddings.weight")
+    yield from norm(embeddings.layer_norm, f"{here}LayerNorm")
+    for number, block in enumerate(model.encoder_stack.blocks):
+        here = body + names.blocks.format(number)
+        layers = (*block.attention.linear_layers, *block.feed_forward.linear_layers)
+        called = (*names.attention[:4], *names.feed_forward[:2])
+        for layer, name in zip(layers, called, strict=True):
+            yield from linear(layer, here + name)
+        yield from norm(block.attention_residual.layer_norm, here + names.attention[4])
+        yield from norm(block.feed_forward_residual.layer_norm, here + names.feed_forward[2])
+    yield from _head_table(model, tensors, names, body)
+
+
+def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterator[Entry]:
+    """Yields the entries of what reads the states."""
+    # RoBERTa's classifier holds the pooler.
+    holds_pooler = f"{names.classifier}.out_proj.weight" in tensors
+    if model.pooler is not None:
+        pooler = f"{names.classifier}.dense" if holds_pooler else body + names.pooler
+        yield from linear(model.pooler.linear, pooler)
+    head = model.config.head
+    if head in ("masked_lm", "pretraining"):
+        transform, norm_name, bias = names.masked
+        yield from linear(model.head.transform, transform)
+        yield from norm(model.head.layer_norm, norm_name)
+        yield Entry(model.head.bias, bias)
+    if head == "pretraining":
+        yield from linear(model.next_sentence.linear, "cls.seq_relationship")
+    elif head == "spans":
+        yield from linear(model.head.linear, "qa_outputs")
+    elif head in ("classification", "regression", "tagging"):
+        name = f"{names.classifier}.out_proj" if holds_pooler else names.classifier
+        yield from linear(model.head.linear, name)
+
+
+# Aliases, tables of numbers, and what no head of ours reads.
+UNREAD = (
+    "position_ids",
+    "decoder.weight",
+    "decoder.bias",
+    "vocab_projector.weight",
+    "pooler.dense.weight",
+    "pooler.dense.bias",
+    "cls.seq_relationship.weight",
+    "cls.seq_relationship.bias",
+)

@@ -1,0 +1,139 @@
+"""Decoders alone: GPT-2 (Radford et al. 2019), and the form of Llama (Touvron et al. 2023), which
+Mistral and Qwen share.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.tensor_files import Tensors
+from keras_transformer.pretrained.weight_table import NEVER, Entry, linear, norm
+
+# Masks and rates that are computed.
+GPT2_UNREAD = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
+LLAMA_UNREAD = ("rotary_emb.inv_freq",)
+
+
+def gpt2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a GPT-2."""
+    del tensors
+    fields.require(
+        scale_attn_weights=True,
+        scale_attn_by_inverse_layer_idx=False,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    )
+    width = int(fields["n_embd"])
+    return DecoderConfig(
+        vocab_size=_rows(fields, special_ids),
+        model_dim=width,
+        feed_forward_dim=int(fields.get("n_inner", 4 * width)),
+        num_heads=int(fields["n_head"]),
+        num_layers=int(fields["n_layer"]),
+        max_positions=int(fields["n_positions"]),
+        activation=fields.activation("activation_function", "gelu_new"),
+        layer_norm_epsilon=float(fields.get("layer_norm_epsilon", 1e-5)),
+        dropout=float(fields.get("resid_pdrop", 0.1)),
+        attention_dropout=float(fields.get("attn_pdrop", 0.1)),
+        logit_bias=special_ids.pad >= int(fields["vocab_size"]),
+        special_ids=special_ids,
+    )
+
+
+def gpt2_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    """Yields the entries of a GPT-2, whose linear layers are `(in, out)`, as ours are."""
+    body = "transformer." if "transformer.wte.weight" in tensors else ""
+    yield Entry(model.embeddings.tokens.matrix, f"{body}wte.weight", fill=0.0)
+    yield Entry(model.embeddings.positions.matrix, f"{body}wpe.weight")
+    if model.head.bias is not None:
+        yield Entry(model.head.bias, "", absent=_never_padding(model.config))
+    for number, block in enumerate(model.decoder_stack.blocks):
+        here = f"{body}h.{number}."
+        yield from norm(block.self_attention_residual.layer_norm, f"{here}ln_1")
+        yield from norm(block.feed_forward_residual.layer_norm, f"{here}ln_2")
+        *parts, output = block.self_attention.linear_layers
+        for part, layer in enumerate(parts):
+            name = f"{here}attn.c_attn"
+            yield from linear(layer, name, transposed=False, part=part, parts=3)
+        yield from linear(output, f"{here}attn.c_proj", transposed=False)
+        yield from linear(block.feed_forward.hidden, f"{here}mlp.c_fc", transposed=False)
+        yield from linear(block.feed_forward.output_linear, f"{here}mlp.c_proj", transposed=False)
+    yield from norm(model.decoder_stack.final_norm, f"{body}ln_f")
+
+
+def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Llama, or of a model that differs by its sizes only."""
+    fields.require(attention_bias=False, mlp_bias=False, rope_scaling=None, sliding_window=None)
+    rope = fields.get("rope_parameters", {})
+    if rope.get("rope_type", "default") != "default":
+        raise ImportRefusedError(
+            f"{fields.path} has rope_parameters of the type {rope['rope_type']!r}, and only "
+            "'default' is supported."
+        )
+    if any(name.endswith("q_proj.bias") for name in tensors):
+        raise ImportRefusedError(
+            f"{fields.path} is of a model whose queries, keys and values alone have biases: it is "
+            "not supported."
+        )
+    heads, width = int(fields["num_attention_heads"]), int(fields["hidden_size"])
+    head_dim = int(fields.get("head_dim", width // heads))
+    return DecoderConfig(
+        vocab_size=_rows(fields, special_ids),
+        model_dim=width,
+        feed_forward_dim=int(fields["intermediate_size"]),
+        num_heads=heads,
+        num_key_value_heads=int(fields.get("num_key_value_heads", heads)),
+        key_dim=head_dim,
+        value_dim=head_dim,
+        num_layers=int(fields["num_hidden_layers"]),
+        positions="none",
+        max_positions=None,
+        rotary_base=float(rope.get("rope_theta", fields.get("rope_theta", 10_000.0))),
+        activation=fields.activation("hidden_act", "silu"),
+        gated_feed_forward=True,
+        norm_kind="rms_norm",
+        layer_norm_epsilon=float(fields.get("rms_norm_eps", 1e-6)),
+        use_bias=False,
+        dropout=0.0,
+        attention_dropout=float(fields.get("attention_dropout", 0.0)),
+        tied_head="lm_head.weight" not in tensors or bool(fields.get("tie_word_embeddings", False)),
+        logit_bias=special_ids.pad >= int(fields["vocab_size"]),
+        special_ids=special_ids,
+    )
+
+
+def llama_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    """Yields the entries of a Llama."""
+    del tensors
+    yield Entry(model.embeddings.tokens.matrix, "model.embed_tokens.weight", fill=0.0)
+    if model.head.bias is not None:
+        yield Entry(model.head.bias, "", absent=_never_padding(model.config))
+    if model.head.linear is not None:
+        yield Entry(model.head.linear.kernel, "lm_head.weight", transposed=True)
+    for number, block in enumerate(model.decoder_stack.blocks):
+        here = f"model.layers.{number}."
+        yield from norm(block.self_attention_residual.layer_norm, f"{here}input_layernorm")
+        yield from norm(block.feed_forward_residual.layer_norm, f"{here}post_attention_layernorm")
+        for name, layer in zip("qkvo", block.self_attention.linear_layers, strict=True):
+            yield from linear(layer, f"{here}self_attn.{name}_proj")
+        for name, layer in zip(
+            ("gate", "up", "down"), block.feed_forward.linear_layers, strict=True
+        ):
+            yield from linear(layer, f"{here}mlp.{name}_proj")
+    yield from norm(model.decoder_stack.final_norm, "model.norm")
+
+
+def _rows(fields: Fields, special_ids: SpecialIds) -> int:
+    """Returns the size of the vocabulary, with a row for a padding that theirs may lack."""
+    return max(int(fields["vocab_size"]), special_ids.pad + 1)
+
+
+def _never_padding(config: DecoderConfig) -> Any:
+    """Returns biases that keep a padding beyond their vocabulary from being written."""
+    is_padding = np.arange(config.vocab_size) == config.special_ids.pad
+    return np.where(is_padding, NEVER, 0.0)

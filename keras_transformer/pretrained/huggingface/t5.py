@@ -1,0 +1,120 @@
+"""T5 (Raffel et al. 2020) and its kin: T5 1.1 and Flan-T5 with gates, mT5 with them too.
+
+T5 multiplies the states in front of a tied head by 1/√d; here the decoder's last norm does it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import ACTIVATIONS, Fields
+from keras_transformer.pretrained.huggingface.vocabularies import t5_vocabularies
+from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
+from keras_transformer.pretrained.weight_table import Entry, linear, norm
+
+_ALIASES = ("embed_tokens.weight",)
+
+
+def read_t5(path: Path, values: dict[str, Any]) -> Imported:
+    """Reads a directory.
+
+    Raises:
+        ImportRefusedError: A file is missing or damaged, or the config has a value that is not
+            supported.
+    """
+    fields = Fields(path / "config.json", values)
+    vocabularies = t5_vocabularies(path, fields)
+    tensors = open_huggingface(path)
+    is_tied = _is_tied(tensors)
+    # mT5 never scales; T5 1.1 has a head of its own, and says so by not tying it.
+    is_t5 = values["model_type"] == "t5"
+    tied_by_config = fields.get("tie_word_embeddings", True)
+    scales_head = is_t5 and bool(fields.get("scale_decoder_outputs", tied_by_config))
+    kind = str(fields.get("feed_forward_proj", "relu"))
+    is_gated = kind.startswith("gated-")
+    name = kind.removeprefix("gated-")
+    # "gated-gelu" has always meant the tanh form.
+    activation = "gelu_tanh" if kind == "gated-gelu" else ACTIVATIONS.get(name)
+    if activation is None:
+        raise ImportRefusedError(f"{fields.path} has feed_forward_proj: {kind!r}, not supported.")
+    layers = int(fields["num_layers"])
+    width = int(fields["d_model"])
+    config = TransformerConfig(
+        source_vocab_size=int(fields["vocab_size"]),
+        share_embeddings="all" if is_tied else "none",
+        model_dim=width,
+        feed_forward_dim=int(fields["d_ff"]),
+        num_heads=int(fields["num_heads"]),
+        key_dim=int(fields["d_kv"]),
+        value_dim=int(fields["d_kv"]),
+        num_encoder_layers=layers,
+        num_decoder_layers=int(fields.get("num_decoder_layers", layers)),
+        dropout=float(fields.get("dropout_rate", 0.1)),
+        activation=activation,
+        gated_feed_forward=is_gated,
+        norm="pre",
+        norm_kind="rms_norm",
+        layer_norm_epsilon=float(fields.get("layer_norm_epsilon", 1e-6)),
+        use_bias=False,
+        scale_attention=False,
+        positions="none",
+        scale_embeddings=False,
+        relative_buckets=int(fields.get("relative_attention_num_buckets", 32)),
+        relative_max_distance=int(fields.get("relative_attention_max_distance", 128)),
+        special_ids=vocabularies.special_ids,
+    )
+    return Imported(
+        values["model_type"],
+        config,
+        lambda model: list(_table(model, tensors, width**-0.5 if scales_head else 1.0)),
+        tensors,
+        vocabularies.tokenizers,
+        unread=(*_ALIASES, "lm_head.weight") if is_tied else _ALIASES,
+        search=vocabularies.search,
+    )
+
+
+def _is_tied(tensors: Tensors) -> bool:
+    """Whether the head is the matrix of the embeddings, whatever the config says."""
+    if "lm_head.weight" not in tensors or "shared.weight" not in tensors:
+        return True
+    return np.array_equal(tensors["lm_head.weight"], tensors["shared.weight"])
+
+
+def _table(model: Any, tensors: Tensors, factor: float) -> Iterator[Entry]:
+    names = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight")
+    shared = next((name for name in names if name in tensors), names[0])
+    yield Entry(model.source_embeddings.tokens.matrix, shared)
+    if model.head.linear is not None:
+        yield Entry(model.target_embeddings.tokens.matrix, shared)
+        yield Entry(model.head.linear.kernel, "lm_head.weight", transposed=True)
+    for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
+        first = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        yield Entry(stack.relative.matrix, first)
+        for number, block in enumerate(stack.blocks):
+            for place, part in enumerate(block.sub_layers):
+                here = f"{side}.block.{number}.layer.{place}"
+                yield from norm(part.residual.layer_norm, f"{here}.layer_norm")
+                yield from _sub_layer(part, here)
+        last = f"{side}.final_layer_norm"
+        yield from norm(stack.final_norm, last, factor if side == "decoder" else 1.0)
+
+
+def _sub_layer(part: Any, here: str) -> Iterator[Entry]:
+    if part.attends_to is None:
+        layer, dense = part.layer, f"{here}.DenseReluDense"
+        if layer.gate is None:
+            yield from linear(layer.hidden, f"{dense}.wi")
+        else:
+            yield from linear(layer.hidden, f"{dense}.wi_0")
+            yield from linear(layer.gate, f"{dense}.wi_1")
+        yield from linear(layer.output_linear, f"{dense}.wo")
+        return
+    kind = "SelfAttention" if part.attends_to == "own" else "EncDecAttention"
+    for name, layer in zip("qkvo", part.layer.linear_layers, strict=True):
+        yield from linear(layer, f"{here}.{kind}.{name}")

@@ -1,0 +1,190 @@
+"""The SentencePiece vocabularies of Hugging Face's translators: takes a directory and its config,
+and returns tokenizers that give the ids of theirs, and the special ids.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.config import SpecialIds
+from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.languages import added_tokens, read_json
+from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
+from keras_transformer.text.tokenizer import Tokenizer
+
+# Of `generation_config.json`, or of `config.json` in older files → our names.
+_SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty", "max_length": "max_length"}
+_PEGASUS_OFFSET = 103
+# What fairseq puts before the pieces of a SentencePiece model.
+_FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """What a translator's text is made of.
+
+    Attributes:
+        tokenizers: Those of source and target, the same object if they are one.
+        special_ids: The model's.
+        marks: What stands before texts.
+        search: Options that the model was saved with.
+    """
+
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    special_ids: SpecialIds
+    marks: SentenceMarks = SentenceMarks()
+    search: dict[str, Any] = field(default_factory=dict)
+
+
+def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads `source.spm`, `target.spm` and `vocab.json`, which gives both their ids."""
+    ids = read_ids(path / "vocab.json")
+    made = [
+        tokenizer_of(
+            read_model(path / f"{side}.spm"), ids=ids, vocab_size=int(fields["vocab_size"])
+        )
+        for side in ("source", "target")
+    ]
+    source, target = made
+    found = _vocabularies(fields, source, source if source.model == target.model else target)
+    languages = {
+        piece.removeprefix(">>").removesuffix("<<"): token
+        for piece, token in ids.items()
+        if piece.startswith(">>") and piece.endswith("<<")
+    }
+    marks = SentenceMarks(languages=languages, languages_in="source")
+    return dataclasses.replace(found, marks=marks)
+
+
+def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads `spiece.model`, whose ids go on with sentinels; the vocabulary may have more."""
+    model = read_model(path / "spiece.model")
+    size = int(fields["vocab_size"])
+    ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
+    # The last sentinel is the first to be used.
+    sentinels = min(100, max(0, size - len(ids)))
+    for number in range(sentinels):
+        ids.setdefault(f"<extra_id_{number}>", len(model.pieces) + sentinels - 1 - number)
+    made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=_sentinels(sentinels))
+    return _vocabularies(fields, made, made)
+
+
+def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads `spiece.model`, whose ids of text begin after two masks and 101 unused ids."""
+    model = read_model(path / "spiece.model")
+    ids = {"<pad>": 0, "</s>": 1, "<mask_1>": 2, "<mask_2>": 3}
+    ids |= {f"<unk_{number}>": number + 2 for number in range(2, _PEGASUS_OFFSET)}
+    for place, piece in enumerate(model.pieces):
+        ids.setdefault(piece.piece, place + _PEGASUS_OFFSET)
+    made = tokenizer_of(model, ids=ids, vocab_size=int(fields["vocab_size"]))
+    return _vocabularies(fields, made, made)
+
+
+def fairseq_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads `sentencepiece.bpe.model` of mBART-50 and NLLB: four special ids come first, then its
+    pieces, then the languages.
+    """
+    model = read_model(path / "sentencepiece.bpe.model")
+    ids = dict(_FAIRSEQ)
+    for piece in model.pieces:
+        if piece.piece not in _FAIRSEQ:
+            # Three pieces of the model's own come first there, four here.
+            ids[piece.piece] = len(ids)
+    added = added_tokens(path, first_id=len(ids))
+    return _of_languages(path, fields, model, ids, added)
+
+
+def m2m100_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads `sentencepiece.bpe.model` and `vocab.json`, behind whose ids the languages have theirs.
+
+    NLLB is of the same architecture, and its tokenizer, without `vocab.json`, is fairseq's.
+    """
+    if not (path / "vocab.json").is_file():
+        return fairseq_vocabularies(path, fields)
+    ids = read_ids(path / "vocab.json")
+    added = added_tokens(path, first_id=len(ids))
+    return _of_languages(path, fields, read_model(path / "sentencepiece.bpe.model"), ids, added)
+
+
+def _of_languages(
+    path: Path, fields: Fields, model: Any, ids: dict[str, int], added: dict[str, int]
+) -> Vocabularies:
+    languages = {name: token for name, token in added.items() if name not in {*ids, "<mask>"}}
+    if not languages:
+        raise ImportRefusedError(f"{path} lists no token that stands for a language.")
+    made = tokenizer_of(
+        model,
+        ids={**ids, **languages},
+        vocab_size=int(fields["vocab_size"]),
+        further=("<s>", *languages),
+    )
+    config = read_json(path / "tokenizer_config.json")
+    codes = {
+        name.strip("_") if name.startswith("__") else name: languages[name] for name in languages
+    }
+    marks = SentenceMarks(
+        languages=codes,
+        **{
+            ours: config[theirs]
+            for ours, theirs in (("source_language", "src_lang"), ("target_language", "tgt_lang"))
+            if config.get(theirs) in codes
+        },
+    )
+    return dataclasses.replace(_vocabularies(fields, made, made), marks=marks)
+
+
+def read_ids(path: Path) -> dict[str, int]:
+    """Reads a vocabulary in JSON: piece → id."""
+    try:
+        ids = json.loads(path.read_text(encoding="utf-8"))
+        if not all(isinstance(token, int) for token in ids.values()):
+            raise ValueError("an id is no integer")
+    except FileNotFoundError as error:
+        raise ImportRefusedError(f"{path} is missing: it gives each piece its id.") from error
+    except (ValueError, AttributeError) as error:
+        raise ImportRefusedError(f"{path} is no vocabulary in JSON: {error}") from error
+    return ids
+
+
+def read_search(path: Path, fields: Fields) -> dict[str, Any]:
+    """Returns the search's options that a model was saved with."""
+    file = path / "generation_config.json"
+    generation: dict[str, Any] = {}
+    if file.is_file():
+        try:
+            generation = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ImportRefusedError(f"{file} is no JSON: {error}") from error
+    found = {
+        ours: generation.get(theirs, fields.get(theirs, None)) for theirs, ours in _SEARCH.items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocabularies:
+    special_ids = target.special_ids
+    for name, token in (("pad_token_id", special_ids.pad), ("eos_token_id", special_ids.eos)):
+        if fields.get(name, token) != token:
+            raise ImportRefusedError(
+                f"{fields.path} has {name}: {fields[name]!r}, but the vocabulary gives it the id "
+                f"{token}: they belong to different models."
+            )
+    start = int(fields.get("decoder_start_token_id", special_ids.pad))
+    known = SpecialIds(
+        pad=special_ids.pad,
+        unk=special_ids.unk,
+        bos=special_ids.bos,
+        eos=special_ids.eos,
+        decoder_start=start,
+        mask=special_ids.mask,
+    )
+    search = read_search(fields.path.parent, fields)
+    return Vocabularies((source, target), known, search=search)
+
+
+def _sentinels(count: int) -> tuple[str, ...]:
+    return tuple(f"<extra_id_{number}>" for number in range(count))

@@ -1,0 +1,69 @@
+"""What reading a directory gives: a config, the table of its weights, and its tokenizers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.pretrained.tensor_files import Tensors
+from keras_transformer.pretrained.weight_table import Entry, load_weights
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model of another toolkit, read but not yet built.
+
+    Attributes:
+        format: The format's name, such as "marian".
+        config: The config of ours that is the same model.
+        table: Takes a model of that config and returns its weights' entries.
+        tensors: The weights.
+        tokenizers: Those of source and target, the same object if they share a vocabulary, or that
+            of single texts twice.
+        unread: Beginnings and endings of names of tensors that mean nothing to the model.
+        search: Options of a search that the model was meant to be used with.
+    """
+
+    format: str
+    config: ModelConfig
+    table: Callable[[Any], Iterable[Entry]]
+    tensors: Tensors
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    unread: tuple[str, ...] = ()
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+    def between(self, source_language: str | None, target_language: str | None) -> "Imported":
+        """Returns the same with other default languages.
+
+        Raises:
+            ValueError: The model does not know a language.
+        """
+        if not isinstance(self.config, TransformerConfig):
+            raise ValueError("a model with one stack does not translate: leave out its languages.")
+        marks = self.config.marks
+        marks.begins(source_language, target_language)
+        marks = replace(
+            marks,
+            source_language=source_language or marks.source_language,
+            target_language=target_language or marks.target_language,
+        )
+        return replace(self, config=replace(self.config, marks=marks))
+
+    def build(self, dtype_policy: str | None = None) -> AnyModel:
+        """Builds the model and gives it the weights.
+
+        Raises:
+            ImportRefusedError: The weights do not fit the config.
+        """
+        model = build_model(self.config, dtype_policy)
+        load_weights(
+            model,
+            self.table(model),
+            self.tensors,
+            origin=self.tensors.origin,
+            unread=self.unread,
+        )
+        return model

@@ -1,0 +1,95 @@
+"""Recognises the format of a directory: takes its path and returns the model in it, read."""
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.models.families import AnyModel
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.formats.marian import is_marian, read_marian
+from keras_transformer.pretrained.huggingface.bart_family import (
+    M2M100,
+    MARIAN,
+    MBART,
+    PEGASUS,
+    read_bart_family,
+)
+from keras_transformer.pretrained.huggingface.t5 import read_t5
+from keras_transformer.pretrained.imported import Imported
+from keras_transformer.text.tokenizer import Tokenizer
+
+CONFIG = "config.json"
+# By `model_type` in the config of Hugging Face.
+HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
+    "marian": partial(read_bart_family, variant=MARIAN),
+    "mbart": partial(read_bart_family, variant=MBART),
+    "m2m_100": partial(read_bart_family, variant=M2M100),
+    "pegasus": partial(read_bart_family, variant=PEGASUS),
+    "t5": read_t5,
+    "mt5": read_t5,
+}
+
+
+def supported() -> str:
+    """Returns what can be imported, for messages."""
+    return f"Marian (.npz) and, of Hugging Face, {', '.join(sorted(HUGGINGFACE))} are supported"
+
+
+def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
+    """Reads a model that another toolkit saved; nothing is ever downloaded.
+
+    Args:
+        directory: Where its config, weights and vocabularies are.
+
+    Raises:
+        FileNotFoundError: There is no such directory.
+        ImportRefusedError: Its format is unknown, or a file of it cannot be imported.
+    """
+    path = Path(directory)
+    if not path.is_dir():
+        raise FileNotFoundError(
+            f"{path} is no directory: give the folder that holds the model's files. Nothing is "
+            "downloaded."
+        )
+    if (path / CONFIG).is_file():
+        return _read_huggingface(path)
+    if is_marian(path):
+        return read_marian(path)
+    raise ImportRefusedError(f"{path} holds no model that is known: {supported()}.")
+
+
+def from_pretrained(
+    directory: str | os.PathLike[str], dtype_policy: str | None = None
+) -> tuple[AnyModel, Tokenizer, Tokenizer]:
+    """Reads a model of another toolkit: the Keras model and both tokenizers, as `load_run` does.
+
+    Args:
+        directory: Where its config, weights and vocabularies are.
+        dtype_policy: Keras dtype policy; the global one if None.
+
+    Raises:
+        FileNotFoundError: There is no such directory.
+        ImportRefusedError: Its format is unknown, or a file of it cannot be imported.
+
+    Example:
+        `model, source, target = from_pretrained("opus-mt-en-de")`
+    """
+    imported = read_pretrained(directory)
+    return imported.build(dtype_policy), *imported.tokenizers
+
+
+def _read_huggingface(path: Path) -> Imported:
+    file = path / CONFIG
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+        kind = config.get("model_type")
+    except (ValueError, AttributeError) as error:
+        raise ImportRefusedError(f"{file} is no JSON object: {error}") from error
+    if kind not in HUGGINGFACE:
+        raise ImportRefusedError(
+            f"{file} has model_type {kind!r}, which is unknown: {supported()}."
+        )
+    return HUGGINGFACE[kind](path, config)

@@ -1,0 +1,130 @@
+"""SentencePiece models of others with our ids: takes a model and the id of each piece, and returns
+a model that gives these ids by itself, in Python and in TensorFlow graphs.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.text.tokenizer import Tokenizer
+
+# Made when it is imported: type checkers see nothing in it.
+_PROTO: Any = import_module("sentencepiece.sentencepiece_model_pb2")
+_PIECE = _PROTO.ModelProto.SentencePiece
+# What no text gives and what holds the place of an id without a piece.
+_UNUSED = "<unused_{}>"
+
+
+def read_model(path: Path) -> Any:
+    """Reads a `.spm` or `.model` file.
+
+    Raises:
+        ImportRefusedError: It is missing or no SentencePiece model.
+    """
+    model = _PROTO.ModelProto()
+    try:
+        content = path.read_bytes()
+        sentencepiece.SentencePieceProcessor(model_proto=content)
+        model.ParseFromString(content)
+    except FileNotFoundError as error:
+        raise ImportRefusedError(
+            f"{path} is missing: the tokenizer's SentencePiece model must lie beside the weights."
+        ) from error
+    except Exception as error:  # SentencePiece and protobuf raise errors of their own.
+        raise ImportRefusedError(f"{path} is no SentencePiece model.") from error
+    return model
+
+
+def tokenizer_of(
+    model: Any,
+    *,
+    eos: str = "</s>",
+    unk: str = "<unk>",
+    pad: str = "<pad>",
+    bos: str | None = None,
+    ids: Mapping[str, int] | None = None,
+    vocab_size: int | None = None,
+    further: Sequence[str] = (),
+    symbols: Sequence[str] = (),
+) -> Tokenizer:
+    """Returns a tokenizer whose ids are those that a model was trained with.
+
+    Args:
+        model: As `read_model` returns it.
+        eos: The piece that ends a sentence.
+        unk: The piece for text that the vocabulary lacks.
+        pad: The piece that fills rows; the last of the vocabulary if `ids` lacks it.
+        bos: The piece that begins a sentence; None for none.
+        ids: The id of each piece; the model's own order if None.
+        vocab_size: Number of ids; as many as are needed if None. Those without a piece stay unused.
+        further: Pieces among `ids` that no text gives, such as those of languages.
+        symbols: Pieces among `ids` that texts hold as they are spelled, such as sentinels.
+
+    Raises:
+        ImportRefusedError: A special piece has no id, two pieces have one id, or the ids leave out
+            pieces that text may give.
+    """
+    pieces = {piece.piece: piece for piece in model.pieces}
+    if ids is None:
+        ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
+    by_id: dict[int, str] = {}
+    for piece, number in ids.items():
+        if number in by_id:
+            raise ImportRefusedError(
+                f"the vocabulary gives the id {number} to both {by_id[number]!r} and {piece!r}."
+            )
+        by_id[number] = piece
+    control = {eos, pad, *([] if bos is None else [bos]), *further}
+    for piece in (eos, unk):
+        if piece not in ids:
+            raise ImportRefusedError(f"the vocabulary has no piece {piece!r}.")
+    size = max(max(by_id) + 1, vocab_size or 0)
+    if pad not in ids:
+        if vocab_size is None or max(by_id) >= vocab_size - 1:
+            size = max(size, max(by_id) + 2)
+        by_id[size - 1] = pad
+    result = _PROTO.ModelProto()
+    result.CopyFrom(model)
+    del result.pieces[:]
+    for number in range(size):
+        name = by_id.get(number, _UNUSED.format(number))
+        made = result.pieces.add()
+        if name in pieces:
+            made.CopyFrom(pieces[name])
+        made.piece = name
+        if name == unk:
+            made.type = _PIECE.UNKNOWN
+        elif name in control:
+            made.type = _PIECE.CONTROL
+        elif name in symbols:
+            made.type = _PIECE.USER_DEFINED
+        elif name not in pieces:
+            made.type = _PIECE.UNUSED
+    _check_complete(pieces, ids)
+    trainer = result.trainer_spec
+    trainer.vocab_size = size
+    trainer.unk_piece, trainer.eos_piece, trainer.pad_piece = unk, eos, pad
+    # An empty name would mean the usual one.
+    trainer.bos_piece = _UNUSED.format("bos") if bos is None else bos
+    numbers = {name: number for number, name in by_id.items()}
+    trainer.unk_id, trainer.eos_id, trainer.pad_id = numbers[unk], numbers[eos], numbers[pad]
+    trainer.bos_id = -1 if bos is None else numbers[bos]
+    return Tokenizer(result.SerializeToString())
+
+
+def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
+    """A piece without an id would change how all texts are split."""
+    missing = [
+        name
+        for name, piece in pieces.items()
+        if name not in ids and piece.type in (_PIECE.NORMAL, _PIECE.USER_DEFINED, _PIECE.BYTE)
+    ]
+    if missing:
+        raise ImportRefusedError(
+            f"{len(missing)} pieces of the SentencePiece model have no id in the vocabulary, such "
+            f"as {', '.join(map(repr, missing[:3]))}: they belong to different models."
+        )

@@ -1,0 +1,149 @@
+"""Opens files of weights: takes a path and returns tensors by name, read when they are asked for.
+
+safetensors, NumPy's `.npz` and TensorFlow's checkpoints need no PyTorch. A `pytorch_model.bin`
+does, and is read with `weights_only=True`, which never runs code of the file.
+"""
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.distribution import install_command
+from keras_transformer.pretrained.errors import ImportRefusedError
+
+Array = npt.NDArray[Any]
+
+SAFETENSORS = "model.safetensors"
+PYTORCH = "pytorch_model.bin"
+_SUPPORTED = "safetensors, pytorch_model.bin, .npz and TensorFlow checkpoints are supported"
+
+
+class Tensors(Mapping[str, Array]):
+    """The tensors of a file, or of several that belong together.
+
+    Args:
+        readers: For each name, what reads the tensor.
+        origin: The file's name, for messages.
+    """
+
+    def __init__(self, readers: Mapping[str, Callable[[], Array]], origin: str) -> None:
+        self._readers = readers
+        self.origin = origin
+
+    def __getitem__(self, name: str) -> Array:
+        return self._readers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._readers)
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+
+def open_huggingface(directory: Path) -> Tensors:
+    """Opens the weights of a directory that Hugging Face's `save_pretrained` wrote.
+
+    Raises:
+        ImportRefusedError: There are none, or a file is damaged.
+    """
+    for name, opened in ((SAFETENSORS, _open_safetensors), (PYTORCH, _open_pytorch)):
+        if (directory / name).is_file():
+            return Tensors(opened(directory / name), str(directory / name))
+        index = directory / f"{name}.index.json"
+        if index.is_file():
+            return Tensors(_open_shards(index, opened), str(index))
+    raise ImportRefusedError(
+        f"{directory} has no weights: {SAFETENSORS} or {PYTORCH} was expected ({_SUPPORTED})."
+    )
+
+
+def open_npz(path: Path) -> Tensors:
+    """Opens NumPy's archive of arrays; objects in it are refused, since they may be code."""
+    # NumPy leaves a file that it cannot read open.
+    if not zipfile.is_zipfile(path):
+        raise ImportRefusedError(f"{path} is no whole .npz file: its list of arrays is missing.")
+    file = np.load(path, allow_pickle=False)
+    names = list(file.files)
+
+    def reader(name: str) -> Callable[[], Array]:
+        def read() -> Array:
+            try:
+                return file[name]
+            except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+                raise ImportRefusedError(f"{path}: {name} cannot be read: {error}") from error
+
+        return read
+
+    return Tensors({name: reader(name) for name in names}, str(path))
+
+
+def open_tensorflow(prefix: Path) -> Tensors:
+    """Opens a TensorFlow checkpoint, by its files' common beginning."""
+    import tensorflow as tf
+
+    try:
+        checkpoint = tf.train.load_checkpoint(str(prefix))
+    except (tf.errors.OpError, ValueError) as error:
+        raise ImportRefusedError(f"{prefix} is no TensorFlow checkpoint: {error}") from error
+    names = list(checkpoint.get_variable_to_shape_map())
+    return Tensors({name: partial(checkpoint.get_tensor, name) for name in names}, str(prefix))
+
+
+def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise ImportError(
+            f"{path} needs the safetensors package: {install_command('import')}"
+        ) from error
+    try:
+        file = safe_open(str(path), framework="numpy")
+    except (SafetensorError, OSError) as error:
+        raise ImportRefusedError(f"{path} is no whole safetensors file: {error}") from error
+    return {name: partial(file.get_tensor, name) for name in file.keys()}  # noqa: SIM118
+
+
+def _open_pytorch(path: Path) -> dict[str, Callable[[], Array]]:
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f"{path} can only be read by PyTorch, which is not installed: `pip install torch`, or "
+            f"save the model as {SAFETENSORS}."
+        ) from error
+    try:
+        weights = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # Of the file, PyTorch raises errors of half a dozen classes.
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ImportRefusedError(
+            f"{path} holds more than weights, or is damaged; nothing of it was run: {reason}"
+        ) from error
+    return {name: partial(_to_numpy, one) for name, one in weights.items()}
+
+
+def _to_numpy(tensor: Any) -> Array:
+    return tensor.float().numpy()
+
+
+def _open_shards(
+    index: Path, opened: Callable[[Path], dict[str, Callable[[], Array]]]
+) -> dict[str, Callable[[], Array]]:
+    try:
+        places = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        files = {name: index.parent / Path(name).name for name in set(places.values())}
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ImportRefusedError(f"{index} is no index of weights: {error}") from error
+    for path in files.values():
+        if not path.is_file():
+            raise ImportRefusedError(f"{index} names {path.name}, which is missing beside it.")
+    readers = {name: opened(path) for name, path in files.items()}
+    try:
+        return {name: readers[file][name] for name, file in places.items()}
+    except KeyError as error:
+        raise ImportRefusedError(f"{index} names the tensor {error}, which no file has.") from error
