@@ -20,7 +20,8 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 # `tests` itself is no package here: tf2onnx installs one of that name.
-sys.path.insert(0, str(Path(__file__).with_name("search_table")))
+for _folder in ("search_table", "vocabularies"):
+    sys.path.insert(0, str(Path(__file__).with_name(_folder)))
 NAIVE_SEARCH = import_module("naive_search").naive_search
 SEARCH_CASES = [
     case
@@ -657,3 +658,9 @@ def _learn(model: Any, tokenizer: Tokenizer, steps: int) -> None:
     model.compile(keras.optimizers.Adam(0.01), loss)
     for _ in range(steps):
         model.train_on_batch(inputs, labels)
+
+
+@pytest.fixture(scope="session")
+def tokenizer_jsons() -> dict[str, bytes]:
+    """A `tokenizer.json` as BERT's, RoBERTa's and GPT-2's are, each trained on a few sentences."""
+    return import_module("tokenizer_jsons").make_all()
