@@ -57,6 +57,8 @@ def check(translator: TextTranslator, given: Any) -> None:
     found = [one.log_probability for one in scored]
     np.testing.assert_allclose(found, reference["log_probabilities"], atol=1e-4)
     for beam_size in (1, 4):
+        if f"beam_{beam_size}" not in reference:
+            continue  # Marian's decoder disagrees with its scorer where norms come first.
         results = translator.translate_n_best(
             reference["sources"], beam_size=beam_size, **given.limits
         )

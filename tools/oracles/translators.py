@@ -234,8 +234,12 @@ def references(model: Any, tokenizer: Any, first: int | None, path: Path) -> dic
     }
 
 
-def make_native(path: Path, **options: Any) -> None:
-    """Makes a model with Marian itself, and its references."""
+def make_native(path: Path, *, searches: bool, **options: Any) -> None:
+    """Makes a model with Marian itself, and its references.
+
+    Of a pre-norm model Marian's decoder gives other probabilities than its scorer, which is what
+    it was trained with; only those of the scorer are kept.
+    """
     sides = dict(zip(("en", "es"), pairs(TRAINING), strict=True))
     given = dict(zip(("en", "es"), pairs(SCORED, start=TRAINING), strict=True))
     with tempfile.TemporaryDirectory() as work:
@@ -266,7 +270,7 @@ def make_native(path: Path, **options: Any) -> None:
         decode += ["--max-length-factor", "3", "--allow-unk", "--no-spm-decode"]
         found = {
             f"beam_{beams}": _marian(work, "decode", *base, *decode, "-b", str(beams)).splitlines()
-            for beams in BEAMS
+            for beams in (BEAMS if searches else ())
         }
         for name in ("model.npz", "vocab.spm"):
             shutil.copy(Path(work, name), path / name)
@@ -323,7 +327,7 @@ def main() -> None:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         if name in NATIVE:
-            make_native(path, **NATIVE[name])
+            make_native(path, searches=name == "marian", **NATIVE[name])
         else:
             torch.manual_seed(0)
             model, tokenizer, first = MAKERS[name](path)

@@ -6,6 +6,7 @@ vocabulary is the padding, its vector is zeros, and its logit's bias keeps it fr
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def read_marian(directory: Path) -> Imported:
     source, target = (_tokenizer(one, total) for one in files)
     if source.model == target.model:
         target = source
-    config = _config(options, sizes, total, source.special_ids.unk, source.special_ids.eos)
+    config = _config(options, total, source.special_ids)
     return Imported(
         "marian",
         config,
@@ -116,9 +117,7 @@ def _options(tensors: Tensors) -> dict[str, Any]:
     return options
 
 
-def _config(
-    options: dict[str, Any], sizes: list[int], total: int, unk: int, eos: int
-) -> TransformerConfig:
+def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> TransformerConfig:
     steps = tuple(
         options.get(f"transformer-{name}", "")
         for name in ("preprocess", "postprocess", "postprocess-top")
@@ -151,7 +150,7 @@ def _config(
         norm=_NORMS[steps],  # type: ignore[arg-type]
         layer_norm_epsilon=_EPSILON,
         sinusoid_layout="tensor2tensor",
-        special_ids=SpecialIds(pad=total - 1, unk=unk, bos=None, eos=eos, decoder_start=total - 1),
+        special_ids=replace(vocabulary, decoder_start=total - 1),
     )
 
 

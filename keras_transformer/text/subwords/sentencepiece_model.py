@@ -41,12 +41,33 @@ class SentencePieceModel:
         self.size = int(self._processor.get_piece_size())
         self.special_ids = _special_ids(self._processor)
         self.space = self.id_of(_SPACE)
+        self._has_unused = any(map(self._processor.is_unused, range(self.size)))
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns the ids of each text; bytes need not be valid UTF-8."""
         if len(texts) < _MANY:
-            return [self._processor.encode(text) for text in texts]
-        return self._processor.encode(texts)
+            rows = [self._processor.encode(text) for text in texts]
+        else:
+            rows = self._processor.encode(texts)
+        unk = self._processor.unk_id()
+        if not self._has_unused or not any(unk in row for row in rows):
+            return rows
+        return [
+            self._known_by_spelling(row, texts[place]) if unk in row else row
+            for place, row in enumerate(rows)
+        ]
+
+    def _known_by_spelling(self, row: list[int], text: str | bytes) -> list[int]:
+        """Returns a text's ids with those of pieces that only another side's texts are split to.
+
+        Both sides of a translator may share a vocabulary, each with a model of its own.
+        """
+        unk, known = self._processor.unk_id(), list(row)
+        for place, piece in enumerate(self._processor.encode(text, out_type=str)):
+            if row[place] == unk:
+                token = self._processor.piece_to_id(piece)
+                known[place] = token if self._processor.is_unused(token) else unk
+        return known
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
         """Returns the ids of a random segmentation of each text."""
