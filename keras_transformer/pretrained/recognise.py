@@ -11,11 +11,16 @@ from keras_transformer.models.families import AnyModel
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
 from keras_transformer.pretrained.huggingface.bart_family import (
+    BART,
     M2M100,
     MARIAN,
     MBART,
     PEGASUS,
     read_bart_family,
+)
+from keras_transformer.pretrained.huggingface.single_stacks import (
+    SINGLE_STACKS,
+    read_single_stack,
 )
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.imported import Imported
@@ -24,12 +29,16 @@ from keras_transformer.text.tokenizer import Tokenizer
 CONFIG = "config.json"
 # By `model_type` in the config of Hugging Face.
 HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
+    "bart": partial(read_bart_family, variant=BART),
     "marian": partial(read_bart_family, variant=MARIAN),
     "mbart": partial(read_bart_family, variant=MBART),
     "m2m_100": partial(read_bart_family, variant=M2M100),
     "pegasus": partial(read_bart_family, variant=PEGASUS),
     "t5": read_t5,
     "mt5": read_t5,
+    **{
+        name: partial(read_single_stack, variant=variant) for name, variant in SINGLE_STACKS.items()
+    },
 }
 
 

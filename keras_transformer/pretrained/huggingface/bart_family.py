@@ -11,6 +11,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.vocabularies import (
     Vocabularies,
+    bart_vocabularies,
     fairseq_vocabularies,
     m2m100_vocabularies,
     marian_vocabularies,
@@ -47,6 +48,7 @@ MARIAN = Variant("post", _HALVES, False, marian_vocabularies)
 PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies)
 # Positions count from 2 in fairseq's models.
 _LEARNED = {"positions": "learned", "position_offset": 2}
+BART = Variant("post", _LEARNED, True, bart_vocabularies)
 MBART = Variant("pre", _LEARNED, True, fairseq_vocabularies)
 M2M100 = Variant(
     "pre",

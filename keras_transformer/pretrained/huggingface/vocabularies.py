@@ -12,6 +12,7 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.languages import added_tokens, read_json
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.tokenizer import Tokenizer
@@ -108,6 +109,18 @@ def m2m100_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     ids = read_ids(path / "vocab.json")
     added = added_tokens(path, first_id=len(ids))
     return _of_languages(path, fields, read_model(path / "sentencepiece.bpe.model"), ids, added)
+
+
+def bart_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads BART's byte-level BPE; sources and targets begin with its token of the beginning."""
+    found = read_vocabulary(path, fields, begins=True)
+    ids = found.special_ids
+    if ids.bos is None:
+        raise ImportRefusedError(f"{path} has no token that begins a text.")
+    # It is a mark, which is written; a bos would never be.
+    made = Tokenizer(found.model, dataclasses.replace(ids, bos=None, decoder_start=ids.eos))
+    marks = SentenceMarks(source=(ids.bos,), target=(ids.bos,))
+    return dataclasses.replace(_vocabularies(fields, made, made), marks=marks)
 
 
 def _of_languages(

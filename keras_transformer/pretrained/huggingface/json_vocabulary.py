@@ -1,0 +1,109 @@
+"""The byte-level BPE and WordPiece vocabularies of Hugging Face: takes a directory and its config,
+and returns the tokenizer with the special ids that the model was trained with.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.config import SpecialIds
+from keras_transformer.distribution import install_command
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.languages import read_json
+from keras_transformer.text.tokenizer import Tokenizer
+
+TOKENIZER = "tokenizer.json"
+
+
+def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
+    """Reads `tokenizer.json`, or what older files have in its place.
+
+    Args:
+        path: The directory.
+        fields: The model's config, whose ids count where names do not tell.
+        begins: Whether a text begins with a token of its own, as BERT's does with [CLS].
+
+    Raises:
+        ImportRefusedError: There is none, or it is of another kind.
+    """
+    content = _content(path)
+    try:
+        found = Tokenizer(content).special_ids
+    except ValueError as error:
+        found = _told_by_config(path, fields, error)
+    eos = fields.get("eos_token_id", None)
+    if not begins:
+        # A prompt begins where a text ended, or with the token that is named so.
+        start = fields.get("decoder_start_token_id", fields.get("bos_token_id", None))
+        eos = eos[0] if isinstance(eos, list) else eos
+        found = dataclasses.replace(
+            found,
+            bos=None,
+            eos=found.eos if eos is None else int(eos),
+            decoder_start=found.decoder_start if start is None else int(start),
+        )
+    try:
+        return Tokenizer(content, found)
+    except ValueError as error:
+        raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
+
+
+def _told_by_config(path: Path, fields: Fields, error: ValueError) -> SpecialIds:
+    eos = fields.get("eos_token_id", None)
+    if eos is None:
+        raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
+    eos = int(eos[0] if isinstance(eos, list) else eos)
+    pad = fields.get("pad_token_id", None)
+    pad = int(fields["vocab_size"]) if pad in (None, eos) else int(pad)
+    return SpecialIds(pad=pad, unk=None, bos=None, eos=eos)
+
+
+def _content(path: Path) -> bytes:
+    if (path / TOKENIZER).is_file():
+        return (path / TOKENIZER).read_bytes()
+    if (path / "vocab.txt").is_file():
+        return _wordpiece(path).to_str().encode()
+    if (path / "merges.txt").is_file() and (path / "vocab.json").is_file():
+        return _byte_level(path).to_str().encode()
+    raise ImportRefusedError(
+        f"{path} has no tokenizer: {TOKENIZER}, vocab.txt, or vocab.json and merges.txt must lie "
+        "beside the weights."
+    )
+
+
+def _tokenizers() -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise ImportError(
+            f"the vocabulary needs the package tokenizers: {install_command('tokenizers')}"
+        ) from error
+    return tokenizers
+
+
+def _wordpiece(path: Path) -> Any:
+    """Makes the tokenizer of a BERT's `vocab.txt`."""
+    library, config = _tokenizers(), read_json(path / "tokenizer_config.json")
+    made = library.BertWordPieceTokenizer(
+        str(path / "vocab.txt"),
+        lowercase=bool(config.get("do_lower_case", True)),
+        strip_accents=config.get("strip_accents"),
+        handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
+    )
+    return made
+
+
+def _byte_level(path: Path) -> Any:
+    """Makes the tokenizer of a GPT-2's or RoBERTa's files."""
+    library, config = _tokenizers(), read_json(path / "tokenizer_config.json")
+    made = library.ByteLevelBPETokenizer(
+        str(path / "vocab.json"),
+        str(path / "merges.txt"),
+        add_prefix_space=bool(config.get("add_prefix_space", False)),
+    )
+    pieces = json.loads((path / "vocab.json").read_text(encoding="utf-8"))
+    special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>")
+    made.add_special_tokens([name for name in special if name in pieces])
+    return made

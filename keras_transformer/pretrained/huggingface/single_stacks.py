@@ -1,0 +1,69 @@
+"""Reads encoders and decoders alone of Hugging Face: directory → `Imported`."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.pretrained.huggingface import bert_family, decoders
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
+from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
+from keras_transformer.pretrained.weight_table import Entry
+
+
+@dataclass(frozen=True)
+class SingleStack:
+    """An architecture with one stack.
+
+    Attributes:
+        config: Takes fields, special ids and tensors and returns the config.
+        table: Takes a model and the tensors and returns the weights' entries.
+        unread: As for `Imported`.
+        begins: As for `read_vocabulary`.
+    """
+
+    config: Callable[..., Any]
+    table: Callable[[Any, Tensors], Iterable[Entry]]
+    unread: tuple[str, ...]
+    begins: bool
+
+
+def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) -> Imported:
+    """Reads a directory.
+
+    Raises:
+        ImportRefusedError: A file is missing or damaged, or the config has a value that is not
+            supported.
+    """
+    fields, tensors = Fields(path / "config.json", values), open_huggingface(path)
+    tokenizer = read_vocabulary(path, fields, begins=variant.begins)
+    return Imported(
+        values["model_type"],
+        variant.config(fields, tokenizer.special_ids, tensors),
+        lambda model: list(variant.table(model, tensors)),
+        tensors,
+        (tokenizer, tokenizer),
+        unread=variant.unread,
+    )
+
+
+def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStack:
+    def table(model: Any, tensors: Tensors) -> Iterable[Entry]:
+        return bert_family.encoder_table(model, tensors, names)
+
+    return SingleStack(config, table, bert_family.UNREAD, begins=True)
+
+
+SINGLE_STACKS = {
+    "bert": _encoder(bert_family.bert_config, bert_family.BERT),
+    "roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
+    "distilbert": _encoder(bert_family.distilbert_config, bert_family.DISTILBERT),
+    "gpt2": SingleStack(
+        decoders.gpt2_config, decoders.gpt2_table, decoders.GPT2_UNREAD, begins=False
+    ),
+    "llama": SingleStack(
+        decoders.llama_config, decoders.llama_table, decoders.LLAMA_UNREAD, begins=False
+    ),
+}

@@ -1,0 +1,104 @@
+"""Encoders and decoders of Hugging Face, read: ids, probabilities and continuations are theirs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from keras_transformer import Generator, OnnxEncoder, OnnxGenerator, TextEncoder, from_pretrained
+from keras_transformer.export import export_onnx
+from keras_transformer.text.layout import encoder_row
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks"
+ENCODERS = ("bert", "bert_classes", "distilbert", "roberta", "roberta_classes")
+DECODERS = ("gpt2", "llama")
+
+
+class Read(NamedTuple):
+    """A directory that was read, and its references."""
+
+    model: Any
+    tokenizer: Any
+    reference: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def read() -> Callable[[str], Read]:
+    """Reads a directory once."""
+    known: dict[str, Read] = {}
+
+    def open_once(name: str) -> Read:
+        if name not in known:
+            path = FOLDER / name
+            reference = json.loads((path / "reference.json").read_text(encoding="utf-8"))
+            model, tokenizer, _ = from_pretrained(path)
+            known[name] = Read(model, tokenizer, reference)
+        return known[name]
+
+    return open_once
+
+
+def test_every_folder_is_read() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {*ENCODERS, *DECODERS}
+
+
+@pytest.mark.parametrize("name", [*ENCODERS, *DECODERS])
+def test_ids_are_theirs(name: str, read: Callable[[str], Read]) -> None:
+    _, tokenizer, reference = read(name)
+    rows = tokenizer.encode(reference["texts"])
+    if name in ENCODERS:
+        rows = [encoder_row(row, None, tokenizer.special_ids)[0] for row in rows]
+    assert rows == reference["ids"]
+    assert tokenizer.encode(reference["hostile"]) == reference["hostile_ids"]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_logits_of_encoders_are_theirs(name: str, read: Callable[[str], Read]) -> None:
+    model, _, reference = read(name)
+    for place, row in enumerate(reference["ids"]):
+        inputs = {"token_ids": np.array([row], np.int32)}
+        if model.config.num_token_types:
+            inputs["token_type_ids"] = np.zeros((1, len(row)), np.int32)
+        [logits] = np.asarray(model(inputs), np.float64)
+        if "logits" in reference:
+            np.testing.assert_allclose(logits, reference["logits"][place], atol=1e-4)
+            continue
+        total = np.log(np.exp(logits).sum(axis=-1))
+        found = logits[np.arange(len(row)), row] - total
+        np.testing.assert_allclose(found, reference["token_log_probabilities"][place], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("target", [None, "portable", "onnxruntime", "native"])
+def test_probabilities_and_continuations_of_decoders_are_theirs(
+    name: str, target: str | None, read: Callable[[str], Read], tmp_path: Path
+) -> None:
+    model, tokenizer, reference = read(name)
+    if target is None:
+        generator: Any = Generator(model, tokenizer)
+    else:
+        export_onnx(model, tokenizer, tmp_path / "model", target=target)
+        generator = OnnxGenerator(tmp_path / "model", threads=1)
+    scored = generator.score(reference["texts"])
+    found = [one.log_probability for one in scored]
+    np.testing.assert_allclose(found, reference["log_probabilities"], atol=1e-4)
+    prompts = [row[:5] for row in reference["ids"]]
+    results = generator.generate_ids(prompts, max_length=12, min_length=0)
+    eos = model.config.special_ids.eos
+    theirs = [row[: row.index(eos)] if eos in row else row for row in reference["greedy"]]
+    assert [found[0].ids for found in results] == theirs
+
+
+@pytest.mark.parametrize("name", ["bert_classes", "roberta_classes"])
+def test_exported_classifiers_give_the_classes_of_keras(
+    name: str, read: Callable[[str], Read], tmp_path: Path
+) -> None:
+    model, tokenizer, reference = read(name)
+    export_onnx(model, tokenizer, tmp_path / "model")
+    ours = TextEncoder(model, tokenizer).classify(reference["texts"])
+    with OnnxEncoder(tmp_path / "model", threads=1) as encoder:
+        found = encoder.classify(reference["texts"])
+    assert [one.label for one in found] == [one.label for one in ours]
