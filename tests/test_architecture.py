@@ -19,6 +19,7 @@ ORDER = (
     ("data",),
     ("layers",),
     ("models",),
+    ("pretrained",),
     ("decoding",),
     ("evaluation",),
     ("training",),

@@ -41,6 +41,7 @@ _EMITTED = frozenset(
         "share_embeddings",
         "logit_bias",
         "special_ids",
+        "marks",
         # Of models with one stack.
         "vocab_size",
         "num_layers",

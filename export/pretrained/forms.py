@@ -60,6 +60,8 @@ class Form:
             return self.values[field.name]
         if field.name in _ALWAYS_FREE:
             return None
+        if field.name == "marks":
+            return (config.marks,) if not config.marks.ids else (field.default,)
         if field.name in ("key_dim", "value_dim"):
             # Where queries may have any width, values have that of queries.
             is_free = "key_dim" in self.values

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size
 from keras_transformer.config.embedding import EmbeddedConfig
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import BlockConfig, StackConfig
 
@@ -52,6 +53,7 @@ class TransformerConfig(EmbeddedConfig):
             (section 3.4), "target" for target and final linear layer, "none" for three matrices.
         logit_bias: Whether each logit has a trained bias.
         special_ids: The ids that are not text, the same on both sides.
+        marks: Ids that stand before the texts, such as those of languages.
         **fields: As for `EmbeddedConfig`.
 
     Raises:
@@ -71,6 +73,7 @@ class TransformerConfig(EmbeddedConfig):
     share_embeddings: EmbeddingSharing = "all"
     logit_bias: bool = False
     special_ids: SpecialIds = SpecialIds()
+    marks: SentenceMarks = SentenceMarks()
 
     def __post_init__(self) -> None:
         if self.target_vocab_size is None:
@@ -93,7 +96,14 @@ class TransformerConfig(EmbeddedConfig):
     def _check_special_ids(self) -> None:
         if not isinstance(self.special_ids, SpecialIds):
             raise TypeError(f"special_ids must be SpecialIds, got {self.special_ids!r}.")
+        if not isinstance(self.marks, SentenceMarks):
+            raise TypeError(f"marks must be SentenceMarks, got {self.marks!r}.")
         vocabulary = min(self.source_vocab_size, self.target_vocab_size)
+        if self.marks.ids and max(self.marks.ids) >= vocabulary:
+            raise ValueError(
+                f"marks names the id {max(self.marks.ids)}, but the smaller vocabulary has the ids "
+                f"0 to {vocabulary - 1}."
+            )
         if self.special_ids.highest >= vocabulary:
             raise ValueError(
                 f"special_ids names the id {self.special_ids.highest}, but the smaller vocabulary "
@@ -138,7 +148,8 @@ class TransformerConfig(EmbeddedConfig):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""
-        return {**dataclasses.asdict(self), "special_ids": self.special_ids.to_dict()}
+        plain = {"special_ids": self.special_ids.to_dict(), "marks": self.marks.to_dict()}
+        return {**dataclasses.asdict(self), **plain}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TransformerConfig":
@@ -153,7 +164,10 @@ class TransformerConfig(EmbeddedConfig):
         special_ids = values.get("special_ids", SpecialIds())
         if isinstance(special_ids, dict):
             special_ids = SpecialIds(**special_ids)
-        return cls(**{**values, "special_ids": special_ids})
+        marks = values.get("marks", SentenceMarks())
+        if isinstance(marks, dict):
+            marks = SentenceMarks(**marks)
+        return cls(**{**values, "special_ids": special_ids, "marks": marks})
 
     def to_json(self) -> str:
         """Returns the config as a JSON text."""

@@ -63,6 +63,7 @@ class Translator(TextTranslator):
             TextIds(self.source_tokenizer.processor, model.config.special_ids),
             TextIds(self.target_tokenizer.processor, model.config.special_ids),
             SourceLimit(max_source_length, long_texts, model.config.max_positions),
+            model.config.marks,
             training_text=training_text,
             min_score=min_score,
         )

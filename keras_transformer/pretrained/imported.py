@@ -1,9 +1,10 @@
 """What reading a directory gives: a config, the table of its weights, and its tokenizers."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.pretrained.tensor_files import Tensors
@@ -33,6 +34,23 @@ class Imported:
     tokenizers: tuple[Tokenizer, Tokenizer]
     unread: tuple[str, ...] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
+
+    def between(self, source_language: str | None, target_language: str | None) -> "Imported":
+        """Returns the same with other default languages.
+
+        Raises:
+            ValueError: The model does not know a language.
+        """
+        if not isinstance(self.config, TransformerConfig):
+            raise ValueError("a model with one stack does not translate: leave out its languages.")
+        marks = self.config.marks
+        marks.begins(source_language, target_language)
+        marks = replace(
+            marks,
+            source_language=source_language or marks.source_language,
+            target_language=target_language or marks.target_language,
+        )
+        return replace(self, config=replace(self.config, marks=marks))
 
     def build(self, dtype_policy: str | None = None) -> AnyModel:
         """Builds the model and gives it the weights.

@@ -10,7 +10,13 @@ from typing import Any
 from keras_transformer.models.families import AnyModel
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
-from keras_transformer.pretrained.huggingface.bart_family import MARIAN, PEGASUS, read_bart_family
+from keras_transformer.pretrained.huggingface.bart_family import (
+    M2M100,
+    MARIAN,
+    MBART,
+    PEGASUS,
+    read_bart_family,
+)
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.text.tokenizer import Tokenizer
@@ -19,6 +25,8 @@ CONFIG = "config.json"
 # By `model_type` in the config of Hugging Face.
 HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
     "marian": partial(read_bart_family, variant=MARIAN),
+    "mbart": partial(read_bart_family, variant=MBART),
+    "m2m_100": partial(read_bart_family, variant=M2M100),
     "pegasus": partial(read_bart_family, variant=PEGASUS),
     "t5": read_t5,
     "mt5": read_t5,

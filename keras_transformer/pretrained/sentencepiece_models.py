@@ -3,16 +3,18 @@ a model that gives these ids by itself, in Python and in TensorFlow graphs.
 """
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.text.tokenizer import Tokenizer
 
-_PIECE = sentencepiece_model_pb2.ModelProto.SentencePiece
+# Made when it is imported: type checkers see nothing in it.
+_PROTO: Any = import_module("sentencepiece.sentencepiece_model_pb2")
+_PIECE = _PROTO.ModelProto.SentencePiece
 # What no text gives and what holds the place of an id without a piece.
 _UNUSED = "<unused_{}>"
 
@@ -23,7 +25,7 @@ def read_model(path: Path) -> Any:
     Raises:
         ImportRefusedError: It is missing or no SentencePiece model.
     """
-    model = sentencepiece_model_pb2.ModelProto()
+    model = _PROTO.ModelProto()
     try:
         content = path.read_bytes()
         sentencepiece.SentencePieceProcessor(model_proto=content)
@@ -85,7 +87,7 @@ def tokenizer_of(
         if vocab_size is None or max(by_id) >= vocab_size - 1:
             size = max(size, max(by_id) + 2)
         by_id[size - 1] = pad
-    result = sentencepiece_model_pb2.ModelProto()
+    result = _PROTO.ModelProto()
     result.CopyFrom(model)
     del result.pieces[:]
     for number in range(size):
@@ -106,7 +108,8 @@ def tokenizer_of(
     trainer = result.trainer_spec
     trainer.vocab_size = size
     trainer.unk_piece, trainer.eos_piece, trainer.pad_piece = unk, eos, pad
-    trainer.bos_piece = "" if bos is None else bos
+    # An empty name would mean the usual one.
+    trainer.bos_piece = _UNUSED.format("bos") if bos is None else bos
     numbers = {name: number for number, name in by_id.items()}
     trainer.unk_id, trainer.eos_id, trainer.pad_id = numbers[unk], numbers[eos], numbers[pad]
     trainer.bos_id = -1 if bos is None else numbers[bos]
@@ -129,7 +132,7 @@ def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
 
 def without_padding(tokenizer: Tokenizer) -> bytes:
     """Returns a SentencePiece model without its last piece, which must be the padding."""
-    model = sentencepiece_model_pb2.ModelProto()
+    model = _PROTO.ModelProto()
     model.ParseFromString(tokenizer.model)
     if model.trainer_spec.pad_id == len(model.pieces) - 1:
         del model.pieces[-1]

@@ -7,6 +7,7 @@ does, and is read with `weights_only=True`, which never runs code of the file.
 import json
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +65,11 @@ def open_huggingface(directory: Path) -> Tensors:
 
 def open_npz(path: Path) -> Tensors:
     """Opens NumPy's archive of arrays; objects in it are refused, since they may be code."""
-    try:
-        file = np.load(path, allow_pickle=False)
-        names = list(file.files)
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
-        raise ImportRefusedError(f"{path} is no whole .npz file: {error}") from error
+    # NumPy leaves a file that it cannot read open.
+    if not zipfile.is_zipfile(path):
+        raise ImportRefusedError(f"{path} is no whole .npz file: its list of arrays is missing.")
+    file = np.load(path, allow_pickle=False)
+    names = list(file.files)
 
     def reader(name: str) -> Callable[[], Array]:
         def read() -> Array:
@@ -91,9 +92,7 @@ def open_tensorflow(prefix: Path) -> Tensors:
     except (tf.errors.OpError, ValueError) as error:
         raise ImportRefusedError(f"{prefix} is no TensorFlow checkpoint: {error}") from error
     names = list(checkpoint.get_variable_to_shape_map())
-    return Tensors(
-        {name: lambda name=name: checkpoint.get_tensor(name) for name in names}, str(prefix)
-    )
+    return Tensors({name: partial(checkpoint.get_tensor, name) for name in names}, str(prefix))
 
 
 def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
@@ -107,7 +106,7 @@ def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
         file = safe_open(str(path), framework="numpy")
     except (SafetensorError, OSError) as error:
         raise ImportRefusedError(f"{path} is no whole safetensors file: {error}") from error
-    return {name: lambda name=name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    return {name: partial(file.get_tensor, name) for name in file.keys()}  # noqa: SIM118
 
 
 def _open_pytorch(path: Path) -> dict[str, Callable[[], Array]]:
@@ -125,7 +124,11 @@ def _open_pytorch(path: Path) -> dict[str, Callable[[], Array]]:
         raise ImportRefusedError(
             f"{path} holds more than weights, or is damaged; nothing of it was run: {reason}"
         ) from error
-    return {name: lambda one=one: one.float().numpy() for name, one in weights.items()}
+    return {name: partial(_to_numpy, one) for name, one in weights.items()}
+
+
+def _to_numpy(tensor: Any) -> Array:
+    return tensor.float().numpy()
 
 
 def _open_shards(

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.families import require_family
 from keras_transformer.runtime.onnx_graphs.providers import Provider
@@ -83,6 +84,7 @@ class OnnxTranslator(TextTranslator):
             source,
             target,
             limit,
+            SentenceMarks(**manifest.config.get("marks", {})),
             training_text=manifest.training_text,
             min_score=manifest.min_score if min_score is None else min_score,
         )

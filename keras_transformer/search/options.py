@@ -46,6 +46,8 @@ class SearchOptions:
         temperature: Divides the logits before a draw; above 0.
         top_k: Draw among this many most probable tokens; 0 means all.
         top_p: Draw among the fewest most probable tokens that reach this probability together.
+        source_language: Code of the texts' language, for a model of several; its default if None.
+        target_language: Code of the language to translate into, likewise.
         seed: Start of the random numbers. A sentence's samples depend on this number, its place
             among the inputs and the rank of the sample, on nothing else. A new random one if None.
 
@@ -71,6 +73,8 @@ class SearchOptions:
     top_k: int = 0
     top_p: float = 1.0
     seed: int | None = None
+    source_language: str | None = None
+    target_language: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "num_hypotheses", "max_length"):
@@ -84,6 +88,9 @@ class SearchOptions:
             self._check_number(name)
         if self.max_length_ratio is not None:
             self._check_number("max_length_ratio")
+        for name in ("source_language", "target_language"):
+            if not isinstance(getattr(self, name), str | None):
+                raise TypeError(f"{name} must be a code, got {getattr(self, name)!r}.")
         if self.top_p > 1:
             raise ValueError(f"top_p is a probability in (0, 1], got {self.top_p}.")
         for name, kind in (

@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import IdRows, SourceLimit, check_texts
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine
+from keras_transformer.translation.marked import (
+    marked_prefixes,
+    marked_sources,
+    without_languages,
+)
 from keras_transformer.translation.results import (
     attentions_of,
     pad_states,
@@ -32,6 +38,8 @@ class TextTranslator:
         source: Texts and ids of the source side.
         target: Texts and ids of the target side.
         limit: What to do with sources that are too long.
+        marks: The model's ids before texts, such as those of languages; counted by no
+            limit. None for none.
         training_text: What the model's training lines looked like; None if unknown.
         min_score: Log-probability a token below which a hypothesis has `low_confidence`; None if
             unknown.
@@ -51,6 +59,7 @@ class TextTranslator:
         source: TextIds,
         target: TextIds,
         limit: SourceLimit,
+        marks: SentenceMarks | None = None,
         *,
         training_text: TrainingText | None = None,
         min_score: float | None = None,
@@ -62,6 +71,7 @@ class TextTranslator:
         self._engine = engine
         self._source, self._target = source, target
         self._limit = limit
+        self._marks = marks or SentenceMarks()
 
     def source_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each source text has, without eos.
@@ -93,8 +103,9 @@ class TextTranslator:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        sources = self._source_ids(texts)
-        chosen, prefixes = SearchOptions(**options), self._prefix_ids(target_prefixes)
+        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        sources = self._source_ids(texts, begins)
+        prefixes = self._prefix_ids(target_prefixes, len(sources), begins)
         found = self._engine.search(sources, chosen, prefixes, with_scores=False)
         if not replace_unk:
             return self._target.decode([candidates[0].ids for candidates in found])
@@ -102,7 +113,7 @@ class TextTranslator:
         return [
             replace_unknown(
                 candidate.ids,
-                attention[:-1],
+                attention[:-1, len(begins.source) :],
                 text,
                 source=self._source.processor,
                 target=self._target.processor,
@@ -137,10 +148,16 @@ class TextTranslator:
             ValueError: As for `translate`.
             RuntimeError: As for `translate`.
         """
-        sources = self._source_ids(texts)
-        chosen, prefixes = SearchOptions(**options), self._prefix_ids(target_prefixes)
+        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        sources = self._source_ids(texts, begins)
+        prefixes = self._prefix_ids(target_prefixes, len(sources), begins)
         found = self._engine.search(sources, chosen, prefixes)
-        seen = attentions_of(self._engine, sources, found) if return_attention else None
+        seen = None
+        if return_attention:
+            seen = [
+                [one[:, len(begins.source) :] for one in of_text]
+                for of_text in attentions_of(self._engine, sources, found)
+            ]
         return to_hypotheses(found, self._target, self.min_score, seen)
 
     def translate_ids(
@@ -166,9 +183,10 @@ class TextTranslator:
         Raises:
             ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
         """
-        rows = self._limit.fit(_plain(source_ids))
-        chosen = SearchOptions(**options)
-        return self._engine.search(rows, chosen, prefixes, with_scores=return_scores)
+        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        rows = marked_sources(self._limit.fit(_plain(source_ids)), begins)
+        all_prefixes = marked_prefixes(prefixes, len(rows), begins)
+        return self._engine.search(rows, chosen, all_prefixes, with_scores=return_scores)
 
     def translate_stream(
         self, text: str, *, target_prefix: str = "", **options: Any
@@ -188,14 +206,14 @@ class TextTranslator:
                 call itself, not at the first piece.
             TypeError: As for `translate`.
         """
-        chosen = SearchOptions(**options)
+        chosen, begins = without_languages(self._marks, SearchOptions(**options))
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
                 f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
-        [source] = self._source_ids([text])
-        [prefix] = self._prefix_ids([target_prefix]) or [[]]
+        [source] = self._source_ids([text], begins)
+        [prefix] = self._prefix_ids([target_prefix], 1, begins) or [[]]
         if chosen.early_stopping == "exact" and not chosen.sample:
             [[best]] = self._engine.search([source], chosen, [prefix], with_scores=False)
             return self._target.stream(best.ids)
@@ -215,7 +233,7 @@ class TextTranslator:
             sources: Source texts.
             targets: A translation of each.
             return_attention: Whether each target gets its `attention` to the source.
-            **options: `length_penalty` and `length_penalty_type` of `SearchOptions`.
+            **options: `length_penalty`, `length_penalty_type` and the languages of `SearchOptions`.
 
         Returns:
             For each pair the target with its ids, score and log-probability, eos included.
@@ -224,13 +242,18 @@ class TextTranslator:
             TypeError: As for `translate`.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
-        chosen, texts = SearchOptions(**options), check_texts(targets, "targets")
-        source_ids, target_ids = self._source_ids(sources, "sources"), self._target.encode(texts)
+        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        texts = check_texts(targets, "targets")
+        source_ids = self._source_ids(sources, begins, "sources")
+        target_ids = [[*begins.target, *row] for row in self._target.encode(texts)]
         alignments = self._engine.align(source_ids, target_ids)
         candidates = scored(target_ids, alignments, chosen)
         return [
             to_hypothesis(
-                text, one, self.min_score, alignment.attention if return_attention else None
+                text,
+                one,
+                self.min_score,
+                alignment.attention[:, len(begins.source) :] if return_attention else None,
             )
             for text, one, alignment in zip(texts, candidates, alignments, strict=True)
         ]
@@ -249,8 +272,9 @@ class TextTranslator:
         Raises:
             ValueError: As for `score`, or an id is outside its vocabulary.
         """
-        chosen, targets = SearchOptions(**options), _plain(target_ids)
-        sources = self._limit.fit(_plain(source_ids))
+        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        targets = [[*begins.target, *row] for row in _plain(target_ids)]
+        sources = marked_sources(self._limit.fit(_plain(source_ids)), begins)
         return list(scored(targets, self._engine.align(sources, targets), chosen))
 
     def encoder_states(
@@ -270,7 +294,7 @@ class TextTranslator:
             ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        rows = self._engine.encoder_states(self._source_ids(texts))
+        rows = self._engine.encoder_states(self._source_ids(texts, self._marks.begins()))
         return pad_states(rows, self._engine.model_dim)
 
     def align_words(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
@@ -292,17 +316,24 @@ class TextTranslator:
             special_ids.eos,
             source_pieces=self._source.split(text),
             target_pieces=[
-                "" if token in special_ids.without_text else piece for token, piece in pieces
+                "" if token in special_ids.without_text | self._marks.ids else piece
+                for token, piece in pieces
             ],
         )
 
-    def _source_ids(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
-        return self._limit.fit(self._source.encode(check_texts(texts, name)))
+    def _source_ids(
+        self, texts: Sequence[str], begins: Begins, name: str = "texts"
+    ) -> list[list[int]]:
+        rows = self._limit.fit(self._source.encode(check_texts(texts, name)))
+        return marked_sources(rows, begins)
 
-    def _prefix_ids(self, prefixes: Sequence[str] | None) -> list[list[int]] | None:
-        if prefixes is None:
-            return None
-        return self._target.encode(check_texts(prefixes, "target_prefixes"))
+    def _prefix_ids(
+        self, prefixes: Sequence[str] | None, count: int, begins: Begins
+    ) -> IdRows | None:
+        rows = None
+        if prefixes is not None:
+            rows = self._target.encode(check_texts(prefixes, "target_prefixes"))
+        return marked_prefixes(rows, count, begins)
 
 
 def _plain(rows: IdRows) -> list[list[int]]:

@@ -39,7 +39,14 @@ _POSITIONS: dict[str, Any] = {
     "sinusoid_layout": None,
     "scale_embeddings": None,
 }
-_TRANSLATOR = {**_BLOCKS, "scale_attention": None, "share_embeddings": None, "logit_bias": None}
+_TRANSLATOR = {
+    **_BLOCKS,
+    "scale_attention": None,
+    "share_embeddings": None,
+    "logit_bias": None,
+    # Those who call CTranslate2 put them before the tokens.
+    "marks": None,
+}
 _GENERATOR = {**_BLOCKS, "tied_head": None, "logit_bias": None}
 FORMS: dict[type, tuple[Form, ...]] = {
     TransformerConfig: (

@@ -28,6 +28,7 @@ FORM = Form(
         "relative_buckets": None,
         "relative_max_distance": None,
         "share_embeddings": ("all", "none"),
+        "marks": None,
     },
 )
 

@@ -31,6 +31,7 @@ def _form(name: str, norm: str) -> Form:
             "scale_embeddings": None,
             "logit_bias": None,
             "share_embeddings": ("all",),
+            "marks": None,
         },
     )
 

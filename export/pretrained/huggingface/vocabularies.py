@@ -10,7 +10,11 @@ from ..outgoing import Outgoing
 
 
 def check_shared(outgoing: Outgoing) -> None:
-    """Raises a ValueError if an id is not the same piece on both sides."""
+    """Raises a ValueError if a `MarianTokenizer` cannot have the vocabulary.
+
+    An id must be the same piece on both sides, and the only marks are a target's language before
+    the source.
+    """
     source, target = _pieces(outgoing.source), _pieces(outgoing.target)
     for token, (one, other) in enumerate(zip(source, target, strict=True)):
         if one != other:
@@ -18,6 +22,13 @@ def check_shared(outgoing: Outgoing) -> None:
                 f"the id {token} is {one!r} in the source's vocabulary and {other!r} in the "
                 "target's: Hugging Face's tokenizer needs one vocabulary for both."
             )
+    marks = outgoing.config.marks
+    pieces = {f">>{code}<<": token for code, token in marks.languages.items()}
+    if marks.source or marks.target or any(target[token] != one for one, token in pieces.items()):
+        raise ValueError(
+            "Hugging Face's tokenizer for this model needs marks of languages that are pieces such "
+            f"as '>>fra<<' before the source, got marks={marks!r}."
+        )
 
 
 def save_marian_tokenizer(outgoing: Outgoing, directory: Path) -> None:

@@ -15,10 +15,15 @@ class ImportOptions:
     Args:
         output: Run directory to write.
         overwrite: Replace a model that was imported there before.
+        source_language: Code of the language that texts are in unless a command says otherwise, for
+            a model of several.
+        target_language: Code of the language to translate into unless a command says otherwise.
     """
 
     output: Path
     overwrite: bool = False
+    source_language: str | None = None
+    target_language: str | None = None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -28,7 +33,13 @@ def main(arguments: Sequence[str]) -> int:
     load_training()
     from keras_transformer.training.run.import_run import import_run
 
-    run = import_run(given.model, options.output, overwrite=options.overwrite)
+    run = import_run(
+        given.model,
+        options.output,
+        overwrite=options.overwrite,
+        source_language=options.source_language,
+        target_language=options.target_language,
+    )
     print(f"wrote {run}")
     return 0
 

@@ -85,14 +85,18 @@ def in_order(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.prefetch(_MADE_AHEAD).with_options(options)
 
 
-def source_rows(ids: RaggedIds, special_ids: SpecialIds) -> RaggedIds:
-    """Returns the rows as an encoder reads them, each followed by eos."""
-    return _surround(ids, ends=(special_ids.eos,))
+def source_rows(ids: RaggedIds, special_ids: SpecialIds, begins: tuple[int, ...] = ()) -> RaggedIds:
+    """Returns the rows as an encoder reads them, each between what it `begins` with and eos."""
+    return _surround(ids, begins=begins, ends=(special_ids.eos,))
 
 
-def target_rows(ids: RaggedIds, special_ids: SpecialIds) -> RaggedIds:
-    """Returns the rows that decoder input and labels are cut from: decoder start, ids, eos."""
-    return _surround(ids, begins=(special_ids.decoder_start,), ends=(special_ids.eos,))
+def target_rows(ids: RaggedIds, special_ids: SpecialIds, begins: tuple[int, ...] = ()) -> RaggedIds:
+    """Returns the rows that decoder input and labels are cut from: decoder start, ids, eos.
+
+    What a row `begins` with is predicted as its ids are.
+    """
+    start = (special_ids.decoder_start, *begins)
+    return _surround(ids, begins=start, ends=(special_ids.eos,))
 
 
 def _shuffle_within_groups(order: tf.Tensor, groups: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:

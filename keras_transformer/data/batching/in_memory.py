@@ -112,10 +112,11 @@ def _gather_batches(
     rows: tf.data.Dataset, encoded: EncodedPairs, worker: tuple[int, int]
 ) -> tf.data.Dataset:
     """Maps row numbers (B,) to padded batches, in parallel and in order."""
+    special_ids = encoded.special_ids
     with tf.device("CPU:0"):
-        source = _ragged(source_rows(encoded.source, encoded.special_ids))
-        target = _ragged(target_rows(encoded.target, encoded.special_ids))
-    pad = encoded.special_ids.pad
+        source = _ragged(source_rows(encoded.source, special_ids, encoded.begins.source))
+        target = _ragged(target_rows(encoded.target, special_ids, encoded.begins.target))
+    pad = special_ids.pad
     batches = rows.map(
         lambda numbers: padded_batch(source, target, *worker_share(numbers, worker), pad),
         num_parallel_calls=PARALLEL_CALLS,

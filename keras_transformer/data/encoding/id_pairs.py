@@ -3,12 +3,13 @@ dropped. Needs only numpy, so that processes that just tokenize stay small.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.batching.plan import order_pairs
 
@@ -92,7 +93,8 @@ class EncodedPairs:
     """Pairs ready for batching: ids without bos and eos, at least one on each side.
 
     `pair_numbers` (int64, one per kept pair) are their positions in the original pairs.
-    `special_ids` are those of the vocabularies, which batching adds around the rows.
+    `special_ids` are those of the vocabularies, which batching adds around the rows, and `begins`
+    what each text begins with besides.
     """
 
     source: RaggedIds
@@ -100,6 +102,7 @@ class EncodedPairs:
     report: FilterReport
     pair_numbers: npt.NDArray[np.int64]
     special_ids: SpecialIds
+    begins: Begins = field(default=Begins(), kw_only=True)
 
     @classmethod
     def from_ids(
@@ -128,6 +131,10 @@ class EncodedPairs:
             )
         rows = (RaggedIds.from_rows(source), RaggedIds.from_rows(target))
         return filter_pairs(*rows, max_length, "the given ids", special_ids or SpecialIds())
+
+    def framed(self, special_ids: SpecialIds, begins: Begins) -> Self:
+        """Returns the pairs with other ids around their rows than those of the vocabularies."""
+        return replace(self, special_ids=special_ids, begins=begins)
 
     def __len__(self) -> int:
         return len(self.source)

@@ -97,6 +97,7 @@ class ResegmentedPairs(EncodedPairs):
             target_tokenizer,
             _ALPHA[tokenizer_type],
             max_length,
+            begins=encoded.begins,
         )
 
     def draw(self, seed: int, epoch: int) -> tuple[RaggedIds, RaggedIds]:
@@ -149,8 +150,8 @@ class ResegmentingReader(MemoryReader):
         def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:
             source, target = self.pairs.draw(place.seed, int(epoch))
             order = _order(source, target)
-            source = source_rows(source, special_ids)
-            target = target_rows(target, special_ids)
+            source = source_rows(source, special_ids, self.pairs.begins.source)
+            target = target_rows(target, special_ids, self.pairs.begins.target)
             return source.values, target.values, source.offsets, target.offsets, *order
 
         def drawn_epoch(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:

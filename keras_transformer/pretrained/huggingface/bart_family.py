@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config import TransformerConfig
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.vocabularies import (
     Vocabularies,
+    fairseq_vocabularies,
+    m2m100_vocabularies,
     marian_vocabularies,
     pegasus_vocabularies,
 )
@@ -43,6 +45,15 @@ class Variant:
 _HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
 MARIAN = Variant("post", _HALVES, False, marian_vocabularies)
 PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies)
+# Positions count from 2 in fairseq's models.
+_LEARNED = {"positions": "learned", "position_offset": 2}
+MBART = Variant("pre", _LEARNED, True, fairseq_vocabularies)
+M2M100 = Variant(
+    "pre",
+    {"positions": "sinusoidal", "sinusoid_layout": "tensor2tensor", "position_offset": 2},
+    False,
+    m2m100_vocabularies,
+)
 
 
 def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Imported:
@@ -59,7 +70,7 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
     )
     fields.require(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
     vocabularies: Vocabularies = variant.vocabularies(path, fields)
-    config = _config(fields, variant, vocabularies.special_ids)
+    config = _config(fields, variant, vocabularies)
     tensors = open_huggingface(path)
     learned = config.positions == "learned"
     return Imported(
@@ -73,7 +84,7 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
     )
 
 
-def _config(fields: Fields, variant: Variant, special_ids: SpecialIds) -> TransformerConfig:
+def _config(fields: Fields, variant: Variant, vocabularies: Vocabularies) -> TransformerConfig:
     positions = dict(variant.positions)
     if positions["positions"] == "learned":
         positions["max_positions"] = int(fields["max_position_embeddings"])
@@ -93,7 +104,8 @@ def _config(fields: Fields, variant: Variant, special_ids: SpecialIds) -> Transf
         embedding_norm=variant.embedding_norm,
         scale_embeddings=bool(fields.get("scale_embedding", False)),
         logit_bias=True,
-        special_ids=special_ids,
+        special_ids=vocabularies.special_ids,
+        marks=vocabularies.marks,
         **positions,
     )
 

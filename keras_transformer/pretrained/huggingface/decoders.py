@@ -58,8 +58,8 @@ def gpt2_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
         yield from norm(block.feed_forward_residual.layer_norm, f"{here}ln_2")
         *parts, output = block.self_attention.linear_layers
         for part, layer in enumerate(parts):
-            packed = {"transposed": False, "part": part, "parts": 3}
-            yield from linear(layer, f"{here}attn.c_attn", **packed)
+            name = f"{here}attn.c_attn"
+            yield from linear(layer, name, transposed=False, part=part, parts=3)
         yield from linear(output, f"{here}attn.c_proj", transposed=False)
         yield from linear(block.feed_forward.hidden, f"{here}mlp.c_fc", transposed=False)
         yield from linear(block.feed_forward.output_linear, f"{here}mlp.c_proj", transposed=False)

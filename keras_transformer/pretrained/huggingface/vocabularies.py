@@ -2,20 +2,25 @@
 and returns tokenizers that give the ids of theirs, and the special ids.
 """
 
+import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import SpecialIds
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.languages import added_tokens, read_json
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.tokenizer import Tokenizer
 
 # Of `generation_config.json`, or of `config.json` in older files → our names.
 SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty", "max_length": "max_length"}
 _PEGASUS_OFFSET = 103
+# What fairseq puts before the pieces of a SentencePiece model.
+_FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,13 @@ class Vocabularies:
     Attributes:
         tokenizers: Those of source and target, the same object if they are one.
         special_ids: The model's.
+        marks: What stands before texts.
         search: Options that the model was saved with.
     """
 
     tokenizers: tuple[Tokenizer, Tokenizer]
     special_ids: SpecialIds
+    marks: SentenceMarks = SentenceMarks()
     search: dict[str, Any] = field(default_factory=dict)
 
 
@@ -43,7 +50,14 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         for side in ("source", "target")
     ]
     source, target = made
-    return _vocabularies(fields, source, source if source.model == target.model else target)
+    found = _vocabularies(fields, source, source if source.model == target.model else target)
+    languages = {
+        piece.removeprefix(">>").removesuffix("<<"): token
+        for piece, token in ids.items()
+        if piece.startswith(">>") and piece.endswith("<<")
+    }
+    marks = SentenceMarks(languages=languages, languages_in="source")
+    return dataclasses.replace(found, marks=marks)
 
 
 def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
@@ -77,6 +91,59 @@ def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
 def has_marian_files(path: Path) -> bool:
     """Whether a directory has the files of a `MarianTokenizer`, which any translator may have."""
     return (path / "source.spm").is_file() and (path / "vocab.json").is_file()
+
+
+def fairseq_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads `sentencepiece.bpe.model` of mBART-50 and NLLB: four special ids come first, then its
+    pieces, then the languages.
+    """
+    model = read_model(path / "sentencepiece.bpe.model")
+    ids = dict(_FAIRSEQ)
+    for piece in model.pieces:
+        if piece.piece not in _FAIRSEQ:
+            # Three pieces of the model's own come first there, four here.
+            ids[piece.piece] = len(ids)
+    added = added_tokens(path, first_id=len(ids))
+    return _of_languages(path, fields, model, ids, added)
+
+
+def m2m100_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads `sentencepiece.bpe.model` and `vocab.json`, behind whose ids the languages have theirs.
+
+    NLLB is of the same architecture, and its tokenizer, without `vocab.json`, is fairseq's.
+    """
+    if not (path / "vocab.json").is_file():
+        return fairseq_vocabularies(path, fields)
+    ids = read_ids(path / "vocab.json")
+    added = added_tokens(path, first_id=len(ids))
+    return _of_languages(path, fields, read_model(path / "sentencepiece.bpe.model"), ids, added)
+
+
+def _of_languages(
+    path: Path, fields: Fields, model: Any, ids: dict[str, int], added: dict[str, int]
+) -> Vocabularies:
+    languages = {name: token for name, token in added.items() if name not in {*ids, "<mask>"}}
+    if not languages:
+        raise ImportRefusedError(f"{path} lists no token that stands for a language.")
+    made = tokenizer_of(
+        model,
+        ids={**ids, **languages},
+        vocab_size=int(fields["vocab_size"]),
+        further=("<s>", *languages),
+    )
+    config = read_json(path / "tokenizer_config.json")
+    codes = {
+        name.strip("_") if name.startswith("__") else name: languages[name] for name in languages
+    }
+    marks = SentenceMarks(
+        languages=codes,
+        **{
+            ours: config[theirs]
+            for ours, theirs in (("source_language", "src_lang"), ("target_language", "tgt_lang"))
+            if config.get(theirs) in codes
+        },
+    )
+    return dataclasses.replace(_vocabularies(fields, made, made), marks=marks)
 
 
 def read_ids(path: Path) -> dict[str, int]:
@@ -124,7 +191,8 @@ def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocab
         decoder_start=start,
         mask=special_ids.mask,
     )
-    return Vocabularies((source, target), known, read_search(fields.path.parent, fields))
+    search = read_search(fields.path.parent, fields)
+    return Vocabularies((source, target), known, search=search)
 
 
 def _sentinels(count: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_transformer.models.model_file import save_model
 from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.training.run.history import History
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import IMPORTED, RunDirectory
 from keras_transformer.whole_files import check_output
 
 
@@ -15,6 +15,8 @@ def import_run(
     output: str | os.PathLike[str],
     *,
     overwrite: bool = False,
+    source_language: str | None = None,
+    target_language: str | None = None,
 ) -> Path:
     """Reads a model and writes a finished run of it.
 
@@ -22,6 +24,8 @@ def import_run(
         directory: As for `from_pretrained`.
         output: The run directory to write.
         overwrite: Replace the model of a run that was imported there before.
+        source_language: Code of the language that texts are in by default, for a model of several.
+        target_language: Code of the language to translate into by default.
 
     Returns:
         The run directory.
@@ -30,6 +34,7 @@ def import_run(
         FileNotFoundError: There is no such directory.
         FileExistsError: `output` holds something.
         ImportRefusedError: Its format is unknown, or a file of it cannot be imported.
+        ValueError: The model does not know a language.
         OSError: `output` cannot be written.
     """
     place = RunDirectory(Path(output))
@@ -39,12 +44,14 @@ def import_run(
     if place.has_checkpoints:
         raise FileExistsError(f"{place.path} holds a training run: name another output.")
     imported = read_pretrained(directory)
+    if source_language is not None or target_language is not None:
+        imported = imported.between(source_language, target_language)
     model = imported.build()
     place.path.mkdir(parents=True, exist_ok=True)
     place.model.unlink(missing_ok=True)
     place.save_config(imported.config)
     place.save_tokenizers(*imported.tokenizers)
-    record = {"imported": {"format": imported.format, "origin": imported.tensors.origin}}
+    record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
     place.save_training({**record, "search": dict(imported.search)}, History(), finished=True)
     # Last: a run without its model is not finished.
     save_model(model, place.model)

@@ -18,6 +18,8 @@ from keras_transformer.whole_files import remove_partials, write_text
 CONFIG = "config.json"
 MODEL = "model.keras"
 TRAINING = "training.json"
+# The entry there of a model that another toolkit trained.
+IMPORTED = "imported"
 CHECKPOINTS = "checkpoints"
 LOGS = "logs"
 LOSSES = "losses.tsv"
@@ -138,6 +140,11 @@ class RunDirectory:
     def has_training(self) -> bool:
         """Whether `save_training` wrote something."""
         return (self.path / TRAINING).is_file()
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another toolkit trained the model."""
+        return self.has_training and IMPORTED in self.load_training()
 
     def load_training(self) -> dict[str, Any]:
         """Reads what `save_training` wrote."""

@@ -25,6 +25,8 @@ from keras_transformer.training.transfer.weights import Transfer, take_weights
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 
+# Decided by the vocabularies.
+_SIZES = {"source_vocab_size", "target_vocab_size"}
 # These change what is learnt, not what the weights mean.
 _MAY_DIFFER = {"dropout", "attention_dropout", "activation_dropout"}
 
@@ -126,7 +128,11 @@ class StartingPoint:
         return any((self.run, self.encoder_run, self.decoder_run))
 
     def model_fields(self) -> dict[str, Any]:
-        """Returns the config's fields that come from runs of other families; empty without any."""
+        """Returns the config's fields that come from imported runs and runs of other families."""
+        if self.run is not None and self.run.is_imported:
+            config = self.run.load_config()
+            taken = {name: getattr(config, name) for name in config.to_dict() if name != "family"}
+            return {name: value for name, value in taken.items() if name not in _SIZES}
         configs = [run and run.load_config() for run in (self.encoder_run, self.decoder_run)]
         return choices_to_take(*configs)  # type: ignore[arg-type]
 

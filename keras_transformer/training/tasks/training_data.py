@@ -5,6 +5,8 @@ pairs.
 import dataclasses
 from typing import Any
 
+from keras_transformer.config.sentence_marks import Begins
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.encoding.encode import EncodedPairs, encode_pairs
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.encoding.subword_regularization import (
@@ -74,6 +76,9 @@ def encode_corpus(
     options: TrainOptions,
     vocabulary: Vocabulary,
     tokenizers: Tokenizers | None = None,
+    *,
+    special_ids: SpecialIds,
+    begins: Begins,
 ) -> TrainingData:
     """Trains the tokenizers, unless they exist, and encodes the corpus.
 
@@ -84,6 +89,8 @@ def encode_corpus(
         vocabulary: The vocabulary to train if there are no tokenizers.
         tokenizers: Existing tokenizers of source and target; None to train them. A resumed run
             loads those in its directory.
+        special_ids: The model's.
+        begins: The ids that it reads and writes before texts.
 
     Raises:
         ValueError: No pair is short enough.
@@ -97,7 +104,8 @@ def encode_corpus(
         kind = vocabulary.tokenizer_type
         kind = segmentation_type(source) if options.subword_sampling else kind
         vocabulary = Vocabulary(target.vocab_size, kind, source is target)
-    train = encode_pairs(corpus.train, source, target, options.max_length)
+    longest = options.max_length - max(map(len, begins))
+    train = encode_pairs(corpus.train, source, target, longest).framed(special_ids, begins)
     print(f"training pairs: {train.report}")
     training_text = TrainingText.from_lines(
         [corpus.train.source[number] for number in train.pair_numbers],
@@ -105,11 +113,11 @@ def encode_corpus(
     )
     if options.subword_sampling:
         train = ResegmentedPairs.from_encoded(
-            train, corpus.train, source, target, vocabulary.tokenizer_type, options.max_length
+            train, corpus.train, source, target, vocabulary.tokenizer_type, longest
         )
     valid = None
     if corpus.valid is not None:
-        valid = encode_pairs(corpus.valid, source, target, options.max_length)
+        valid = encode_pairs(corpus.valid, source, target, longest).framed(special_ids, begins)
         print(f"validation pairs: {valid.report}")
     record = {
         "origin": corpus.train.origin,

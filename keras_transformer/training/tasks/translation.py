@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.data.encoding.subword_regularization import segmentation_type
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
@@ -65,6 +66,11 @@ class Translation:
                 "them with --train-source and --train-target."
             )
         config = self._planned_config()
+        if config.marks.begins() != Begins() and isinstance(self.corpus, PreparedCorpus):
+            raise ValueError(
+                "a prepared corpus has no marks of languages, which the model to start from reads "
+                "before each text: train on the text files."
+            )
         start.check_config(config)
         self.vectors.check(config)
         activation_named(config.activation)
@@ -75,12 +81,15 @@ class Translation:
         """Encodes the corpus, or opens the prepared one."""
         if isinstance(self.corpus, PreparedCorpus):
             return open_prepared(self.corpus, directory, self.options)
+        config = self._planned_config()
         return encode_corpus(
             self.corpus,
             directory,
             self.options,
             self.vocabulary,
             self.starting_point.tokenizers,
+            special_ids=config.special_ids,
+            begins=config.marks.begins(),
         )
 
     def config(self, data: TrainingData) -> TransformerConfig:

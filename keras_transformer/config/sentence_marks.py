@@ -1,0 +1,117 @@
+"""The ids that stand around the texts of a translation, beside eos and the decoder's start: where a
+model marks languages, or begins every text.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, get_args
+
+from keras_transformer.config.checks import check_choice, check_size
+
+LanguageMarks = Literal["both", "source"]
+_SHOWN = 8
+
+
+class Begins(NamedTuple):
+    """The ids before the text of a sentence.
+
+    Attributes:
+        source: Those before a source.
+        target: Those that a translation begins with, after the decoder's start.
+    """
+
+    source: tuple[int, ...] = ()
+    target: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SentenceMarks:
+    """Which ids a model of several languages, or one like BART, reads and writes before a text.
+
+    Args:
+        source: Ids before each source.
+        target: Ids that each translation begins with.
+        languages: The id of each language's code; empty if the model has no marks of languages.
+        languages_in: Where they stand: in "both", the source's before the source and the target's
+            before the translation (mBART-50, M2M100, NLLB); or that of the target before the
+            "source" (Marian).
+        source_language: The code taken if none is asked for.
+        target_language: Likewise.
+
+    Raises:
+        ValueError: A value is out of range, or a default is not among the languages.
+        TypeError: An id is not an integer.
+    """
+
+    source: tuple[int, ...] = ()
+    target: tuple[int, ...] = ()
+    languages: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    languages_in: LanguageMarks = "both"
+    source_language: str | None = None
+    target_language: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("source", "target"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            for token in getattr(self, name):
+                check_size(f"marks.{name}", token, least=0)
+        check_choice("marks.languages_in", self.languages_in, get_args(LanguageMarks))
+        for code, token in self.languages.items():
+            check_size(f"marks.languages[{code!r}]", token, least=0)
+        for name in ("source_language", "target_language"):
+            if getattr(self, name) is not None:
+                self._id(name, getattr(self, name))
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.target, tuple(self.languages.items()), self.languages_in))
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """All ids that mark something."""
+        return frozenset((*self.source, *self.target, *self.languages.values()))
+
+    def begins(
+        self, source_language: str | None = None, target_language: str | None = None
+    ) -> Begins:
+        """Returns the ids before the texts of a pair of languages.
+
+        Args:
+            source_language: A code; the default if None.
+            target_language: Likewise.
+
+        Raises:
+            ValueError: The model has no languages, or not this one, or one is needed; the message
+                names those that it has.
+        """
+        if not self.languages:
+            asked = source_language or target_language
+            if asked is not None:
+                raise ValueError(
+                    f"the model translates between two languages only: leave out {asked!r}."
+                )
+            return Begins(self.source, self.target)
+        target = (self._id("target_language", target_language or self.target_language),)
+        if self.languages_in == "source":
+            if source_language is not None:
+                raise ValueError(
+                    f"the model is not told the source's language: leave out {source_language!r}."
+                )
+            return Begins((*self.source, *target), self.target)
+        source = (self._id("source_language", source_language or self.source_language),)
+        return Begins((*self.source, *source), (*self.target, *target))
+
+    def _id(self, name: str, code: str | None) -> int:
+        if code is not None and code in self.languages:
+            return self.languages[code]
+        known = sorted(self.languages)
+        shown = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
+        raise ValueError(f"{name} must be one of {len(known)} ({shown}), got {code!r}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as plain JSON values."""
+        return {
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+            "source": list(self.source),
+            "target": list(self.target),
+            "languages": dict(self.languages),
+        }
