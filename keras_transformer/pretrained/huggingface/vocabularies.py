@@ -45,7 +45,10 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     ids = read_ids(path / "vocab.json")
     made = [
         tokenizer_of(
-            read_model(path / f"{side}.spm"), ids=ids, vocab_size=int(fields["vocab_size"])
+            read_model(path / f"{side}.spm"),
+            ids=ids,
+            bos=_bos(fields, ids),
+            vocab_size=int(fields["vocab_size"]),
         )
         for side in ("source", "target")
     ]
@@ -86,6 +89,13 @@ def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         ids.setdefault(piece.piece, place + _PEGASUS_OFFSET)
     made = tokenizer_of(model, ids=ids, vocab_size=int(fields["vocab_size"]))
     return _vocabularies(fields, made, made)
+
+
+def _bos(fields: Fields, ids: dict[str, int]) -> str | None:
+    """Returns the piece of bos; old configs name that of eos or the padding."""
+    others = (fields.get("eos_token_id", None), fields.get("pad_token_id", None))
+    token = fields.get("bos_token_id", None)
+    return next((name for name, one in ids.items() if one == token and token not in others), None)
 
 
 def has_marian_files(path: Path) -> bool:
