@@ -70,7 +70,9 @@ def export_pretrained(
     check_settings(final, format=format, overwrite=overwrite)
     if isinstance(model, str | os.PathLike):
         if tokenizer is not None or target_tokenizer is not None:
-            raise TypeError("a run has tokenizers of its own: leave tokenizer and target_tokenizer.")
+            raise TypeError(
+                "a run has tokenizers of its own: leave tokenizer and target_tokenizer."
+            )
         outgoing = _of_run(Path(model))
     elif tokenizer is None:
         raise TypeError("a model needs a tokenizer: give the one it was trained with.")

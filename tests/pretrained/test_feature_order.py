@@ -24,9 +24,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_logits_are_the_same_with_sines_first(
-    name: str, random_model: Callable[..., Any]
-) -> None:
+def test_logits_are_the_same_with_sines_first(name: str, random_model: Callable[..., Any]) -> None:
     model = random_model(**VARIANTS[name])
     twin = with_halves(model)
     generator = np.random.default_rng(0)

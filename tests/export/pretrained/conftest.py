@@ -117,5 +117,3 @@ def numbers() -> Callable[..., Numbers]:
         return Numbers(rows, target)
 
     return make
-
-

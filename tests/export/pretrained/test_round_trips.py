@@ -78,9 +78,7 @@ def test_hugging_face_s_is_the_same_model(
 ) -> None:
     kind, fields = HUGGINGFACE[name]
     model = translator_of(tokenizer, **fields)
-    written = export_pretrained(
-        model, tmp_path / "out", format="huggingface", tokenizer=tokenizer
-    )
+    written = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
     config = json.loads((written / "config.json").read_text())
     assert config["model_type"] == kind
     again, source, target = from_pretrained(written)
@@ -107,12 +105,7 @@ def test_marian_s_is_the_same_model(
     )
     again, source, target = from_pretrained(written)
     same(model, again, numbers)
-    assert again.config == type(model.config)(
-        **{
-            **{key: getattr(model.config, key) for key in vars(model.config)},
-            **{rate: getattr(again.config, rate) for rate in ("dropout",)},
-        }
-    )
+    assert again.config == model.config
     assert source is target
     assert source.encode([*texts, *HOSTILE]) == marian_tokenizer.encode([*texts, *HOSTILE])
 
@@ -141,5 +134,7 @@ def test_what_a_run_searches_with_goes_along(
     assert RunDirectory(run).load_training()["search"] == {"beam_size": 3}
     second = export_pretrained(run, tmp_path / "b", format="huggingface")
     assert read_pretrained(second).search == {"beam_size": 3}
-    for name in ("config.json", "vocab.json", "model.safetensors"):
+    for name in ("config.json", "vocab.json"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
+    ours, again = (read_pretrained(path).tensors for path in (first, second))
+    assert all(np.array_equal(ours[name], again[name]) for name in ours)
