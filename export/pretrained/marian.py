@@ -19,7 +19,7 @@ from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.pretrained.weight_table import NEVER, dump_weights
 from keras_transformer.whole_files import write_bytes, write_text
 
-from .forms import Form, form_of
+from .forms import Form, check_has_two_stacks, form_of
 from .outgoing import Outgoing
 
 MODEL = "model.npz"
@@ -59,6 +59,7 @@ _ALWAYS: dict[str, Any] = {
 def check(outgoing: Outgoing) -> None:
     """Raises a ValueError that names what Marian has not."""
     config = outgoing.config
+    check_has_two_stacks(config, "marian")
     form_of(config, [FORM])
     special, last = config.special_ids, config.source_vocab_size - 1
     if config.target_vocab_size != config.source_vocab_size:

@@ -1,4 +1,4 @@
-"""What is written as a model of another toolkit: the model, its tokenizers and a search's options."""
+"""What is written as a model of another toolkit: ours, its tokenizers and a search's options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

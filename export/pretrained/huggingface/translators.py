@@ -1,5 +1,5 @@
-"""Encoder-decoders with sinusoids as Hugging Face's Marian, if norms come after, or Pegasus, if they
-come before.
+"""Encoder-decoders with sinusoids: as Hugging Face's Marian if their norms come after, or as its
+Pegasus if they come before.
 """
 
 from typing import Any

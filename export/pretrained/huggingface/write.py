@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.huggingface.vocabularies import SEARCH
 from keras_transformer.pretrained.tensor_files import SAFETENSORS
 from keras_transformer.whole_files import whole_file
 
-from ..forms import form_of
+from ..forms import check_has_two_stacks, form_of
 from ..outgoing import Outgoing
 from .architecture import Architecture
 from .t5 import T5
@@ -17,9 +16,7 @@ from .translators import MARIAN, PEGASUS
 from .vocabularies import write_json
 
 CONFIG = "config.json"
-ARCHITECTURES: dict[type, tuple[Architecture, ...]] = {
-    TransformerConfig: (MARIAN, PEGASUS, T5),
-}
+ARCHITECTURES: dict[str, Architecture] = {one.form.name: one for one in (MARIAN, PEGASUS, T5)}
 
 
 def check(outgoing: Outgoing) -> None:
@@ -50,8 +47,9 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 
 def _architecture(outgoing: Outgoing) -> Architecture:
-    forms = {one.form.name: one for one in ARCHITECTURES[type(outgoing.config)]}
-    return forms[form_of(outgoing.config, [one.form for one in forms.values()]).name]
+    check_has_two_stacks(outgoing.config, "huggingface")
+    form = form_of(outgoing.config, [one.form for one in ARCHITECTURES.values()])
+    return ARCHITECTURES[form.name]
 
 
 def _special_ids(outgoing: Outgoing) -> dict[str, Any]:

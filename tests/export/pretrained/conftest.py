@@ -20,20 +20,6 @@ SIZES = {
     "num_encoder_layers": 2,
     "num_decoder_layers": 1,
 }
-T5 = {
-    "norm": "pre",
-    "norm_kind": "rms_norm",
-    "layer_norm_epsilon": 1e-6,
-    "use_bias": False,
-    "scale_attention": False,
-    "positions": "none",
-    "scale_embeddings": False,
-    "relative_buckets": 8,
-    "relative_max_distance": 20,
-    "key_dim": 6,
-    "value_dim": 6,
-}
-T5_GATED = {**T5, "gated_feed_forward": True, "activation": "gelu_tanh", "share_embeddings": "none"}
 
 
 class Numbers(NamedTuple):

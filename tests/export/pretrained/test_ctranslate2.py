@@ -1,4 +1,4 @@
-"""CTranslate2 computes with what is written for it what Keras does: log-probabilities, states, ids."""
+"""CTranslate2 computes what Keras does with what is written for it: probabilities, states, ids."""
 
 from collections.abc import Callable
 from pathlib import Path

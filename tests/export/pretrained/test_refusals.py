@@ -43,6 +43,19 @@ def test_a_field_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("format", ["marian", "huggingface"])
+def test_a_model_with_one_stack_is_named(
+    format: Any,
+    small_decoder: Callable[..., Any],
+    masked_tokenizer: Tokenizer,
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ValueError, match="holds encoder-decoders, got family='decoder'"):
+        export_pretrained(
+            small_decoder(), tmp_path / "out", format=format, tokenizer=masked_tokenizer
+        )
+
+
 def test_a_trained_first_input_is_no_marian(
     marian_model: Callable[..., Any], marian_tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
