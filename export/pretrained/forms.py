@@ -62,7 +62,8 @@ class Form:
         if field.name in _ALWAYS_FREE:
             return None
         if field.name == "marks":
-            return (config.marks,) if not config.marks.ids else (field.default,)
+            value: Any = getattr(config, field.name)
+            return (field.default,) if value.ids else (value,)
         if field.name in ("key_dim", "value_dim"):
             # Where queries may have any width, values have that of queries.
             is_free = "key_dim" in self.values

@@ -91,8 +91,9 @@ def write(outgoing: Outgoing, directory: Path) -> None:
         write_bytes(directory / name, without_padding(tokenizer))
     table = marian_table(outgoing.model, shared=config.share_embeddings == "all")
     options = yaml.safe_dump(_options(config, rows)).encode("utf-8") + b"\0"
-    tensors = dump_weights(table, rows=rows)
-    np.savez(directory / MODEL, **{**tensors, OPTIONS: np.frombuffer(options, np.int8)})
+    tensors: dict[str, Any] = dump_weights(table, rows=rows)
+    tensors[OPTIONS] = np.frombuffer(options, np.int8)
+    np.savez(directory / MODEL, **tensors)
     decoder = {"relative-paths": True, "models": [MODEL], "vocabs": names}
     write_text(directory / "decoder.yml", yaml.safe_dump(decoder))
 

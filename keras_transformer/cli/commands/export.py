@@ -1,5 +1,5 @@
-"""`keras-transformer export`: writes a training run as an ONNX artefact, a SavedModel, or as another
-toolkit's model.
+"""`keras-transformer export`: writes a training run as an ONNX artefact, a SavedModel, or a
+model of another toolkit.
 """
 
 import dataclasses
