@@ -44,6 +44,8 @@ TRAIN = [
 TFDS = [*TRAIN, "tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"]
 # Embeddings that begin as word vectors: `train --init-vectors`.
 VECTORS = [*TRAIN, "gensim>=4.4,<5"]
+# Vocabularies of a tokenizer.json: byte-level BPE and WordPiece. Beside any of the others.
+TOKENIZERS = ["tokenizers>=0.21,<1"]
 # `keras-transformer plot`.
 PLOT = [*TRAIN, "matplotlib>=3.10,<4"]
 # Training on a Ray cluster and bulk translation as a Ray Data job.
@@ -54,6 +56,7 @@ DEV = [
     *PLOT,
     *RAY,
     *VECTORS,
+    *TOKENIZERS,
     # The engine that benchmarks/ measures against.
     "ctranslate2>=4.8,<5",
     "hypothesis>=6.100,<7",
@@ -135,6 +138,7 @@ setup(
         "train": TRAIN,
         "tfds": TFDS,
         "vectors": VECTORS,
+        "tokenizers": TOKENIZERS,
         "plot": PLOT,
         "ray": RAY,
         "dev": DEV,

@@ -20,7 +20,8 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 # `tests` itself is no package here: tf2onnx installs one of that name.
-sys.path.insert(0, str(Path(__file__).with_name("search_table")))
+for _folder in ("search_table", "vocabularies"):
+    sys.path.insert(0, str(Path(__file__).with_name(_folder)))
 NAIVE_SEARCH = import_module("naive_search").naive_search
 SEARCH_CASES = [
     case
@@ -207,12 +208,20 @@ class Paper:
         return scores / (math.sqrt(layer.key_dim) if layer.scale else 1)
 
     @staticmethod
-    def sinusoid(position: int, width: int) -> np.ndarray:
-        """Section 3.5 at a position, which may be negative: (D,)."""
+    def sinusoid(position: int, width: int, layout: str = "interleaved") -> np.ndarray:
+        """Section 3.5 at a position, which may be negative: (D,).
+
+        The other layouts have all sines first; Tensor2Tensor's has rates of its own.
+        """
         vector = np.empty(width)
         for feature in range(width):
-            angle = position / 10000 ** (2 * (feature // 2) / width)
-            vector[feature] = math.cos(angle) if feature % 2 else math.sin(angle)
+            if layout == "interleaved":
+                pair, is_cosine = feature // 2, feature % 2 == 1
+            else:
+                pair, is_cosine = feature % (width // 2), feature >= width // 2
+            last = width / 2 - 1 if layout == "tensor2tensor" else width / 2
+            angle = position * 10000 ** (-pair / last)
+            vector[feature] = math.cos(angle) if is_cosine else math.sin(angle)
         return vector
 
     @staticmethod
@@ -269,10 +278,8 @@ class Paper:
         if embeddings.add_positions and embeddings.max_positions is not None:
             states = states + np.asarray(embeddings.positions.matrix, np.float64)[first:last]
         elif embeddings.add_positions:
-            table = cls.positions(last, embeddings.model_dim)[first:]
-            if embeddings.sinusoid_layout == "halves":
-                table = np.concatenate([table[:, 0::2], table[:, 1::2]], axis=-1)
-            states = states + table
+            layout = embeddings.sinusoid_layout
+            states = states + cls.positions(last, embeddings.model_dim, layout)[first:]
         if types is not None:
             states = states + np.asarray(embeddings.token_types.matrix, np.float64)[types]
         if embeddings.layer_norm is not None:
@@ -287,11 +294,11 @@ class Paper:
         return logits if head.bias is None else logits + np.asarray(head.bias, np.float64)
 
     @staticmethod
-    def positions(length: int, model_dim: int) -> np.ndarray:
+    def positions(length: int, model_dim: int, layout: str = "interleaved") -> np.ndarray:
         """Section 3.5, written entry by entry: (length, model_dim)."""
         table = np.empty((length, model_dim))
         for position in range(length):
-            table[position] = Paper.sinusoid(position, model_dim)
+            table[position] = Paper.sinusoid(position, model_dim, layout)
         return table
 
 
@@ -349,6 +356,23 @@ def modern() -> dict[str, Any]:
         "key_dim": 4,
         "value_dim": 3,
         "rotary_base": 100.0,
+    }
+
+
+@pytest.fixture(scope="session")
+def as_t5() -> dict[str, Any]:
+    """Fields for `make_model`: the blocks of T5 1.1, and embeddings without positions."""
+    return {
+        "norm": "pre",
+        "norm_kind": "rms_norm",
+        "gated_feed_forward": True,
+        "activation": "gelu_tanh",
+        "use_bias": False,
+        "scale_attention": False,
+        "relative_buckets": 8,
+        "relative_max_distance": 16,
+        "positions": "none",
+        "scale_embeddings": False,
     }
 
 
@@ -518,11 +542,25 @@ def make_model() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
-def learned_model(make_model: Callable[..., Any], tokenizer: Tokenizer) -> Any:
+def learned(make_model: Callable[..., Any], tokenizer: Tokenizer) -> Callable[..., Any]:
+    """`learned(steps=60, **fields)`: `make_model`'s, trained to say the texts backwards."""
+    models: dict[str, Any] = {}
+
+    def make(steps: int = 60, **fields: Any) -> Any:
+        model = make_model(**fields)
+        key = f"{steps} {model.config.to_json()}"
+        if key not in models:
+            _learn(model, tokenizer, steps)
+            models[key] = model
+        return models[key]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def learned_model(learned: Callable[..., Any]) -> Any:
     """The small model, trained for a moment to say the texts backwards."""
-    model = make_model()
-    _learn(model, tokenizer)
-    return model
+    return learned()
 
 
 @pytest.fixture(scope="session")
@@ -601,7 +639,7 @@ def _export(
     return Exported(path, model, tokenizer, tokenizer)
 
 
-def _learn(model: Any, tokenizer: Tokenizer) -> None:
+def _learn(model: Any, tokenizer: Tokenizer, steps: int) -> None:
     """Teaches a model to say the texts backwards, so that outputs end, each at its own length."""
     import keras
 
@@ -613,10 +651,16 @@ def _learn(model: Any, tokenizer: Tokenizer) -> None:
 
     inputs = {
         "source_ids": pad([[*row, 3] for row in rows]),
-        "target_ids": pad([[2, *row[::-1]] for row in rows]),
+        "target_ids": pad([[model.config.special_ids.decoder_start, *row[::-1]] for row in rows]),
     }
     labels = pad([[*row[::-1], 3] for row in rows])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
     model.compile(keras.optimizers.Adam(0.01), loss)
-    for _ in range(60):
+    for _ in range(steps):
         model.train_on_batch(inputs, labels)
+
+
+@pytest.fixture(scope="session")
+def tokenizer_jsons() -> dict[str, bytes]:
+    """A `tokenizer.json` as BERT's, RoBERTa's and GPT-2's are, each trained on a few sentences."""
+    return import_module("tokenizer_jsons").make_all()

@@ -46,11 +46,11 @@ SHARED = {
     "keras_transformer.generation.text_generator",
     "keras_transformer.text.layout",
     "keras_transformer.text.sentences",
-    "keras_transformer.text.tokenizer",
+    "keras_transformer.text.subwords.interface",
+    "keras_transformer.text.subwords.opening",
     "keras_transformer.text.training_text",
     "keras_transformer.translation.engine",
     "keras_transformer.translation.results",
-    "keras_transformer.translation.streaming",
     "keras_transformer.translation.text_ids",
     "keras_transformer.translation.translator",
     "keras_transformer.translation.unknown_words",
@@ -289,7 +289,10 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
     packages |= {"config.checks", "config.embedding", "config.stack", "config.transformer"}
-    packages |= {"whole_files"}
+    packages |= {"distribution", "text.subwords"}
+    packages |= {"text.subwords.json_decoders", "text.subwords.json_special_ids"}
+    packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
+    packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
     packages |= {"understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}

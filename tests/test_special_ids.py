@@ -72,6 +72,7 @@ def renumbered(
     request: pytest.FixtureRequest,
     make_model: Callable[..., Any],
     randomize: Callable[..., Any],
+    as_t5: dict[str, Any],
     texts: list[str],
 ) -> Renumbered:
     order, start = request.param
@@ -79,7 +80,9 @@ def renumbered(
     ids = tokenizer.special_ids
     ids = dataclasses.replace(ids, decoder_start=STARTS[start](ids))
     size = tokenizer.vocab_size
-    model = randomize(make_model(source_vocab_size=size, special_ids=ids), scale=0.3)
+    blocks = as_t5 if order == "T5's" else {}
+    fields = {"source_vocab_size": size, "special_ids": ids, **blocks}
+    model = randomize(make_model(**fields), scale=0.3)
     sources = tokenizer.encode(texts)
     translator = Translator(model, tokenizer)
     found = [translator.translate_ids(sources, **search) for search in SEARCHES]
@@ -108,7 +111,8 @@ def test_the_numbers_of_ids_mean_nothing(
             for name, i in config.special_ids.to_dict().items()
         }
     )
-    moved = make_model(source_vocab_size=config.source_vocab_size, special_ids=moved_ids)
+    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    moved = make_model(**{**fields, "special_ids": moved_ids})
     matrix = moved.source_embeddings.tokens.matrix
     moved.set_weights(renumbered.model.get_weights())
     matrix.assign(np.roll(np.asarray(matrix), 1, axis=0))

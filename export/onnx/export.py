@@ -34,18 +34,17 @@ except ModuleNotFoundError as error:
 from keras_transformer.artefact.families import graph_file, graph_names, tokenizer_names
 from keras_transformer.artefact.manifest import (
     MANIFEST_FILE,
-    SOURCE_TOKENIZER_FILE,
-    TARGET_TOKENIZER_FILE,
-    TOKENIZER_FILE,
     WEIGHTS_FILE,
     Graph,
     Manifest,
     StoredFile,
+    TokenizerFile,
     sha256_of,
 )
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer_files import save_tokenizers
 from keras_transformer.text.training_text import TrainingText
 
 from ..placement import placed
@@ -151,14 +150,17 @@ def _write(
     min_score: float | None,
 ) -> None:
     save_graphs(_graphs(model, form), directory, WEIGHTS_FILE)
-    if target_tokenizer is None:
-        names = dict.fromkeys(tokenizer_names(model.config.to_dict()), TOKENIZER_FILE)
-        tokenizer.save(directory / TOKENIZER_FILE)
-    else:
-        names = {"source": SOURCE_TOKENIZER_FILE, "target": TARGET_TOKENIZER_FILE}
-        tokenizer.save(directory / SOURCE_TOKENIZER_FILE)
-        target_tokenizer.save(directory / TARGET_TOKENIZER_FILE)
-    manifest = _describe(model, directory, names, form)
+    both = (tokenizer, target_tokenizer or tokenizer)
+    files = {
+        side: TokenizerFile(file=name, sha256=sha256_of(directory / name), kind=one.kind)
+        for side, name, one in zip(
+            tokenizer_names(model.config.to_dict()),
+            save_tokenizers(directory, *both),
+            both,
+            strict=False,  # A model with one stack has one side.
+        )
+    }
+    manifest = _describe(model, directory, files, form)
     for graph in manifest.graphs.values():
         check_operators(
             directory / graph.file,
@@ -183,7 +185,7 @@ def _graphs(model: AnyModel, form: _Form) -> Iterator[tuple[str, onnx.ModelProto
 
 
 def _describe(
-    model: AnyModel, directory: Path, tokenizer_files: dict[str, str], form: _Form
+    model: AnyModel, directory: Path, tokenizers: dict[str, TokenizerFile], form: _Form
 ) -> Manifest:
     graphs = {
         name: Graph(
@@ -204,10 +206,7 @@ def _describe(
         opset=form.opset,
         graphs=graphs,
         weights=StoredFile(file=WEIGHTS_FILE, sha256=sha256_of(directory / WEIGHTS_FILE)),
-        tokenizers={
-            side: StoredFile(file=file, sha256=sha256_of(directory / file))
-            for side, file in tokenizer_files.items()
-        },
+        tokenizers=tokenizers,
         max_difference=0.0,
         fallback=form.fallback,
         producer={DISTRIBUTION: __version__, **imported_versions(*packages)},

@@ -32,6 +32,8 @@ _EMITTED = frozenset(
         "scale_attention",
         "num_key_value_heads",
         "rotary_base",
+        "relative_buckets",
+        "relative_max_distance",
         "positions",
         "max_positions",
         "position_offset",

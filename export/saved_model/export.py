@@ -15,6 +15,8 @@ from keras_transformer.distribution import DISTRIBUTION, imported_versions, inst
 try:
     import tensorflow as tf
 
+    from keras_transformer.text.graph_tokenizer import can_be_read_in_graphs
+
     from .checks import Answers, check_answers, check_operators, live_answers
     from .content import Content, ContentMaker, Settings
     from .encoder.content import EncoderContent
@@ -76,6 +78,8 @@ def export_saved_model(
         version: Number of the version, at least 1. Servers take the highest.
         signatures: "text" for signatures from strings to strings; "ids" for ids to ids, without
             operators of tensorflow-text, which a server may have in an older version or not at all.
+            A vocabulary of a `tokenizer.json` always gives "ids": TensorFlow has no operator for
+            it.
         max_source_length: Most tokens of a source; longer ones are cut. Never more than learned
             positions allow.
         min_score: Log-probability a token below which confidence is low, for `translate_n_best`;
@@ -109,17 +113,24 @@ def export_saved_model(
     check_min_score(min_score)
     if min_score is None and isinstance(run_or_model, str | os.PathLike):
         min_score = RunDirectory(Path(run_or_model)).load_min_score()
+    progress = progress or (lambda line: None)
+    model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
+    if signatures == "text" and not all(map(can_be_read_in_graphs, (source, target))):
+        progress(
+            "TensorFlow has no operator that reads a tokenizer.json: the signatures take and give "
+            "token ids"
+        )
+        signatures = "ids"
     chosen = Settings(
         kind=signatures,
         max_source_length=max_source_length,
         min_score=min_score,
         options=options,
     )
-    model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
     content = _maker_for(model)(model, source, target, chosen)
     final = base / str(version)
     with placed(final, mark=DESCRIPTION_FILE, overwrite=overwrite) as temporary:
-        _write(content, temporary, base.name, chosen.kind, progress or (lambda line: None))
+        _write(content, temporary, base.name, chosen.kind, progress)
     return Path(directory) / str(version)
 
 

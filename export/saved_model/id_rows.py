@@ -24,7 +24,8 @@ def read_rows(
 
     Args:
         ids: int32 `(batch, length)`, of any values. A row ends at its first padding.
-        vocab_size: Size of the vocabulary; ids outside it, and special ones, become unknown.
+        vocab_size: Size of the vocabulary; ids outside it, and special ones, become unknown,
+            or eos if the vocabulary has no unknown.
         limit: Most tokens of a row; longer rows are cut.
         special_ids: The vocabulary's special ids.
         kept: Special ids that a row may hold.
@@ -37,7 +38,7 @@ def read_rows(
     ordinary = (ids >= 0) & (ids < vocab_size)
     for token in sorted(special_ids.without_text.difference(kept)):
         ordinary &= ids != token
-    return tf.where(inside, tf.where(ordinary, ids, special_ids.unk), special_ids.pad)
+    return tf.where(inside, tf.where(ordinary, ids, special_ids.substitute), special_ids.pad)
 
 
 def row_lengths(ids: Tensor, special_ids: SpecialIds) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_transformer.artefact.signatures import Signature
-from keras_transformer.text.tokenizer import MASK_PIECE, Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer
 
 Request = dict[str, np.ndarray]
 # Values by the name and dtype of an input.
@@ -49,9 +49,10 @@ def single_values(tokenizer: Tokenizer, *, masks: bool = False) -> Values:
     """
     rows = _rows(tokenizer)
     texts = tokenizer.decode(rows)
-    if masks and tokenizer.special_ids.mask is not None:
-        rows = [[*row, tokenizer.special_ids.mask] for row in rows]
-        texts = [f"{text} {MASK_PIECE}" for text in texts]
+    mask = tokenizer.special_ids.mask
+    if masks and mask is not None:
+        rows = [[*row, mask] for row in rows]
+        texts = [f"{text} {tokenizer.subwords.piece(mask)}" for text in texts]
     pad = tokenizer.special_ids.pad
     strings = _as_bytes(texts)
     return {

@@ -21,15 +21,13 @@ from keras_transformer.artefact.families import (
     vocabulary_fields,
 )
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.text.subwords.opening import SUFFIXES
 from keras_transformer.text.training_text import TrainingText
 
 FORMAT = "keras-transformer-onnx"
 FORMAT_VERSION = 5
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
-TOKENIZER_FILE = "tokenizer.model"
-SOURCE_TOKENIZER_FILE = "source_tokenizer.model"
-TARGET_TOKENIZER_FILE = "target_tokenizer.model"
 
 # Those of an encoder-decoder.
 GRAPHS = graph_names({"family": ENCODER_DECODER})
@@ -65,6 +63,13 @@ class StoredFile:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class TokenizerFile(StoredFile):
+    """A vocabulary: its file, and "sentencepiece" or "tokenizer_json", what it is read by."""
+
+    kind: str = "sentencepiece"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Graph(StoredFile):
     """One ONNX graph: its file, and its inputs and outputs in the order they are declared."""
 
@@ -88,8 +93,8 @@ class Manifest:
             artefacts lack; of an encoder alone "encoder" and, if it has a head or a pooler, "head",
             and "next_sentence" if it has two; of a decoder alone all but "encoder".
         weights: The file with the graphs' weights.
-        tokenizers: SentencePiece models for "source" and "target", the same file if the
-            vocabulary is shared; of one stack alone one for "text".
+        tokenizers: Vocabularies of "source" and "target", the same file if the vocabulary is
+            shared; of one stack alone one of "text".
         max_difference: Largest absolute difference from Keras that the export's check measured.
         operators_version: Version of this package's own operators that the graphs were written for;
             None if they have none, and in artefacts of its first version.
@@ -112,7 +117,7 @@ class Manifest:
     opset: int
     graphs: Mapping[str, Graph]
     weights: StoredFile
-    tokenizers: Mapping[str, StoredFile]
+    tokenizers: Mapping[str, TokenizerFile]
     max_difference: float
     operators_version: int | None = None
     fallback: str | None = None
@@ -140,6 +145,12 @@ class Manifest:
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise ValueError(
                     f"config must give {name}, the number of {side} ids, got {size!r}."
+                )
+        for side, tokenizer in self.tokenizers.items():
+            if tokenizer.kind not in SUFFIXES:
+                raise ValueError(
+                    f"the kind of the {side} tokenizer must be one of {', '.join(SUFFIXES)}, got "
+                    f"{tokenizer.kind!r}."
                 )
         version = self.operators_version
         if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
@@ -269,7 +280,11 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         )
         for name, graph in values["graphs"].items()
     }
-    tokenizers = {side: _stored_file(entry) for side, entry in values["tokenizers"].items()}
+    tokenizers = {
+        # Artefacts written before there were two kinds name none.
+        side: TokenizerFile(**entry)
+        for side, entry in values["tokenizers"].items()
+    }
     seen = values.get("training_text")
     return Manifest(
         config=dict(values["config"]),

@@ -6,7 +6,7 @@ from typing import Any
 from keras_transformer.config.checks import check_size
 
 # What a vocabulary may lack.
-_OPTIONAL = ("bos", "mask")
+_OPTIONAL = ("unk", "bos", "mask")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -15,7 +15,7 @@ class SpecialIds:
 
     Args:
         pad: Fills rows of a batch up to its length.
-        unk: Replaces text that the vocabulary cannot represent.
+        unk: Replaces text that the vocabulary cannot represent; None if it can represent any.
         bos: Begins a sentence; None if the vocabulary has no such piece.
         eos: Ends a sentence.
         decoder_start: The decoder's first input; bos if None, or eos if there is no bos.
@@ -31,7 +31,7 @@ class SpecialIds:
     """
 
     pad: int = 0
-    unk: int = 1
+    unk: int | None = 1
     bos: int | None = 2
     eos: int = 3
     # None only as an argument: `__post_init__` always sets an integer.
@@ -57,6 +57,11 @@ class SpecialIds:
     def without_text(self) -> frozenset[int]:
         """The ids that are left out of a text."""
         return frozenset(token for token in self.to_dict().values() if token is not None)
+
+    @property
+    def substitute(self) -> int:
+        """What stands in a row for an id that no text has: unk, or eos if there is none."""
+        return self.eos if self.unk is None else self.unk
 
     @property
     def never_generated(self) -> frozenset[int]:

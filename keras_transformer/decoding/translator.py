@@ -60,8 +60,8 @@ class Translator(TextTranslator):
         self.target_tokenizer = target_tokenizer or source_tokenizer
         super().__init__(
             KerasEngine(model, batch_tokens),
-            TextIds(self.source_tokenizer.processor, model.config.special_ids),
-            TextIds(self.target_tokenizer.processor, model.config.special_ids),
+            TextIds(self.source_tokenizer.subwords, model.config.special_ids),
+            TextIds(self.target_tokenizer.subwords, model.config.special_ids),
             SourceLimit(max_source_length, long_texts, model.config.max_positions),
             model.config.marks,
             training_text=training_text,

@@ -13,7 +13,7 @@ from keras_transformer.search.confidence import token_score
 from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
-from keras_transformer.translation.streaming import TextStream
+from keras_transformer.text.subwords.interface import SubwordStream
 from keras_transformer.translation.text_ids import TextIds
 
 
@@ -218,19 +218,20 @@ class TextGenerator:
         """Yields the text of new tokens, with the space that separates it from the prompt."""
         if include_prompt and prompt:
             yield prompt
-        special_ids = self._text_ids.special_ids
-        stream = TextStream(self._text_ids.processor, special_ids.without_text)
+        subwords, special_ids = self._text_ids.subwords, self._text_ids.special_ids
+        stream = subwords.stream(special_ids.without_text)
         for token in prompt_ids:
             stream.add(token)
         # The prompt has brought its space, or is not there to be separated from.
         strips = not include_prompt or prompt[-1:].isspace()
+        strips &= not subwords.keeps_spaces
         for piece in self._pieces(stream, tokens):
             text = piece.lstrip(" ") if strips else piece
             strips = strips and not text
             if text:
                 yield text
 
-    def _pieces(self, stream: TextStream, tokens: Iterator[int]) -> Iterator[str]:
+    def _pieces(self, stream: SubwordStream, tokens: Iterator[int]) -> Iterator[str]:
         for token in tokens:
             yield stream.add(token)
         yield stream.finish()

@@ -1,14 +1,14 @@
-"""Opens an artefact's SentencePiece models and checks that they belong to its model."""
+"""Opens an artefact's vocabularies and checks that they belong to its model."""
 
 import dataclasses
 from pathlib import Path
 
-import sentencepiece
-
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.text.tokenizer import read_special_ids
+from keras_transformer.text.subwords.opening import open_subwords
 from keras_transformer.translation.text_ids import TextIds
+
+_NAMES = {"sentencepiece": "SentencePiece model", "tokenizer_json": "tokenizer.json"}
 
 
 def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
@@ -20,15 +20,23 @@ def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
         side: "source" or "target", or "text" of a model with one stack.
 
     Raises:
-        ValueError: The file is no SentencePiece model, or belongs to another model.
+        ImportError: A `tokenizer.json` needs the package `tokenizers`, which is missing.
+        ValueError: The file is no vocabulary, or belongs to another model.
     """
     path = directory / manifest.tokenizers[side].file
-    processor = sentencepiece.SentencePieceProcessor()
+    kind = manifest.tokenizers[side].kind
     try:
-        processor.LoadFromSerializedProto(path.read_bytes())
-    except RuntimeError as error:
-        raise ValueError(f"{path} is no SentencePiece model: export the model again.") from error
-    found = read_special_ids(processor)
+        subwords = open_subwords(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(
+            f"{path} is no {_NAMES[kind]} ({error}): export the model again."
+        ) from error
+    if subwords.kind != kind:
+        raise ValueError(
+            f"{path} is of the kind {subwords.kind}, but the manifest says {kind}: export the "
+            "model again."
+        )
+    found = subwords.special_ids
     expected = manifest.special_ids
     if found != dataclasses.replace(expected, decoder_start=found.decoder_start):
         raise ValueError(
@@ -37,12 +45,12 @@ def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
         )
     field = "vocab_size" if side == "text" else f"{side}_vocab_size"
     size = manifest.config[field]
-    if max(processor.get_piece_size(), found.highest + 1) != size:
+    if max(subwords.size, found.highest + 1) != size:
         raise ValueError(
-            f"{path} has {processor.get_piece_size()} pieces, but the model's {field} is {size}: "
+            f"{path} has {subwords.size} pieces, but the model's {field} is {size}: "
             "it is another model's tokenizer; export the model again."
         )
-    return TextIds(processor, expected)
+    return TextIds(subwords, expected)
 
 
 def _listed(ids: SpecialIds) -> str:

@@ -43,6 +43,11 @@ class _SharedModel(tf.saved_model.experimental.TrackableResource):
         )
 
 
+def can_be_read_in_graphs(tokenizer: Tokenizer) -> bool:
+    """Returns whether TensorFlow has an operator for a vocabulary: for SentencePiece alone."""
+    return tokenizer.kind == "sentencepiece"
+
+
 class GraphTokenizer(tf.Module):
     """The graph reader of a SentencePiece model.
 
@@ -54,11 +59,16 @@ class GraphTokenizer(tf.Module):
     Attributes:
         vocab_size: Number of ids, the special ones included.
         special_ids: The ids that are no text.
+
+    Raises:
+        ValueError: It is a `tokenizer.json`.
     """
 
     def __init__(self, model: bytes) -> None:
         super().__init__(name="graph_tokenizer")
         plain = Tokenizer(model)
+        if not can_be_read_in_graphs(plain):
+            raise ValueError("TensorFlow reads no tokenizer.json in a graph: give token ids.")
         self.vocab_size, self.special_ids = plain.vocab_size, plain.special_ids
         self._reader: Any = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
         self._reader._model_resource = _SharedModel(model)

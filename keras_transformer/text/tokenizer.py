@@ -1,13 +1,12 @@
-"""SentencePiece in plain Python: trains models on sentences, and converts texts to ids and back.
+"""Texts to ids and back in plain Python, and the training of SentencePiece models on sentences.
 
-Needs only the `sentencepiece` package, so it also works without TensorFlow;
-`graph_tokenizer.py` reads the same model bytes in a TensorFlow graph and yields the same ids.
+Works without TensorFlow; `graph_tokenizer.py` reads the bytes of a SentencePiece model in a
+TensorFlow graph and yields the same ids.
 """
 
 import io
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -15,6 +14,10 @@ from typing import Literal
 import sentencepiece
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.text.subwords.interface import Subwords
+from keras_transformer.text.subwords.opening import SUFFIXES, open_subwords
+from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
+from keras_transformer.text.training_feed import TrainingFeed, check_text, training_error
 from keras_transformer.whole_files import write_bytes
 
 ModelType = Literal["unigram", "bpe"]
@@ -27,32 +30,34 @@ _MAX_SENTENCE_BYTES = 1 << 20
 _OURS = SpecialIds()
 # The special ones and one of text.
 FEWEST_PIECES = len(_OURS.without_text) + 1
-# SentencePiece's piece of a space, which begins a word.
-WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"
 # How a pad that is no piece of the SentencePiece model is shown.
 _PAD_PIECE = "<pad>"
-# What texts write for a token to be filled in, if the vocabulary was trained with it.
-MASK_PIECE = "<mask>"
 # What stands for the first, second, ... hidden span of a text, as T5 has it; they are pieces like
 # others, which a model reads and writes.
 _SENTINEL_PIECE = "<extra_id_{}>"
 
 
 class Tokenizer:
-    """Reads one SentencePiece model: texts to ids, ids to texts.
+    """Reads one vocabulary: texts to ids, ids to texts.
 
-    The model may have its special ids in any order. One without a pad, as SentencePiece trains
-    them unless asked, gets the id after its last piece for it.
+    It may be a SentencePiece model, with its special ids in any order, or a `tokenizer.json` of
+    Hugging Face with byte-level BPE or WordPiece. One without a pad gets the id after its last
+    piece for it. No text gives an id that batching adds, even if it spells the piece.
 
     Args:
-        model: the serialized model, as `train_tokenizer` makes it or a `.model` file holds it.
+        model: The bytes of the file: a serialized SentencePiece model, as `train_tokenizer` makes
+            it, or a `tokenizer.json`.
+        special_ids: The ids of a `tokenizer.json` that are no text; None to find them by their
+            names ([PAD], <s>, <|endoftext|> and so on). They are stored in the file that `save`
+            writes, if they are others.
 
     Attributes:
         special_ids: The ids that are no text.
 
     Raises:
+        ImportError: A `tokenizer.json` needs the package `tokenizers`, which is missing.
         TypeError: `model` is not bytes.
-        ValueError: `model` is no SentencePiece model, or has no eos.
+        ValueError: `model` is of neither kind, or has no eos.
 
     Example:
         >>> tokenizer = train_tokenizer(["a small house", "a red house"], vocab_size=16)
@@ -60,23 +65,18 @@ class Tokenizer:
         ['a red house']
     """
 
-    def __init__(self, model: bytes) -> None:
+    def __init__(self, model: bytes, special_ids: SpecialIds | None = None) -> None:
         if not isinstance(model, bytes):
             raise TypeError(
-                f"model must be the bytes of a SentencePiece model, got {type(model).__name__}; "
-                "read a file with Tokenizer.load(path)"
+                f"model must be the bytes of a SentencePiece model or of a tokenizer.json, got "
+                f"{type(model).__name__}; read a file with Tokenizer.load(path)"
             )
-        self._processor = sentencepiece.SentencePieceProcessor()
-        try:
-            self._processor.LoadFromSerializedProto(model)
-        except RuntimeError as error:
-            raise ValueError(f"model is not a SentencePiece model ({len(model)} bytes)") from error
-        self.special_ids = read_special_ids(self._processor)
-        self._model = model
+        self._subwords = open_subwords(model, special_ids)
+        self.special_ids = self._subwords.special_ids
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tokenizer":
-        """Reads a `.model` file; `FileNotFoundError` or `ValueError` name the path."""
+        """Reads a file of either kind; `FileNotFoundError` or `ValueError` name the path."""
         try:
             model = Path(path).read_bytes()
         except FileNotFoundError as error:
@@ -88,35 +88,45 @@ class Tokenizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model file; a kill leaves the old file or the new one, never half of one."""
-        write_bytes(Path(path), self._model)
+        write_bytes(Path(path), self.model)
 
     @property
     def model(self) -> bytes:
-        """The serialized model, as `GraphTokenizer` takes it and an artefact stores it."""
-        return self._model
+        """The bytes of the file, as `GraphTokenizer` takes them and an artefact stores them."""
+        return self._subwords.content
 
     @property
-    def processor(self) -> sentencepiece.SentencePieceProcessor:
-        """What reads the model, for what needs single pieces and their offsets."""
-        return self._processor
+    def kind(self) -> str:
+        """What reads the file: "sentencepiece" or "tokenizer_json"."""
+        return self._subwords.kind
+
+    @property
+    def suffix(self) -> str:
+        """How the name of its file ends: ".model" or ".json"."""
+        return SUFFIXES[self.kind]
+
+    @property
+    def subwords(self) -> Subwords:
+        """What reads the vocabulary, for what needs single pieces and their places."""
+        return self._subwords
 
     @property
     def sentinel_ids(self) -> tuple[int, ...]:
         """The ids of the pieces that stand for hidden spans, in order; empty without any."""
         found: list[int] = []
         while True:
-            token = self._processor.piece_to_id(_SENTINEL_PIECE.format(len(found)))
-            if token == self._processor.unk_id():
+            token = self._subwords.id_of(_SENTINEL_PIECE.format(len(found)))
+            if token is None:
                 return tuple(found)
             found.append(token)
 
     @property
     def vocab_size(self) -> int:
         """Number of ids, the special ones included."""
-        return max(int(self._processor.get_piece_size()), self.special_ids.highest + 1)
+        return max(self._subwords.size, self.special_ids.highest + 1)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, without bos and eos; a text of white space only gives no id.
+        """Ids of each text, without bos and eos; a text of white space only may give no id.
 
         Raises:
             TypeError: `texts` is one string, or one of it is no string.
@@ -126,11 +136,14 @@ class Tokenizer:
             raise TypeError(f"texts must be a sequence of strings, got one {type(texts).__name__}")
         rows = list(texts)
         try:
-            return self._processor.encode(rows, out_type=int)
-        except TypeError as error:
-            for number, text in enumerate(rows):
-                _check_text("texts", number, text)
-            raise error
+            if all(isinstance(text, str) for text in rows):
+                return self._subwords.encode(rows)
+            error: Exception = TypeError("texts must be strings")
+        except (RuntimeError, TypeError) as one:
+            error = one
+        for number, text in enumerate(rows):
+            check_text("texts", number, text)
+        raise error
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
         """Ids of a segmentation of each text drawn at random, without bos and eos.
@@ -141,15 +154,11 @@ class Tokenizer:
                 the lower, the more varied. For BPE the probability that a merge is left out
                 (Provilkov et al. 2020).
             seed: Non-negative; the same seed and texts give the same ids.
+
+        Raises:
+            ValueError: It is no SentencePiece model, which alone has several segmentations.
         """
-        # One text a call: a list would be shared among threads, each with its own random numbers.
-        sentencepiece.set_random_generator_seed(1 + seed % (2**32 - 2))
-        return [
-            self._processor.encode(
-                text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
-            )
-            for text in texts
-        ]
+        return self._subwords.sample(texts, alpha, seed)
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids; special ones are dropped.
@@ -161,53 +170,29 @@ class Tokenizer:
         for row in rows:
             self._check_range(row)
         special = self.special_ids.without_text
-        return self._processor.decode([[i for i in row if i not in special] for row in rows])
+        return self._subwords.decode([[i for i in row if i not in special] for row in rows])
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The vocabulary's piece for each id of one row, special ones included ("<s>", "▁the")."""
         row = [int(token) for token in ids]
         self._check_range(row)
-        pieces = self._processor.get_piece_size()
-        return [self._processor.id_to_piece(i) if i < pieces else _PAD_PIECE for i in row]
+        return [self._subwords.piece(i) if i < self._subwords.size else _PAD_PIECE for i in row]
 
     def split(self, text: str) -> list[str]:
         """Pieces of a text as they are spelled in it, normalized: unknown ones too."""
-        _check_text("texts", 0, text)
-        return self._processor.encode(text, out_type=str)
+        check_text("texts", 0, text)
+        return self._subwords.split(text)
 
     def join(self, pieces: Sequence[str]) -> str:
         """Text of pieces, those that the vocabulary lacks included; special ones are dropped."""
         special = self.pieces(sorted(self.special_ids.without_text))
-        return self._processor.decode_pieces([piece for piece in pieces if piece not in special])
+        return self._subwords.join([piece for piece in pieces if piece not in special])
 
     def _check_range(self, row: list[int]) -> None:
         size = self.vocab_size
         for token in (min(row), max(row)) if row else ():
             if not 0 <= token < size:
                 raise ValueError(f"ids must lie in 0 to {size - 1} (vocab_size - 1), got {token}")
-
-
-def read_special_ids(processor: sentencepiece.SentencePieceProcessor) -> SpecialIds:
-    """Returns the special ids of a SentencePiece model.
-
-    Where it has no pad, that is the id after its last piece.
-
-    Raises:
-        ValueError: It has no eos, without which no sentence ends.
-    """
-    pad, bos, eos = processor.pad_id(), processor.bos_id(), processor.eos_id()
-    if eos < 0:
-        raise ValueError(
-            "the SentencePiece model has no end-of-sentence piece: train it without --eos_id=-1."
-        )
-    mask = processor.piece_to_id(MASK_PIECE)
-    return SpecialIds(
-        pad=processor.get_piece_size() if pad < 0 else pad,
-        unk=processor.unk_id(),
-        bos=None if bos < 0 else bos,
-        eos=eos,
-        mask=None if mask == processor.unk_id() else mask,
-    )
 
 
 def shared_special_ids(source: Tokenizer, target: Tokenizer) -> SpecialIds:
@@ -274,7 +259,7 @@ def train_tokenizer(
     if byte_fallback is None:
         byte_fallback = vocab_size >= _BYTE_FALLBACK_FROM
     writer = io.BytesIO()
-    feed = _Feed(sentences)
+    feed = TrainingFeed(sentences)
     # Only matters when sentences are sampled down; fixed so that the sample is too.
     sentencepiece.set_random_generator_seed(0)
     try:
@@ -302,7 +287,7 @@ def train_tokenizer(
     except RuntimeError as error:
         if feed.error is not None:
             raise feed.error from None
-        raise _training_error(str(error), vocab_size, feed) from error
+        raise training_error(str(error), vocab_size, feed) from error
     return Tokenizer(writer.getvalue())
 
 
@@ -310,58 +295,3 @@ def check_vocab_size(vocab_size: int) -> None:
     """Raises `ValueError` if a vocabulary has no room for a piece of text."""
     if vocab_size < FEWEST_PIECES:
         raise ValueError(f"vocab_size must be at least {FEWEST_PIECES}, got {vocab_size}.")
-
-
-class _Feed:
-    """Passes sentences on to SentencePiece, checks them and counts those with text."""
-
-    def __init__(self, sentences: Iterable[str]) -> None:
-        if isinstance(sentences, str | bytes):
-            raise TypeError(
-                f"sentences must be an iterable of strings, got one {type(sentences).__name__}"
-            )
-        self._sentences = sentences
-        self.with_text = 0
-        self.error: Exception | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        try:
-            for number, sentence in enumerate(self._sentences):
-                _check_text("sentences", number, sentence)
-                self.with_text += bool(sentence.strip())
-                yield sentence
-        except Exception as error:
-            # SentencePiece would turn it into a RuntimeError that hides its type.
-            self.error = error
-            raise
-
-
-def _check_text(argument: str, number: int, text: object) -> None:
-    if not isinstance(text, str):
-        raise TypeError(f"{argument} must be strings, got {type(text).__name__} at index {number}")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{argument} must be valid Unicode, got a lone surrogate at index {number}, "
-            f"character {error.start}"
-        ) from error
-
-
-def _training_error(message: str, vocab_size: int, feed: _Feed) -> Exception:
-    """Returns SentencePiece's bare RuntimeError as a ValueError that says what to change."""
-    if not feed.with_text:
-        return ValueError("sentences must hold some text, got none: the corpus is empty")
-    too_high = re.search(r"value <= (\d+)", message)
-    if too_high:
-        return ValueError(
-            f"vocab_size={vocab_size} is too large for this corpus: at most {too_high[1]}; "
-            "lower vocab_size or bring more text"
-        )
-    too_small = re.search(r"required_chars\. \d+ vs (\d+)", message)
-    if too_small:
-        return ValueError(
-            f"vocab_size={vocab_size} is too small for the characters of this corpus: at least "
-            f"{too_small[1]}; raise vocab_size"
-        )
-    return RuntimeError(f"SentencePiece could not train the vocabulary: {message}")

@@ -115,8 +115,8 @@ class TextTranslator:
                 candidate.ids,
                 attention[:-1, len(begins.source) :],
                 text,
-                source=self._source.processor,
-                target=self._target.processor,
+                source=self._source.subwords,
+                target=self._target.subwords,
             )
             for text, [candidate], [attention] in zip(
                 texts, best, attentions_of(self._engine, sources, best), strict=True
@@ -308,16 +308,15 @@ class TextTranslator:
             Pairs (source word, target word) in ascending order; words are separated by spaces and
             counted from 0.
         """
-        ids, special_ids = hypothesis.ids, self._target.special_ids
-        pieces = zip(ids, self._target.pieces(ids), strict=True)
+        ids = hypothesis.ids
         return aligned_words(
             hypothesis.attention,
             ids,
-            special_ids.eos,
-            source_pieces=self._source.split(text),
+            self._target.special_ids.eos,
+            source_pieces=[one.spelling for one in self._source.subwords.place(text)],
             target_pieces=[
-                "" if token in special_ids.without_text | self._marks.ids else piece
-                for token, piece in pieces
+                "" if token in self._marks.ids else spelling
+                for token, spelling in zip(ids, self._target.spellings(ids), strict=True)
             ],
         )
 

@@ -7,14 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import sentencepiece
 
-from keras_transformer.translation.streaming import TextStream
+from keras_transformer.text.subwords.interface import Subwords
 
 Attention = npt.NDArray[np.float32]
 Span = tuple[int, int]  # First character and the one after the last.
-
-_SPACE = "▁"
 
 
 def aligned_source(
@@ -55,16 +52,16 @@ def words_of(pieces: Sequence[str]) -> list[int]:
     """Returns the number of the word that each piece belongs to, counted from 0.
 
     Args:
-        pieces: SentencePiece pieces without bos and eos; "▁" at the start of one begins a word, as
+        pieces: Parts of a text without bos and eos; a space at the start of one begins a word, as
             does the first piece. A language written without spaces is one word.
 
     Example:
-        >>> words_of(["▁the", "▁hou", "se", "."])
+        >>> words_of([" the", " hou", "se", "."])
         [0, 1, 1, 1]
     """
     words, word = [], -1
     for piece in pieces:
-        if piece.startswith(_SPACE) or word < 0:
+        if piece[:1].isspace() or word < 0:
             word += 1
         words.append(word)
     return words
@@ -87,8 +84,8 @@ def aligned_words(
         attention: As for `aligned_source`.
         target_ids: As for `aligned_source`.
         eos_id: As for `aligned_source`.
-        source_pieces: Pieces of the source, without eos.
-        target_pieces: Piece of each target id; "" for one without text.
+        source_pieces: Parts of the source, without eos, as for `words_of`.
+        target_pieces: The same for each target id; "" for one without text.
 
     Returns:
         Pairs (source word, target word) in ascending order, each once.
@@ -97,8 +94,8 @@ def aligned_words(
         ValueError: As for `aligned_source`.
 
     Example:
-        >>> aligned_words(np.eye(3), [7, 8], 3, source_pieces="▁a ▁b".split(),
-        ...               target_pieces="▁c d".split())
+        >>> aligned_words(np.eye(3), [7, 8], 3, source_pieces=[" a", " b"],
+        ...               target_pieces=[" c", "d"])
         [(0, 0), (1, 0)]
     """
     if not any(map(_has_text, target_pieces)):
@@ -119,17 +116,17 @@ class SourceWords:
 
     Args:
         text: The source text.
-        processor: SentencePiece model of the source side.
+        subwords: Vocabulary of the source side.
 
     Attributes:
-        pieces: The text's SentencePiece pieces, without eos.
+        pieces: The text's parts, without eos, as for `words_of`.
     """
 
-    def __init__(self, text: str, processor: sentencepiece.SentencePieceProcessor) -> None:
-        ids = processor.encode(text, out_type=int)
-        self.pieces: list[str] = processor.encode(text, out_type=str)
-        self._unknown = [processor.is_unknown(token) for token in ids]
-        self._spans = _piece_spans(text, processor, ids, self.pieces)
+    def __init__(self, text: str, subwords: Subwords) -> None:
+        placed = subwords.place(text)
+        self.pieces = [one.spelling for one in placed]
+        self._unknown = [one.is_unknown for one in placed]
+        self._spans = [(one.start, one.end) for one in placed]
         self._text = text
         self._numbers = words_of(self.pieces)
         self._words: list[Span] = []
@@ -169,8 +166,8 @@ def replace_unknown(
     attention: Attention,
     text: str,
     *,
-    source: sentencepiece.SentencePieceProcessor,
-    target: sentencepiece.SentencePieceProcessor,
+    source: Subwords,
+    target: Subwords,
 ) -> str:
     """Returns a translation's text with source words in place of unknown tokens.
 
@@ -183,15 +180,16 @@ def replace_unknown(
         target_ids: The translation's ids, `(target_length,)`; bos, eos and pad have no text.
         attention: float32 `(target_length, source_length)`, source eos included, padding cut off.
         text: The source text.
-        source: SentencePiece model of the source side.
-        target: SentencePiece model of the target side.
+        source: Vocabulary of the source side.
+        target: Vocabulary of the target side.
 
     Raises:
         ValueError: The attention does not fit the translation or the source text.
     """
-    unknown = target.unk_id()
-    stream = TextStream(target, {target.pad_id(), target.bos_id(), target.eos_id()})
-    if unknown not in target_ids:
+    special_ids = target.special_ids
+    unknown = special_ids.unk
+    stream = target.stream(special_ids.without_text - {unknown})
+    if unknown is None or unknown not in target_ids:
         return "".join(map(stream.add, target_ids)) + stream.finish()
     words = SourceWords(text, source)
     if attention.shape[1:] != (len(words.pieces) + 1,):
@@ -199,9 +197,9 @@ def replace_unknown(
             f"attention must have {len(words.pieces) + 1} source positions, the text's pieces and "
             f"eos, got the shape {attention.shape}."
         )
-    positions = aligned_source(attention, target_ids, target.eos_id()).tolist()
-    surface = target.decode([unknown])
-    following = [*map(target.id_to_piece, target_ids[1:]), ""]
+    positions = aligned_source(attention, target_ids, special_ids.eos).tolist()
+    [surface] = target.decode([[unknown]])
+    following = [*map(target.spelling, target_ids[1:]), ""]
     written = _Written()
     for token, position, after in zip(target_ids, positions, following, strict=True):
         known = stream.add(token)
@@ -259,37 +257,8 @@ class _Written:
             self.text += " "
 
 
-def _piece_spans(
-    text: str,
-    processor: sentencepiece.SentencePieceProcessor,
-    ids: Sequence[int],
-    pieces: Sequence[str],
-) -> list[Span]:
-    """Returns the span in `text` that each piece was made from, without its "▁".
-
-    The pieces spell the normalized text, whose offsets SentencePiece gives; a character that became
-    several pieces ("㍿") belongs to each.
-    """
-    normalized, offsets = processor.normalize(text, with_offsets=True)
-    # A byte piece is part of a character, so places in the normalized text count bytes.
-    characters = [number for number, one in enumerate(normalized) for _ in one.encode()]
-    spans, place = [], 0
-    for token, piece in zip(ids, pieces, strict=True):
-        size = 1 if processor.is_byte(token) else len(piece.encode())
-        spaces = len(piece.encode()) - len(piece.lstrip(_SPACE).encode())
-        place += size
-        if spaces == size:
-            after = offsets[characters[place - 1] + 1]
-            spans.append((after, after))
-            continue
-        first, last = characters[place - size + spaces], characters[place - 1]
-        end = next((offset for offset in offsets[last + 1 :] if offset > offsets[last]), len(text))
-        spans.append((offsets[first], end))
-    return spans
-
-
 def _has_text(piece: str) -> bool:
-    return piece.strip(_SPACE) != ""
+    return piece.strip() != ""
 
 
 def _text_words(pieces: Sequence[str]) -> list[int]:
@@ -298,7 +267,7 @@ def _text_words(pieces: Sequence[str]) -> list[int]:
     """
     words, word, has_text = [], 0, False
     for piece in pieces:
-        if piece.startswith(_SPACE) and has_text:
+        if piece[:1].isspace() and has_text:
             word, has_text = word + 1, False
         has_text = has_text or _has_text(piece)
         words.append(word)

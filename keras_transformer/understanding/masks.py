@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.text.tokenizer import MASK_PIECE
-
 
 class FilledMasks(NamedTuple):
     """One way to fill all masks of a text.
@@ -30,16 +28,16 @@ class MissingMaskError(ValueError):
         index: Its place among the texts.
     """
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, mask: str) -> None:
         self.index = index
         super().__init__(
-            f"the text at index {index} has no {MASK_PIECE}, or it was cut off: write "
-            f"{MASK_PIECE} where a word is missing."
+            f"the text at index {index} has no {mask}, or it was cut off: write {mask} where a "
+            "word is missing."
         )
 
 
 def without_spaces_before_masks(ids: Sequence[int], mask: int, space: int | None) -> list[int]:
-    """Drops the piece "▁" that SentencePiece puts before a mask that follows a space.
+    """Drops the piece of a space ("▁" of SentencePiece) before a mask that follows a space.
 
     Training replaces whole pieces, spaces included, so a mask stands where a piece such as "▁red"
     stood.
@@ -47,7 +45,7 @@ def without_spaces_before_masks(ids: Sequence[int], mask: int, space: int | None
     Args:
         ids: Ids of a text.
         mask: Id of `<mask>`.
-        space: Id of "▁"; None if the vocabulary has no such piece.
+        space: Id of that piece; None if the vocabulary has no such piece.
     """
     following = [*ids[1:], None]
     return [

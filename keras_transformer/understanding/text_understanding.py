@@ -12,6 +12,7 @@ from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
 from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.layout import encoder_row
+from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds
 from keras_transformer.understanding.engine import Array, EncoderEngine, Row
@@ -31,7 +32,6 @@ from keras_transformer.understanding.results import (
     word_tags,
 )
 
-_SPACE = "▁"
 # How a model with each head is trained.
 TASKS = {
     "masked_lm": "masked-lm",
@@ -74,8 +74,13 @@ class TextUnderstanding:
         room = None if positions is None else positions - ends
         self._limit = LengthLimit(max_text_length, long_texts, room)
         self.max_text_length = self._limit.length
-        space = text_ids.processor.piece_to_id(_SPACE)
-        self._space = None if space == text_ids.processor.unk_id() else space
+        self._space = text_ids.subwords.space
+
+    @property
+    def mask_piece(self) -> str:
+        """What texts write for a token to be filled in; "" if the vocabulary has no mask."""
+        mask = self._special_ids.mask
+        return "" if mask is None else self._text_ids.subwords.piece(mask)
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each text has, without special ones.
@@ -202,7 +207,8 @@ class TextUnderstanding:
         """
         self._require("tagging")
         texts_words = [text.split() for text in check_texts(texts)]
-        encoded = iter(self._text_ids.encode([word for words in texts_words for word in words]))
+        spelled = [words_in_text(words, self._text_ids.subwords) for words in texts_words]
+        encoded = iter(self._text_ids.encode([word for words in spelled for word in words]))
         texts_pieces = [[next(encoded) for _ in words] for words in texts_words]
         ids = [[token for pieces in text for token in pieces] for text in texts_pieces]
         rows = [self._row(one) for one in self._limit.fit(ids)]
@@ -224,7 +230,7 @@ class TextUnderstanding:
         the product of theirs.
 
         Args:
-            texts: The texts, each with one or more `<mask>`.
+            texts: The texts, each with one or more masks: `<mask>`, or the vocabulary's own.
             num_hypotheses: How many fillings of each text.
 
         Raises:
@@ -240,7 +246,7 @@ class TextUnderstanding:
         places = [[i for i, token in enumerate(row.token_ids) if token == mask] for row in rows]
         for index, found in enumerate(places):
             if not found:
-                raise MissingMaskError(index)
+                raise MissingMaskError(index, self.mask_piece)
         return [
             [
                 self._filling(row, masked, *filling)
@@ -277,7 +283,7 @@ class TextUnderstanding:
                 spans.append(Span("", 0, 0, float("-inf")))
                 continue
             first, last, score = best_span(logits[begin:-1], longest)
-            [part] = self._text_ids.decode([text[first : last + 1]])
+            [part] = self._text_ids.decode_parts([text[first : last + 1]])
             spans.append(Span(part, first, last, score))
         return spans
 
@@ -313,7 +319,7 @@ class TextUnderstanding:
         for place, token in zip(places, tokens, strict=True):
             ids[place] = token
         [text] = self._text_ids.decode([ids])
-        return Filling(text, self._text_ids.decode([[token] for token in tokens]), score)
+        return Filling(text, self._text_ids.decode_parts([[token] for token in tokens]), score)
 
     def _require(self, head: str, *others: str) -> None:
         """Raises `ValueError` if the model has none of these heads."""

@@ -36,6 +36,7 @@ def test_what_decoding_starts_with_is_never_generated_but_for_the_end(
     ("fields", "error", "message"),
     [
         ({"pad": -1}, ValueError, "special id pad must be at least 0, got -1"),
+        ({"unk": 1, "bos": 1}, ValueError, "must be different ids, got 0, 1, 1, 3"),
         ({"eos": None}, TypeError, "special id eos must be an integer, got None"),
         ({"unk": True}, TypeError, "special id unk must be an integer, got True"),
         ({"eos": 0}, ValueError, "must be different ids, got 0, 1, 2, 0"),
@@ -50,6 +51,16 @@ def test_a_config_keeps_its_special_ids_through_json() -> None:
     ids = SpecialIds(pad=9, unk=0, bos=None, eos=1)
     config = TransformerConfig.preset("tiny", vocab_size=10, special_ids=ids)
     assert TransformerConfig.from_json(config.to_json()) == config
+
+
+def test_a_vocabulary_may_spell_all_text_and_have_no_unk() -> None:
+    ids = SpecialIds(pad=9, unk=None, bos=None, eos=8)
+    assert ids.substitute == ids.decoder_start == 8
+    assert ids.without_text == ids.added_to_text == {8, 9}
+    assert ids.never_generated == {9}
+    config = TransformerConfig.preset("tiny", vocab_size=10, special_ids=ids)
+    assert TransformerConfig.from_json(config.to_json()) == config
+    assert SpecialIds().substitute == SpecialIds.unk
 
 
 def test_a_config_of_version_0_1_has_the_default_special_ids() -> None:

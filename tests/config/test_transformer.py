@@ -71,6 +71,18 @@ def test_a_config_cannot_be_changed() -> None:
         ({"target_vocab_size": 40}, "source_vocab_size is 30 and target_vocab_size 40.*'target'"),
         ({"positions": "learned"}, "max_positions is needed with positions='learned'"),
         ({"max_positions": 9}, "positions='sinusoidal' and max_positions=9"),
+        (
+            {"sinusoid_layout": "thirds"},
+            "sinusoid_layout must be one of interleaved, halves, tensor2tensor, got 'thirds'",
+        ),
+        (
+            {"sinusoid_layout": "tensor2tensor", "model_dim": 2, "num_heads": 1},
+            "'tensor2tensor' needs an even model_dim of at least 4, got 2",
+        ),
+        (
+            {"sinusoid_layout": "tensor2tensor", "positions": "none"},
+            "'tensor2tensor' needs positions='sinusoidal', got positions='none'",
+        ),
     ],
 )
 def test_a_value_out_of_range_is_named(fields: dict, message: str) -> None:

@@ -79,6 +79,7 @@ RESIDUAL = {"norm": "pre", "dropout": 0.2, "epsilon": 1e-4, "norm_kind": "layer_
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "TokenEmbedding": {"vocab_size": 11, "model_dim": 6, "scale": True},
     "SinusoidalPositions": {"model_dim": 6, "offset": 1, "layout": "halves"},
+    "SinusoidalPositions of Marian": {"model_dim": 6, "offset": 0, "layout": "tensor2tensor"},
     "LearnedPositions": {"model_dim": 6, "max_positions": 9, "offset": 2},
     "MultiHeadAttention": ATTENTION,
     "MultiHeadAttention grouped": {

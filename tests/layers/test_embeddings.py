@@ -53,6 +53,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"norm_epsilon": 0.01},
     {"max_positions": 5, "position_offset": 2},
     {"position_offset": 3, "sinusoid_layout": "halves"},
+    {"position_offset": 1, "sinusoid_layout": "tensor2tensor"},
     {
         "max_positions": 5,
         "num_token_types": 2,
@@ -70,9 +71,7 @@ def positions_of(layer: Embeddings, paper: Any) -> np.ndarray:
     first = layer.position_offset
     if layer.max_positions is not None:
         return np.asarray(layer.positions.matrix, np.float64)[first : first + 3]
-    table = paper.positions(first + 3, layer.model_dim)[first:]
-    if layer.sinusoid_layout == "halves":
-        table = np.concatenate([table[:, 0::2], table[:, 1::2]], axis=-1)
+    table = paper.positions(first + 3, layer.model_dim, layer.sinusoid_layout)[first:]
     return table if layer.add_positions else np.zeros_like(table)
 
 
@@ -129,8 +128,17 @@ def test_types_without_a_matrix_for_them_are_refused() -> None:
     [
         (6, {"num_token_types": -1}, "num_token_types must be at least 0, got -1"),
         (6, {"position_offset": -1}, "offset must be at least 0, got -1"),
-        (6, {"sinusoid_layout": "thirds"}, "must be 'interleaved' or 'halves', got 'thirds'"),
-        (5, {"sinusoid_layout": "halves"}, "layout='halves' needs an even model_dim, got 5"),
+        (
+            6,
+            {"sinusoid_layout": "thirds"},
+            "must be one of interleaved, halves, tensor2tensor, got 'thirds'",
+        ),
+        (5, {"sinusoid_layout": "halves"}, "'halves' needs an even model_dim of at least 2, got 5"),
+        (
+            2,
+            {"sinusoid_layout": "tensor2tensor"},
+            "'tensor2tensor' needs an even model_dim of at least 4, got 2",
+        ),
     ],
 )
 def test_options_are_checked(model_dim: int, options: dict, message: str) -> None:

@@ -20,6 +20,19 @@ def test_sinusoids_are_the_papers(model_dim: int, paper) -> None:
     np.testing.assert_allclose(vectors[0], paper.positions(50, model_dim), atol=4e-6)
 
 
+@pytest.mark.parametrize("model_dim", [4, 6, 12])
+@pytest.mark.parametrize("layout", ["halves", "tensor2tensor"])
+def test_other_layouts_are_their_formulas(layout: str, model_dim: int, paper) -> None:
+    vectors = SinusoidalPositions(model_dim, layout=layout)(all_real(50))
+    np.testing.assert_allclose(vectors[0], paper.positions(50, model_dim, layout), atol=4e-6)
+
+
+def test_the_slowest_rate_of_tensor2tensor_is_a_ten_thousandth() -> None:
+    for model_dim in (4, 6, 512):
+        rates = SinusoidalPositions(model_dim, layout="tensor2tensor").rates()
+        np.testing.assert_allclose(rates[[0, -1]], [1, 1e-4], rtol=1e-6)
+
+
 def test_the_first_position_is_sine_and_cosine_of_zero() -> None:
     vectors = SinusoidalPositions(5)(all_real(1))
     np.testing.assert_array_equal(vectors[0, 0], [0, 1, 0, 1, 0])
@@ -29,6 +42,10 @@ def test_worked_values() -> None:
     vectors = SinusoidalPositions(4)(all_real(3))
     # Position 2: sin 2, cos 2, sin 0.02, cos 0.02.
     expected = [0.9092974, -0.4161468, 0.0199987, 0.9998]
+    np.testing.assert_allclose(vectors[0, 2], expected, atol=1e-6)
+    # The same position's sines and cosines of 2 and 0.0002.
+    vectors = SinusoidalPositions(4, layout="tensor2tensor")(all_real(3))
+    expected = [0.9092974, 0.0002, -0.4161468, 1.0]
     np.testing.assert_allclose(vectors[0, 2], expected, atol=1e-6)
 
 

@@ -48,6 +48,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"positions": "none", "relative_buckets": 8, "relative_max_distance": 5, "logit_bias": True},
     {"positions": "none", "relative_sinusoids": True, "num_heads": 6, "num_key_value_heads": 2},
     {"sinusoid_layout": "halves", "position_offset": 2, "scale_embeddings": False},
+    {"sinusoid_layout": "tensor2tensor", "logit_bias": True},
     {"embedding_norm": True, "share_embeddings": "none", "logit_bias": True},
 ]
 ENCODERS: list[dict[str, Any]] = [

@@ -100,6 +100,7 @@ def residual(
             "sinusoid_layout": "halves",
             "position_offset": 2,
         },
+        {"positions": "sinusoidal", "max_positions": None, "sinusoid_layout": "tensor2tensor"},
         {"position_offset": 2},
     ],
     ids=str,

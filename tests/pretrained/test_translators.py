@@ -40,14 +40,14 @@ def test_there_are_models_of_every_kind(translators: Path) -> None:
 
 def test_ids_are_theirs(given: Any) -> None:
     begins, eos = given.model.config.marks.begins(), given.model.config.special_ids.eos
-    texts = [*given.reference["sources"], *given.reference["hostile"]]
     for side, tokenizer, begin in (
         ("source", given.source, begins.source),
         ("target", given.target, begins.target),
     ):
         theirs = given.reference[f"{side}_ids"]
-        ours = tokenizer.encode(texts if side == "source" else given.reference["targets"])
+        ours = tokenizer.encode(given.reference[f"{side}s"])
         assert [[*begin, *row, eos] for row in ours] == theirs
+    assert given.source.encode(given.reference["hostile"]) == given.reference["hostile_ids"]
 
 
 def check(translator: TextTranslator, given: Any) -> None:

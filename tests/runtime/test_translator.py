@@ -19,8 +19,13 @@ SHARED = (
     "search", "search.confidence", "search.inputs", "search.options", "search.random_numbers",
     "config", "config.checks", "config.embedding", "config.special_ids", "config.stack",
     "config.transformer", "serializable", "text", "text.sentences", "text.tokenizer",
-    "text.training_text", "whole_files", "artefact", "artefact.families", "artefact.manifest",
-    "translation", "translation.engine", "translation.results", "translation.streaming",
+    "text.training_feed", "text.training_text", "whole_files",
+    "text.subwords", "text.subwords.interface", "text.subwords.json_decoders",
+    "text.subwords.json_special_ids", "text.subwords.opening",
+    "text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream",
+    "text.subwords.tokenizer_json", "distribution",
+    "artefact", "artefact.families", "artefact.manifest",
+    "translation", "translation.engine", "translation.results",
     "translation.text_ids", "translation.translator", "translation.unknown_words",
 )
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+import sentencepiece
 
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.text_ids import TextIds
@@ -12,7 +13,7 @@ TEXTS = ["hello", "", "the house is red", "a dog ▁ ☃ runs", "x" * 300]
 
 @pytest.fixture(scope="module")
 def text_ids(tokenizer: Tokenizer) -> TextIds:
-    return TextIds(tokenizer.processor, tokenizer.special_ids)
+    return TextIds(tokenizer.subwords, tokenizer.special_ids)
 
 
 def test_few_texts_have_the_same_ids_as_in_a_crowd(text_ids: TextIds) -> None:
@@ -28,7 +29,8 @@ def test_strings_and_their_bytes_have_the_same_ids(text_ids: TextIds) -> None:
 
 def test_bytes_may_be_no_utf8(text_ids: TextIds) -> None:
     [ids] = text_ids.encode([b"hello \xff\xfe world"])
-    assert ids == text_ids.processor.encode(b"hello \xff\xfe world")
+    processor = sentencepiece.SentencePieceProcessor(model_proto=text_ids.subwords.content)
+    assert ids == processor.encode(b"hello \xff\xfe world")
 
 
 def test_special_ids_are_no_text(text_ids: TextIds) -> None:
@@ -51,7 +53,7 @@ def test_texts_and_ids_are_the_tokenizer_s(tokenizer: Tokenizer, text_ids: TextI
 
 def test_a_pad_that_is_no_piece_is_no_text(tokenizer: Tokenizer) -> None:
     ids = dataclasses.replace(tokenizer.special_ids, pad=tokenizer.vocab_size)
-    text_ids = TextIds(tokenizer.processor, ids)
+    text_ids = TextIds(tokenizer.subwords, ids)
     assert text_ids.decode([[5, ids.pad]]) == text_ids.decode([[5]])
     assert text_ids.pieces([ids.pad]) == [""]
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.text.subwords.interface import Subwords
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.translation.unknown_words import (
     SourceWords,
     aligned_source,
@@ -23,21 +23,17 @@ TEXTS = [
 UNK, EOS = 1, 3
 
 
-def load(size: int, *, byte_fallback: bool) -> sentencepiece.SentencePieceProcessor:
-    processor = sentencepiece.SentencePieceProcessor()
-    processor.LoadFromSerializedProto(
-        train_tokenizer(TEXTS, size, "bpe", byte_fallback=byte_fallback).model
-    )
-    return processor
+def load(size: int, *, byte_fallback: bool) -> Subwords:
+    return train_tokenizer(TEXTS, size, "bpe", byte_fallback=byte_fallback).subwords
 
 
 @pytest.fixture(scope="module")
-def processor() -> sentencepiece.SentencePieceProcessor:
+def subwords() -> Subwords:
     return load(60, byte_fallback=False)
 
 
 @pytest.fixture(scope="module")
-def byte_processor() -> sentencepiece.SentencePieceProcessor:
+def byte_subwords() -> Subwords:
     return load(316, byte_fallback=True)
 
 
@@ -89,7 +85,7 @@ def test_a_token_without_a_source_is_refused() -> None:
     ],
 )
 def test_a_space_begins_a_word(pieces: list[str], words: list[int]) -> None:
-    assert words_of(pieces) == words
+    assert words_of([piece.replace("▁", " ") for piece in pieces]) == words
 
 
 @pytest.mark.parametrize(
@@ -109,10 +105,11 @@ def test_a_space_begins_a_word(pieces: list[str], words: list[int]) -> None:
 def test_words_come_from_the_words_that_their_pieces_attend_to(
     source: str, target: str, positions: list[int], pairs: list[tuple[int, int]]
 ) -> None:
-    pieces = ["" if piece == "<unk>" else piece for piece in target.split()]
+    pieces = ["" if piece == "<unk>" else piece.replace("▁", " ") for piece in target.split()]
     attention = attend([*positions, -1], len(source.split()) + 1)
     ids = [UNK if piece == "" else 9 for piece in pieces]
-    found = aligned_words(attention, ids, EOS, source_pieces=source.split(), target_pieces=pieces)
+    parts = [piece.replace("▁", " ") for piece in source.split()]
+    found = aligned_words(attention, ids, EOS, source_pieces=parts, target_pieces=pieces)
     assert found == pairs
 
 
@@ -127,7 +124,7 @@ def test_words_come_from_the_words_that_their_pieces_attend_to(
         ("?!", ["?!"]),
     ],
 )
-@pytest.mark.parametrize("kind", ["processor", "byte_processor"])
+@pytest.mark.parametrize("kind", ["subwords", "byte_subwords"])
 def test_words_stand_in_the_source_as_written(
     request: pytest.FixtureRequest, kind: str, text: str, words: list[str]
 ) -> None:
@@ -138,11 +135,11 @@ def test_words_stand_in_the_source_as_written(
 
 @given(text=st.text(max_size=20))
 def test_spans_lie_in_the_text_in_order(
-    processor: sentencepiece.SentencePieceProcessor,
-    byte_processor: sentencepiece.SentencePieceProcessor,
+    subwords: Subwords,
+    byte_subwords: Subwords,
     text: str,
 ) -> None:
-    for one in (processor, byte_processor):
+    for one in (subwords, byte_subwords):
         found = SourceWords(text, one)
         spans = [found.word(position) for position in range(len(found.pieces))]
         assert all(0 <= start <= end <= len(text) for start, end in spans)
@@ -152,17 +149,15 @@ class From(str):
     """An unknown target token that attends to the first source piece with this character."""
 
 
-def translation(
-    processor: sentencepiece.SentencePieceProcessor, text: str, target: list[str]
-) -> tuple[list[int], np.ndarray]:
+def translation(subwords: Subwords, text: str, target: list[str]) -> tuple[list[int], np.ndarray]:
     """Ids of the target's letters and unknown tokens, and the attention of each."""
-    source, ids, positions = processor.encode(text, out_type=str), [], []
+    source, ids, positions = subwords.split(text), [], []
     for part in target:
         if isinstance(part, From):
             ids.append(UNK)
             positions.append([part in piece for piece in source].index(True))
         else:
-            ids += [processor.piece_to_id(letter) for letter in part]
+            ids += [subwords.id_of(letter) or UNK for letter in part]
             positions += [0] * len(part)
     assert ids.count(UNK) == sum(isinstance(part, From) for part in target)
     return ids, attend(positions, len(source) + 1)
@@ -194,75 +189,110 @@ def translation(
     ],
 )
 def test_unknown_tokens_become_source_words(
-    processor: sentencepiece.SentencePieceProcessor, text: str, target: list[str], expected: str
+    subwords: Subwords, text: str, target: list[str], expected: str
 ) -> None:
-    ids, attention = translation(processor, text, target)
-    assert replace_unknown(ids, attention, text, source=processor, target=processor) == expected
+    ids, attention = translation(subwords, text, target)
+    assert replace_unknown(ids, attention, text, source=subwords, target=subwords) == expected
     ended = np.concatenate([attention, attend([-1], attention.shape[1])])
-    found = replace_unknown([*ids, EOS], ended, text, source=processor, target=processor)
+    found = replace_unknown([*ids, EOS], ended, text, source=subwords, target=subwords)
     assert found == expected
 
 
 def test_a_text_without_unknown_tokens_is_decoded_as_ever(
-    processor: sentencepiece.SentencePieceProcessor,
+    subwords: Subwords,
 ) -> None:
-    ids = processor.encode("the small house, my friend")
+    ids = subwords.encode(["the small house, my friend"])[0]
     nothing = np.zeros((len(ids), 0), np.float32)  # Not looked at.
-    found = replace_unknown(ids, nothing, "dog", source=processor, target=processor)
+    found = replace_unknown(ids, nothing, "dog", source=subwords, target=subwords)
     assert found == "the small house, my friend"
 
 
 def test_a_translation_of_unknown_tokens_only_is_the_source(
-    processor: sentencepiece.SentencePieceProcessor,
+    subwords: Subwords,
 ) -> None:
     text = "  Ünïx ŻÓŁW\u3000🕐, “Öd”"
-    length = len(processor.encode(text)) + 1
+    length = len(subwords.encode([text])[0]) + 1
     attention = np.eye(length, dtype=np.float32)[:-1]
-    found = replace_unknown(
-        [UNK] * (length - 1), attention, text, source=processor, target=processor
-    )
+    found = replace_unknown([UNK] * (length - 1), attention, text, source=subwords, target=subwords)
     assert found == "Ünïx ŻÓŁW🕐,Öd”"
 
 
 def test_a_source_spelled_in_bytes_gives_its_characters(
-    processor: sentencepiece.SentencePieceProcessor,
-    byte_processor: sentencepiece.SentencePieceProcessor,
+    subwords: Subwords,
+    byte_subwords: Subwords,
 ) -> None:
     text = "the Żółw runs"
-    pieces = byte_processor.encode(text, out_type=str)
-    ids = [processor.piece_to_id("▁the"), processor.piece_to_id("▁"), UNK]
+    pieces = byte_subwords.split(text)
+    ids = [subwords.id_of("▁the"), subwords.id_of("▁"), UNK]
     for position in range(pieces.index("▁"), pieces.index("▁r")):
         attention = attend([0, 0, position], len(pieces) + 1)
-        found = replace_unknown(ids, attention, text, source=byte_processor, target=processor)
+        found = replace_unknown(ids, attention, text, source=byte_subwords, target=subwords)
         assert found == "the Żółw"
 
 
 def test_bytes_before_an_unknown_token_come_before_it(
-    byte_processor: sentencepiece.SentencePieceProcessor,
+    byte_subwords: Subwords,
 ) -> None:
-    ids = [byte_processor.piece_to_id("<0xE2>"), UNK, byte_processor.piece_to_id("<0xC3>")]
-    length = len(byte_processor.encode("dog")) + 1
+    ids = [byte_subwords.id_of("<0xE2>"), UNK, byte_subwords.id_of("<0xC3>")]
+    length = len(byte_subwords.encode(["dog"])[0]) + 1
     found = replace_unknown(
-        ids, attend([0, 0, 0], length), "dog", source=byte_processor, target=byte_processor
+        ids, attend([0, 0, 0], length), "dog", source=byte_subwords, target=byte_subwords
     )
     assert found == "\ufffddog\ufffd"
 
 
 @given(data=st.data())
-def test_any_attention_gives_a_text(
-    processor: sentencepiece.SentencePieceProcessor, data: st.DataObject
-) -> None:
-    text = data.draw(st.text(min_size=1, max_size=12).filter(processor.encode))
-    ids = data.draw(st.lists(st.sampled_from([UNK, UNK, *range(len(processor))]), max_size=8))
-    length = len(processor.encode(text)) + 1
+def test_any_attention_gives_a_text(subwords: Subwords, data: st.DataObject) -> None:
+    text = data.draw(
+        st.text(min_size=1, max_size=12).filter(lambda text: subwords.encode([text])[0])
+    )
+    ids = data.draw(st.lists(st.sampled_from([UNK, UNK, *range(subwords.size)]), max_size=8))
+    length = len(subwords.encode([text])[0]) + 1
     attention = np.random.default_rng(0).random((len(ids), length), np.float32)
-    found = replace_unknown(ids, attention, text, source=processor, target=processor)
+    found = replace_unknown(ids, attention, text, source=subwords, target=subwords)
     assert "⁇" in text or "⁇" not in found
 
 
 def test_attention_of_another_text_is_refused(
-    processor: sentencepiece.SentencePieceProcessor,
+    subwords: Subwords,
 ) -> None:
     attention = np.zeros((1, 5), np.float32)
     with pytest.raises(ValueError, match=r"2 source positions.*eos, got the shape \(1, 5\)"):
-        replace_unknown([UNK], attention, "a", source=processor, target=processor)
+        replace_unknown([UNK], attention, "a", source=subwords, target=subwords)
+
+
+@pytest.mark.parametrize("text", ["a man ☃☃, man", "a  man ☃☃ , man"])
+def test_a_vocabulary_of_whole_words_gets_the_source_s_unknown_ones(
+    tokenizer_jsons: dict[str, bytes], text: str
+) -> None:
+    tokenizer = Tokenizer(tokenizer_jsons["wordpiece"])
+    unknown, subwords = tokenizer.special_ids.unk, tokenizer.subwords
+    [source] = tokenizer.encode([text])
+    assert unknown is not None and source[2] == unknown
+    attention = attend([1, 2, 3, 0], len(source) + 1)
+    [man, comma] = tokenizer.encode(["man ,"])[0]
+    words = SourceWords(text, subwords)
+    assert [text[slice(*words.word(place))] for place in range(3)] == ["a", "man", "☃☃"]
+    found = replace_unknown(
+        [man, unknown, comma, man], attention, text, source=subwords, target=subwords
+    )
+    assert found == "man ☃☃, man"
+
+
+def test_bytes_know_every_word(tokenizer_jsons: dict[str, bytes]) -> None:
+    tokenizer = Tokenizer(tokenizer_jsons["gpt2"])
+    subwords, text = tokenizer.subwords, " A man  in 家, ☃"
+    [ids] = tokenizer.encode([text])
+    attention = attend(list(range(len(ids))), len(ids) + 1)
+    assert replace_unknown(ids, attention, text, source=subwords, target=subwords) == text
+    words = SourceWords(text, subwords)
+    spelled = {text[slice(*words.word(place))] for place in range(len(ids))}
+    assert spelled == {"A", "man", "in", "家", ",", "☃"}
+    found = aligned_words(
+        attention,
+        ids,
+        tokenizer.special_ids.eos,
+        source_pieces=words.pieces,
+        target_pieces=[subwords.spelling(token) for token in ids],
+    )
+    assert {source for source, _ in found} == {target for _, target in found} == set(range(5))

@@ -180,10 +180,23 @@ def randomize(model: Any) -> None:
         model.final_logits_bias = 0.3 * torch.randn(shape, generator=generator)
 
 
-def references(model: Any, tokenizer: Any, first: int | None) -> dict[str, Any]:
+def hostile_ids(tokenizer: Any, path: Path) -> list[list[int]]:
+    """Returns ids without special ones: those of SentencePiece's pieces in the model's vocabulary.
+
+    Most of their tokenizers imitate SentencePiece, and differ from it on unusual white space.
+    """
+    if isinstance(tokenizer, transformers.MarianTokenizer):
+        return [tokenizer(text)["input_ids"][:-1] for text in hostile(HOSTILE)]
+    [file] = path.glob("*.model")
+    pieces = sentencepiece.SentencePieceProcessor(str(file))
+    rows = pieces.encode(hostile(HOSTILE), out_type=str)
+    return [tokenizer.convert_tokens_to_ids(row) for row in rows]
+
+
+def references(model: Any, tokenizer: Any, first: int | None, path: Path) -> dict[str, Any]:
     """Returns what a model and its tokenizer make of texts."""
     sources, targets = pairs(SCORED, start=TRAINING)
-    source_ids = [tokenizer(text)["input_ids"] for text in [*sources, *hostile(HOSTILE)]]
+    source_ids = [tokenizer(text)["input_ids"] for text in sources]
     target_ids = [tokenizer(text_target=text)["input_ids"] for text in targets]
     forced = {} if first is None else {"forced_bos_token_id": first}
     start, found = model.config.decoder_start_token_id, []
@@ -204,7 +217,7 @@ def references(model: Any, tokenizer: Any, first: int | None) -> dict[str, Any]:
                 early_stopping=False,
                 **forced,
             )[0].tolist()[1:]
-            for source in source_ids[:SCORED]
+            for source in source_ids
         ]
         for beams in BEAMS
     }
@@ -212,6 +225,7 @@ def references(model: Any, tokenizer: Any, first: int | None) -> dict[str, Any]:
         "sources": sources,
         "targets": targets,
         "hostile": hostile(HOSTILE),
+        "hostile_ids": hostile_ids(tokenizer, path),
         "source_ids": source_ids,
         "target_ids": target_ids,
         "log_probabilities": found,
@@ -257,12 +271,12 @@ def make_native(path: Path, **options: Any) -> None:
         for name in ("model.npz", "vocab.spm"):
             shutil.copy(Path(work, name), path / name)
     pieces = sentencepiece.SentencePieceProcessor(str(path / "vocab.spm"))
-    texts = [*given["en"], *hostile(HOSTILE)]
     reference = {
         "sources": given["en"],
         "targets": given["es"],
         "hostile": hostile(HOSTILE),
-        "source_ids": [[*row, 0] for row in pieces.encode(texts)],
+        "hostile_ids": pieces.encode(hostile(HOSTILE)),
+        "source_ids": [[*row, 0] for row in pieces.encode(given["en"])],
         "target_ids": [[*row, 0] for row in pieces.encode(given["es"])],
         "log_probabilities": [float(score) for score in scores],
         "max_length_ratio": 3,
@@ -316,7 +330,7 @@ def main() -> None:
             randomize(model)
             model.eval()
             model.save_pretrained(path)
-            found = references(model, tokenizer, first)
+            found = references(model, tokenizer, first, path)
             (path / "reference.json").write_text(json.dumps(found), encoding="utf-8")
         size = sum(os.path.getsize(file) for file in path.iterdir())
         print(f"{path}: {size // 1024} kB")

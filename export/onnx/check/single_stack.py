@@ -112,7 +112,8 @@ def _random_texts(model: EncoderOnly, random: np.random.Generator) -> Arrays:
     longest = max(length for length, _ in _ROWS)
     width = min(longest + 1, config.max_positions or longest + 1)
     token_ids = np.full((len(_ROWS), width), special_ids.pad, np.int32)
-    known = np.array([special_ids.unk, *special_ids.text_ids(config.vocab_size)], np.int32)
+    unknown = [] if special_ids.unk is None else [special_ids.unk]
+    known = np.array([*unknown, *special_ids.text_ids(config.vocab_size)], np.int32)
     for row, (length, is_late) in zip(token_ids, _ROWS, strict=True):
         tokens = random.choice(known, min(length, width))
         row[slice(-len(tokens), None) if is_late else slice(len(tokens))] = tokens

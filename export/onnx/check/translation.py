@@ -77,7 +77,8 @@ def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:
     longest = min(max(_SOURCE_LENGTHS), (config.max_positions or max(_SOURCE_LENGTHS)) - 1)
     special_ids = config.special_ids
     source_ids = np.full((len(_SOURCE_LENGTHS), longest + 1), special_ids.pad, np.int32)
-    known = np.array([special_ids.unk, *special_ids.text_ids(config.source_vocab_size)], np.int32)
+    unknown = [] if special_ids.unk is None else [special_ids.unk]
+    known = np.array([*unknown, *special_ids.text_ids(config.source_vocab_size)], np.int32)
     for row, length in zip(source_ids, _SOURCE_LENGTHS, strict=True):
         length = min(length, longest)
         row[:length] = random.choice(known, length)

@@ -34,6 +34,7 @@ from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
+from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 # Graphs without an operator of ours.
@@ -99,9 +100,11 @@ class Native(OnnxRuntime):
             ids, positions = rows.take(ids), rows.take(positions)
             types = None if types is None else rows.take(types)
 
+        relative = parts.stack.relative
+
         def own(attention: Any, _: int) -> Parts:
-            if not _is_ours(attention):
-                return sequence_attention(graph, attention, parts.ids, mask, rows)
+            if not _is_ours(attention, relative):
+                return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
 
             def between(projected: str) -> str:
                 flags = {"domain": NATIVE, "heads": attention.num_heads}
@@ -125,10 +128,11 @@ class Native(OnnxRuntime):
     def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:
         """Emits all of a decoder step but its head; see `OnnxRuntime.step_states`."""
         states = self._embed(graph, parts.embeddings, parts.ids, "step")
+        relative = parts.stack.relative
 
         def own(attention: Any, number: int) -> Parts:
-            if not _is_ours(attention):
-                return cached_attention(graph, attention, number, parts.ids, beams)
+            if not _is_ours(attention, relative):
+                return cached_attention(graph, attention, number, parts.ids, beams, relative)
             operands = (*named("cache", number), "step", *beams[1:])
             between = Between(graph, "SelfAttention", operands, named("new_cache", number))
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
@@ -232,6 +236,6 @@ class Native(OnnxRuntime):
         return finish_embedding(graph, embeddings, states, token_types, None)
 
 
-def _is_ours(attention: Any) -> bool:
+def _is_ours(attention: Any, relative: RelativeBias | None = None) -> bool:
     """Whether our operators can hold a layer; onnxruntime's do otherwise."""
-    return not is_grouped(attention) and attention.rotary_base is None
+    return not is_grouped(attention) and attention.rotary_base is None and relative is None

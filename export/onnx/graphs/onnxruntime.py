@@ -138,8 +138,9 @@ class OnnxRuntime:
         """
         parts, weights = decoder_parts(model), list[str]()
         # Padding comes after all real tokens, which look back only: it needs no mask.
+        given = {"ids": parts.ids, "mask": None, "relative": parts.stack.relative}
         attend: dict[str, EmitAttention] = {
-            "own": lambda layer, _: sequence_attention(graph, layer, parts.ids, None),
+            "own": partial(_own_attention, graph, given=given),
             "source": partial(visible_attention, graph, weights=weights),
         }
         states = self._embed_given(graph, parts)
@@ -158,7 +159,8 @@ class OnnxRuntime:
 
         def own(attention: Any, number: int) -> Parts:
             may_group = number < len(parts.stack.blocks) - 1 and not is_scored
-            return prefill_attention(graph, attention, number, parts.ids, may_group=may_group)
+            flags: dict[str, Any] = {"may_group": may_group, "relative": parts.stack.relative}
+            return prefill_attention(graph, attention, number, parts.ids, **flags)
 
         shape = partial(graph.extended_shape, parts.ids)
         source = partial(source_attention, graph, shape=shape)
@@ -198,9 +200,10 @@ class OnnxRuntime:
         keep = graph.op("Not", graph.op("Equal", ids, np.int32(parts.pad)))
         mask = graph.cast(keep, "int32")
         rows = TokenRows.of(graph, mask) if parts.drops_padding else None
-        given = (ids, first_bias(parts.stack), mask, parts.token_types, rows)
-        states = embed_sequences(graph, self.kernels, parts.embeddings, *given)
-        own = partial(_own_attention, graph, given=(ids, mask, rows))
+        embedded = (ids, first_bias(parts.stack), mask, parts.token_types, rows)
+        states = embed_sequences(graph, self.kernels, parts.embeddings, *embedded)
+        given = {"ids": ids, "mask": mask, "rows": rows, "relative": parts.stack.relative}
+        own = partial(_own_attention, graph, given=given)
         return states, mask, own, rows
 
     def run(
@@ -244,8 +247,9 @@ class OnnxRuntime:
         from the row named by `beams`, the inputs beam_size and cache_beams, so that no cache is
         ever copied or reordered. With one row a sentence, `beams` is empty.
         """
+        given: dict[str, Any] = {"ids": parts.ids, "beams": beams, "relative": parts.stack.relative}
         attend: dict[str, EmitAttention] = {
-            "own": partial(cached_attention, graph, ids=parts.ids, beams=beams),
+            "own": partial(cached_attention, graph, **given),
             "source": partial(cross_attention, graph, beams=beams),
         }
         bias = first_bias(parts.stack)
@@ -279,10 +283,8 @@ class OnnxRuntime:
         return self.kernels.linear(graph, states, layer)
 
 
-def _own_attention(
-    graph: GraphBuilder, layer: Any, _: int, given: tuple[str, str, TokenRows | None]
-) -> Parts:
-    return sequence_attention(graph, layer, *given)
+def _own_attention(graph: GraphBuilder, layer: Any, _: int, given: dict[str, Any]) -> Parts:
+    return sequence_attention(graph, layer, **given)
 
 
 def first_places(graph: GraphBuilder, parts: DecoderParts, states: str) -> str:

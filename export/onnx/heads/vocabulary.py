@@ -1,8 +1,8 @@
 """The final linear layer as one matrix: takes a decoder's states and head, and returns the states
 and the matrix whose product is the logits, biases included.
 
-A bias is a sum of equal parts, each in a column of its own beside those of the weights, and the
-states have ones there: so every way to multiply and to rank, in bytes too, serves for both.
+A bias is a sum of nearly equal parts, each in a column of its own beside those of the weights, and
+the states have ones there: so every way to multiply and to rank, in bytes too, serves for both.
 """
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.readers import DecoderParts
 from keras_transformer.export.onnx.layers.linear import weight_array
+from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, largest_sums
 
 # A bias is about this many times as large as a weight: its parts share the weights' step in bytes.
-# A power of two, so that the parts add up to it in float32.
 _PARTS = 32
 
 
@@ -29,7 +29,18 @@ def vocabulary_product(
     matrix = weight_array(parts.head.matrix)
     if parts.head.bias is None:
         return states, np.ascontiguousarray(matrix)
-    weights, bias = matrix[:, :-1], matrix[:, -1:]
-    widened = np.concatenate([weights, np.tile(bias / _PARTS, (1, _PARTS))], axis=1)
     ones = graph.op("Pad", states, integers(0, 0, 0, _PARTS), np.float32(1))
-    return ones, np.ascontiguousarray(widened)
+    return ones, _widened(matrix[:, :-1], matrix[:, -1:])
+
+
+def _widened(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Returns weights `(vocabulary, model_dim)` and a bias of each `(vocabulary, 1)` as one matrix.
+
+    In bytes, equal parts would all be rounded alike, and the errors add up to many steps. Parts
+    that are spread evenly over one step are rounded up as often as down.
+    """
+    widened = np.concatenate([weights, np.tile(bias / _PARTS, (1, _PARTS))], axis=1)
+    step = largest_sums(widened)[:, None] / LARGEST
+    spread = (np.arange(_PARTS, dtype=np.float32) - (_PARTS - 1) / 2) / _PARTS
+    widened[:, -_PARTS:] += step * spread
+    return widened

@@ -18,7 +18,6 @@ from .answers import EncoderAnswers, Read
 
 Tensor = Any
 # How SentencePiece writes a space.
-_SPACE = "\u2581"
 
 
 class IdSignatures:
@@ -227,8 +226,8 @@ class TextSignatures:
         """
         pad, mask = self._special_ids.pad, self._special_ids.mask
         ids = self._reader.tokenize(text).to_tensor(pad)
-        space = self._tokenizer.processor.piece_to_id(_SPACE)
-        if mask is None or space == self._special_ids.unk:
+        space = self._tokenizer.subwords.space
+        if mask is None or space is None:
             return ids
         following = tf.pad(ids[:, 1:], [[0, 0], [0, 1]], constant_values=pad)
         dropped = (ids == space) & (following == mask)

@@ -62,7 +62,8 @@ class SavedModelOptions:
 
     Args:
         signatures: "text" takes and gives strings; "ids" token ids, without an operator of
-            tensorflow-text, for servers that have none or an older one.
+            tensorflow-text, for servers that have none or an older one, and always with a
+            vocabulary of a tokenizer.json, which TensorFlow has no operator for.
         version: Number of the version; servers take the highest.
         max_source_length: Most tokens of a source; longer ones are cut.
     """

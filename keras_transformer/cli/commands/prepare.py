@@ -19,8 +19,8 @@ class TextOptions(TextFiles):
             pairs.
         valid_text: Single texts for validation.
         output: Directory to write. A killed preparation continues when called again.
-        tokenizer: Existing SentencePiece model, or one for the source and one for the target;
-            trained on the training pairs if not given.
+        tokenizer: Existing SentencePiece model or tokenizer.json, or one for the source and one for
+            the target; trained on the training pairs if not given.
         workers: Processes that work at once (default: as many as processors).
         **file_fields: As for `TextFiles`.
     """

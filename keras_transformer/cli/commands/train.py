@@ -95,8 +95,8 @@ class RunOptions:
             2000).
         tokenizer_type: Kind of SentencePiece model.
         joint_vocabulary: One vocabulary for both languages, or one for each (translation).
-        tokenizer: Existing SentencePiece model for both languages, or two: the source's and the
-            target's.
+        tokenizer: Existing vocabulary for both languages, or two, the source's and the target's:
+            SentencePiece models, or a tokenizer.json with byte-level BPE or WordPiece.
         init: Directory of a finished run to fine-tune: training starts from its weights, with its
             vocabulary. For translation its --preset and --model.* must be given again; rates of
             dropout may differ. Other tasks take the weights that fit, of any run, and list the

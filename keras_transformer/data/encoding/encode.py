@@ -15,7 +15,7 @@ from keras_transformer.data.encoding.id_pairs import (
     filter_pairs,
 )
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.text.graph_tokenizer import GraphTokenizer
+from keras_transformer.text.graph_tokenizer import GraphTokenizer, can_be_read_in_graphs
 from keras_transformer.text.tokenizer import Tokenizer
 
 # The compact forms are public here too, beside the function that makes them.
@@ -46,30 +46,32 @@ def encode_pairs(
     Raises:
         ValueError: No pair is left, or `max_length` is below 2.
     """
-    source_reader = GraphTokenizer(source_tokenizer.model)
-    target_reader = (
-        source_reader
-        if target_tokenizer.model == source_tokenizer.model
-        else GraphTokenizer(target_tokenizer.model)
-    )
-    source = tokenize(pairs.source, source_reader)
-    target = tokenize(pairs.target, target_reader)
+    source = tokenize(pairs.source, source_tokenizer)
+    target = tokenize(pairs.target, target_tokenizer)
     return filter_pairs(source, target, max_length, pairs.origin, source_tokenizer.special_ids)
 
 
-def tokenize(texts: Sequence[str], reader: GraphTokenizer) -> RaggedIds:
-    """Returns the ids of each text, without special ids, made in a tf.data graph."""
+def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> RaggedIds:
+    """Returns the ids of each text, without special ids.
 
-    def blocks() -> Iterator[list[str]]:
-        for start in range(0, len(texts), _BLOCK):
-            yield list(texts[start : start + _BLOCK])
+    They are made in a tf.data graph if TensorFlow has the operator.
+    """
+    blocks = (list(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK))
+    if can_be_read_in_graphs(tokenizer):
+        return _in_graph(blocks, GraphTokenizer(tokenizer.model))
+    parts = [RaggedIds.from_rows(tokenizer.encode(block)) for block in blocks]
+    values = [np.zeros(0, np.int32), *(part.values for part in parts)]
+    lengths = [np.zeros(0, np.int64), *(part.lengths for part in parts)]
+    return RaggedIds.from_lengths(np.concatenate(values), np.concatenate(lengths))
 
+
+def _in_graph(blocks: Iterator[list[str]], reader: GraphTokenizer) -> RaggedIds:
     def tokenize(block: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         ids = reader.tokenize(block)
         return ids.flat_values, ids.row_lengths()
 
     dataset = tf.data.Dataset.from_generator(
-        blocks, output_signature=tf.TensorSpec((None,), tf.string)
+        lambda: blocks, output_signature=tf.TensorSpec((None,), tf.string)
     ).map(tokenize, num_parallel_calls=PARALLEL_CALLS)
     values = [np.zeros(0, np.int32)]
     lengths = [np.zeros(0, np.int64)]

@@ -13,7 +13,6 @@ from keras_transformer.data.encoding.id_pairs import RaggedIds, check_max_length
 from keras_transformer.data.encoding.single_texts import EncodedTexts, TextReport
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.texts import Texts
-from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -70,7 +69,7 @@ def encode_sentence_pairs(
         ValueError: No pair is left, or `max_length` is below 2.
     """
     check_max_length(max_length)
-    ids = tokenize(texts.lines, GraphTokenizer(tokenizer.model))
+    ids = tokenize(texts.lines, tokenizer)
     lines = np.flatnonzero(ids.lengths)
     sentences, documents = ids.take(lines), np.cumsum(ids.lengths == 0)[lines]
     special_ids = tokenizer.special_ids

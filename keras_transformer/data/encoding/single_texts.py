@@ -14,7 +14,6 @@ from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, chec
 from keras_transformer.data.encoding.packing import packed_rows
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
-from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.layout import decoder_row, encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -78,10 +77,9 @@ def encode_for_encoder(
     Raises:
         ValueError: No text is left, or `max_length` is below 2.
     """
-    reader = GraphTokenizer(tokenizer.model)
     labelled = texts if isinstance(texts, LabelledTexts) else None
-    first = tokenize(labelled.first if labelled else texts.lines, reader)  # type: ignore[union-attr]
-    second = tokenize(labelled.second, reader) if labelled and labelled.second else None
+    first = tokenize(labelled.first if labelled else texts.lines, tokenizer)  # type: ignore[union-attr]
+    second = tokenize(labelled.second, tokenizer) if labelled and labelled.second else None
     laid_out = [
         encoder_row(
             first[number].tolist(),
@@ -113,7 +111,7 @@ def encode_for_decoder(
 
     Arguments and errors are those of `encode_for_encoder`.
     """
-    ids = tokenize(texts.lines, GraphTokenizer(tokenizer.model))
+    ids = tokenize(texts.lines, tokenizer)
     rows = [
         decoder_row(ids[number].tolist(), tokenizer.special_ids, ends=True)
         for number in range(len(ids))
@@ -150,7 +148,7 @@ def encode_packed(
         ValueError: No text is left, or `max_length` is below 2.
     """
     check_max_length(max_length)
-    ids = tokenize(texts.lines, GraphTokenizer(tokenizer.model))
+    ids = tokenize(texts.lines, tokenizer)
     special_ids = tokenizer.special_ids
     rows, lines = packed_rows(ids, max_length, special_ids, across_documents=across_documents)
     empty = int((ids.lengths == 0).sum())

@@ -34,6 +34,11 @@ def segmentation_type(tokenizer: Tokenizer) -> ModelType:
     Raises:
         ValueError: The model is of another kind, which has only one segmentation.
     """
+    if tokenizer.kind != "sentencepiece":
+        raise ValueError(
+            "subword_sampling needs a SentencePiece model, and a tokenizer.json gives every text "
+            "one segmentation: leave subword_sampling out."
+        )
     from sentencepiece import sentencepiece_model_pb2
 
     # Its classes are created on import, so type checkers do not see them.

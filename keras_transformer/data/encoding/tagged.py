@@ -12,8 +12,8 @@ from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.objectives.tags import NO_TAG
 from keras_transformer.data.sources.tagged import TaggedTexts
-from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.layout import encoder_row
+from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -39,7 +39,8 @@ def encode_tagged(
     check_max_length(max_length)
     special_ids = tokenizer.special_ids
     numbers = {tag: number for number, tag in enumerate(classes)}
-    flat = tokenize([word for row in texts.words for word in row], GraphTokenizer(tokenizer.model))
+    spelled = [words_in_text(row, tokenizer.subwords) for row in texts.words]
+    flat = tokenize([word for row in spelled for word in row], tokenizer)
     rows, tags, kept, word = [], [], [], 0
     empty = 0
     for line, row_tags in enumerate(texts.tags):

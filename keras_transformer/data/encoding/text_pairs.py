@@ -11,7 +11,6 @@ from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, chec
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -44,8 +43,8 @@ def encode_text_pairs(
         ValueError: No pair is left, or `max_length` is below 2.
     """
     check_max_length(max_length)
-    special_ids, reader = tokenizer.special_ids, GraphTokenizer(tokenizer.model)
-    sides = [tokenize(side, reader) for side in (pairs.source, pairs.target)]
+    special_ids = tokenizer.special_ids
+    sides = [tokenize(side, tokenizer) for side in (pairs.source, pairs.target)]
     is_empty = (sides[0].lengths == 0) | (sides[1].lengths == 0)
     rows, starts, kept = [], [], []
     for number in np.flatnonzero(~is_empty).tolist():

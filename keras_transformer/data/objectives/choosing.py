@@ -38,7 +38,10 @@ def choose_units(
     """
     borders, choosing = tf.unstack(tf.random.split(seed, 2, alg="philox"))
     has_text = is_text(ids, special_ids)
-    begins = ~has_text | _begins(ids, borders, unit, begins_word)
+    if unit in ("whole-words", "phrases"):
+        begins = begins_words(ids, special_ids, begins_word)
+    else:
+        begins = ~has_text | _begins(ids, borders, unit)
     if phrases is not None:
         begins &= ~phrases.continues(ids, begins)
     number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)  # of the token's unit
@@ -60,10 +63,24 @@ def is_text(ids: tf.Tensor, special_ids: SpecialIds) -> tf.Tensor:
     return tf.reduce_all(ids[:, :, None] != sorted(special_ids.without_text), axis=-1)
 
 
-def _begins(ids: tf.Tensor, seed: tf.Tensor, unit: Unit, begins_word: Sequence[bool]) -> tf.Tensor:
-    """Returns where a unit begins: boolean (B, L)."""
-    if unit in ("whole-words", "phrases"):
-        return tf.gather(tf.constant(begins_word), ids)
+def begins_words(ids: tf.Tensor, special_ids: SpecialIds, begins_word: Sequence[bool]) -> tf.Tensor:
+    """Returns where a word or what is no text begins: boolean (B, L).
+
+    A word begins after what batching adds, even if its piece has no mark of a beginning, as the
+    first of a text in byte-level BPE.
+
+    Args:
+        ids: Padded rows int32 (B, L).
+        special_ids: Those of the vocabulary.
+        begins_word: For each id whether it begins a word after other words.
+    """
+    added = ~tf.reduce_all(ids[:, :, None] != sorted(special_ids.added_to_text), axis=-1)
+    after_added = tf.pad(added[:, :-1], [[0, 0], [1, 0]], constant_values=True)
+    return ~is_text(ids, special_ids) | after_added | tf.gather(tf.constant(begins_word), ids)
+
+
+def _begins(ids: tf.Tensor, seed: tf.Tensor, unit: Unit) -> tf.Tensor:
+    """Returns where a unit of tokens or spans begins: boolean (B, L)."""
     if unit == "spans":
         # Lengths are then geometric with this mean (Joshi et al. 2020).
         return tf.random.stateless_uniform(tf.shape(ids), seed, alg="philox") < 1 / _SPAN

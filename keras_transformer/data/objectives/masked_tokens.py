@@ -9,7 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.data.objectives.choosing import Unit, choose_units, is_text
+from keras_transformer.data.objectives.choosing import Unit, begins_words, choose_units
 from keras_transformer.data.objectives.objective import Batch, Rows
 from keras_transformer.data.objectives.phrases import PhraseTree
 
@@ -93,8 +93,7 @@ class MaskedTokens:
     def count_phrases(self, ids: npt.NDArray[np.int32]) -> int:
         """Returns how many of the phrases are hidden as a whole in rows that follow each other."""
         row = tf.constant(ids, tf.int32)[None]
-        begins = tf.gather(tf.constant(self.begins_word), row)
-        begins |= ~is_text(row, self.special_ids)
+        begins = begins_words(row, self.special_ids, self.begins_word)
         return 0 if self.phrases is None else self.phrases.count_found(row, begins)
 
     def _replacements(self, ids: tf.Tensor, fate: tf.Tensor, drawn: tf.Tensor) -> tf.Tensor:

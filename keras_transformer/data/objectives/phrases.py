@@ -18,31 +18,40 @@ class PhraseTree:
         vocab_size: Number of ids.
         keys: `node * vocab_size + id` of every edge, ascending: int64.
         children: The node that each edge leads to: int64.
-        is_end: Whether a phrase ends at a node: bool.
+        ends: The number of the phrase that ends at each node, -1 for none: int64.
         longest: Most tokens of a phrase.
     """
 
     vocab_size: int
     keys: npt.NDArray[np.int64]
     children: npt.NDArray[np.int64]
-    is_end: npt.NDArray[np.bool_]
+    ends: npt.NDArray[np.int64]
     longest: int
 
     @classmethod
-    def of(cls, phrases: Sequence[Sequence[int]], vocab_size: int) -> "PhraseTree":
-        """Makes the tree of the ids of phrases; those of fewer than two tokens change nothing."""
+    def of(
+        cls, phrases: Sequence[Sequence[int]], vocab_size: int, *more: Sequence[Sequence[int]]
+    ) -> "PhraseTree":
+        """Makes the tree of the ids of phrases; those of fewer than two tokens change nothing.
+
+        Args:
+            phrases: The ids of each phrase.
+            vocab_size: Number of ids.
+            *more: Other ids of each phrase, in the same order, such as those behind a space.
+        """
         edges: dict[int, int] = {}
-        ends: set[int] = set()
-        for phrase in phrases:
+        numbers: dict[int, int] = {}
+        forms = [*phrases, *(phrase for form in more for phrase in form)]
+        for place, phrase in enumerate(forms):
             node = 0
             for token in phrase:
                 node = edges.setdefault(node * vocab_size + token, len(edges) + 1)
-            ends.add(node)
+            numbers.setdefault(node, place % len(phrases))
         # One edge that nothing takes, so that there is always one to look up.
         keys = np.array(sorted(edges) or [-1], np.int64)
         children = np.array([edges.get(int(key), 0) for key in keys], np.int64)
-        is_end = np.isin(np.arange(len(edges) + 1), sorted(ends - {0}))
-        return cls(vocab_size, keys, children, is_end, max(map(len, phrases), default=0))
+        ends = np.array([-1, *(numbers.get(node, -1) for node in range(1, len(edges) + 1))])
+        return cls(vocab_size, keys, children, ends, max(map(len, forms), default=0))
 
     def continues(self, ids: tf.Tensor, begins_word: tf.Tensor) -> tf.Tensor:
         """Returns where a token stands in a phrase, but not at its start: boolean (B, L).
@@ -67,13 +76,13 @@ class PhraseTree:
 
         Arguments are those of `continues`.
         """
-        _, ends = self._longest_from(ids, begins_word)
-        return len(np.setdiff1d(ends, [0]))
+        _, nodes = self._longest_from(ids, begins_word)
+        return len(np.setdiff1d(self.ends[nodes], [-1]))
 
     def _longest_from(self, ids: tf.Tensor, begins_word: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the length of the longest phrase from each place on, and its node; 0 for none."""
         keys, children = tf.constant(self.keys), tf.constant(self.children)
-        is_end, width = tf.constant(self.is_end), tf.shape(ids)[1]
+        is_end, width = tf.constant(self.ends >= 0), tf.shape(ids)[1]
         node = tf.zeros_like(ids, tf.int64)
         alive, found, found_node = begins_word, tf.zeros_like(ids), node
         # No id is -1, and a row ends where a word would begin.

@@ -20,7 +20,9 @@ from keras_transformer.data.prepared.processes import worker_processes
 from keras_transformer.data.prepared.record import RECORD, SINGLE, CorpusRecord, Split
 from keras_transformer.data.prepared.splitting import Workforce, make_split
 from keras_transformer.data.sources.streams import PairStream, describe_text
+from keras_transformer.text.subwords.opening import SUFFIXES
 from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType, Tokenizer, train_tokenizer
+from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
 from keras_transformer.text.training_text import SAMPLED_LINES, TrainingText
 from keras_transformer.whole_files import check_output, remove_partials, write_text
 
@@ -188,9 +190,9 @@ def _check_directory(directory: Path) -> None:
 
 def _forget(directory: Path) -> None:
     """Removes a preparation that can never be finished."""
-    for pattern in ("*tokenizer.model", "*.tfrecord"):
-        for path in directory.glob(pattern):
-            path.unlink()
+    tokenizers = (tokenizer_paths(directory, stem) for stem in (SHARED, SOURCE, TARGET))
+    for path in chain(*tokenizers, directory.glob("*.tfrecord")):
+        path.unlink(missing_ok=True)
     shutil.rmtree(directory / _UNFINISHED)
 
 
@@ -240,14 +242,17 @@ def _make_tokenizers(
 ) -> list[str]:
     """Trains or copies the tokenizers that do not exist yet; returns their file names."""
     is_joint = len(given) == 1 if given else options.joint_vocabulary or train.is_single
-    names = (
-        ["tokenizer.model"] if is_joint else ["source_tokenizer.model", "target_tokenizer.model"]
+    opened = [Tokenizer.load(path) for path in given]
+    stems = [SHARED] if is_joint else [SOURCE, TARGET]
+    suffixes = [tokenizer.suffix for tokenizer in opened] or [SUFFIXES["sentencepiece"]] * len(
+        stems
     )
+    names = [stem + suffix for stem, suffix in zip(stems, suffixes, strict=True)]
     for side, name in enumerate(names):
         if (directory / name).exists():
             continue
-        if given:
-            tokenizer = Tokenizer.load(given[side])
+        if opened:
+            tokenizer = opened[side]
         else:
             say(f"training {name}")
             # The order in which `train` reads a corpus in memory, to give the same vocabulary.

@@ -46,7 +46,7 @@ class TextEncoder(TextUnderstanding):
         self.tokenizer = tokenizer
         super().__init__(
             KerasEncoderEngine(model, batch_tokens),
-            TextIds(tokenizer.processor, model.config.special_ids),
+            TextIds(tokenizer.subwords, model.config.special_ids),
             max_text_length,
             long_texts,
         )

@@ -47,7 +47,7 @@ class Generator(TextGenerator):
         self.tokenizer = tokenizer
         super().__init__(
             KerasGenerationEngine(model, batch_tokens),
-            TextIds(tokenizer.processor, model.config.special_ids),
+            TextIds(tokenizer.subwords, model.config.special_ids),
             max_text_length,
             long_texts,
         )

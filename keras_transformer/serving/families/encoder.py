@@ -28,7 +28,6 @@ from keras_transformer.serving.families.text_rows import (
 from keras_transformer.serving.models.inputs import Arrays, Request
 from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.served import Run
-from keras_transformer.text.tokenizer import MASK_PIECE
 from keras_transformer.translation.results import pad_states
 
 # Fillings of each text, if the server's search does not ask for several hypotheses.
@@ -112,7 +111,7 @@ class ServedEncoder:
     def warm_up(self) -> None:
         """As `Served.warm_up`."""
         for name in set(self._functions.values()):
-            text = MASK_PIECE if name == "fill_mask" else ""
+            text = self._encoder.mask_piece if name == "fill_mask" else ""
             row = (text, text) if name in _OF_PAIRS else text
             for rows in ([row], [row] * 2):
                 self._runs[name](rows)
@@ -126,11 +125,11 @@ class ServedEncoder:
         texts = texts_of(inputs, "text")
         check_lengths(self._encoder, "text", texts)
         if name == "fill_mask":
+            mask = self._encoder.mask_piece
             for number, text in enumerate(texts):
-                if MASK_PIECE not in text:
+                if mask not in text:
                     raise refusal(
-                        f"row {number} of text has no {MASK_PIECE}: write {MASK_PIECE} where a "
-                        "word is missing."
+                        f"row {number} of text has no {mask}: write {mask} where a word is missing."
                     )
         return Request(texts)
 

@@ -219,7 +219,7 @@ class RowReader:
 
     def _ids(self, inputs: Arrays) -> Request:
         special = self._special_ids
-        unknown, never = special.unk, special.without_text
+        unknown, never = special.substitute, special.without_text
         rows = []
         for row in inputs["source_ids"].tolist():
             length = row.index(special.pad) if special.pad in row else len(row)

@@ -128,8 +128,12 @@ class ServedModel:
             ValueError: A graph cannot be used.
         """
         search = self.search
-        unknown = [self._source.processor.unk_id()]
-        row = TranslationRow(unknown, (), min(search.max_length, 2), search.length_penalty)
+        row = TranslationRow(
+            [self._source.special_ids.substitute],
+            (),
+            min(search.max_length, 2),
+            search.length_penalty,
+        )
         # One text and several take different paths through the engine.
         for rows in ([row], [row] * 2):
             self._translate(rows)

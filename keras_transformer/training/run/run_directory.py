@@ -10,6 +10,13 @@ from typing import Any
 
 from keras_transformer.config.families import ModelConfig, load_config
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer_files import (
+    SHARED,
+    SOURCE,
+    TARGET,
+    find_tokenizer,
+    save_tokenizers,
+)
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.checkpoints import list_checkpoints
 from keras_transformer.training.run.history import CRITERION, STEP, History
@@ -24,9 +31,6 @@ CHECKPOINTS = "checkpoints"
 LOGS = "logs"
 LOSSES = "losses.tsv"
 BAD_BATCH = "bad_batch.txt"
-TOKENIZER = "tokenizer.model"
-SOURCE_TOKENIZER = "source_tokenizer.model"
-TARGET_TOKENIZER = "target_tokenizer.model"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,22 +101,16 @@ class RunDirectory:
 
     def save_tokenizers(self, source: Tokenizer, target: Tokenizer) -> None:
         """Writes one tokenizer file if both sides share it, else two; deletes older ones."""
-        if not self.is_chief:
-            return
-        for name in (TOKENIZER, SOURCE_TOKENIZER, TARGET_TOKENIZER):
-            (self.path / name).unlink(missing_ok=True)
-        if source is target:
-            source.save(self.path / TOKENIZER)
-        else:
-            source.save(self.path / SOURCE_TOKENIZER)
-            target.save(self.path / TARGET_TOKENIZER)
+        if self.is_chief:
+            save_tokenizers(self.path, source, target)
 
     def load_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """Reads source and target tokenizer; the same object if they share a vocabulary."""
-        if (self.path / SOURCE_TOKENIZER).exists():
-            source = Tokenizer.load(self.path / SOURCE_TOKENIZER)
-            return source, Tokenizer.load(self._existing(TARGET_TOKENIZER))
-        shared = Tokenizer.load(self._existing(TOKENIZER))
+        own = find_tokenizer(self.path, SOURCE)
+        if own.exists():
+            target = self._existing(find_tokenizer(self.path, TARGET).name)
+            return Tokenizer.load(own), Tokenizer.load(target)
+        shared = Tokenizer.load(self._existing(find_tokenizer(self.path, SHARED).name))
         return shared, shared
 
     def save_training(self, record: dict[str, Any], history: History, *, finished: bool) -> None:

@@ -31,7 +31,8 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
-from keras_transformer.text.tokenizer import WORD_START, Tokenizer
+from keras_transformer.text.subwords.interface import words_in_text
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.options import TextOptions
 
@@ -71,14 +72,17 @@ class TextKind:
 def _masked_tokens(
     tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions
 ) -> MaskedTokens:
-    pieces, phrases = tokenizer.pieces(range(config.vocab_size)), options.read_phrases()
+    subwords, phrases = tokenizer.subwords, options.read_phrases()
+    # As they stand at the beginning of a text, and behind a space.
+    forms = [phrases, [words_in_text(("", one), subwords)[1] for one in phrases]]
+    first, inside = map(tokenizer.encode, forms)
     return MaskedTokens(
         config.special_ids,
         config.vocab_size,
         config.num_token_types > 1,
         unit=options.masking,
-        begins_word=tuple(piece.startswith(WORD_START) for piece in pieces),
-        phrases=PhraseTree.of(tokenizer.encode(phrases), config.vocab_size) if phrases else None,
+        begins_word=tuple(map(subwords.begins_word, range(config.vocab_size))),
+        phrases=PhraseTree.of(first, config.vocab_size, inside) if phrases else None,
     )
 
 

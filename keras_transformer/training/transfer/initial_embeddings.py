@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.transformer import TransformerConfig
-from keras_transformer.text.tokenizer import WORD_START, Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.transfer.word_vectors import FindVector, VectorFile
 
 if TYPE_CHECKING:
@@ -100,23 +100,23 @@ def word_of_piece(piece: str) -> str | None:
     """Returns the word that a piece spells, or None if it spells only a part.
 
     Example:
-        >>> [word_of_piece(piece) for piece in ("▁house", "ing", "▁", ",")]
+        >>> [word_of_piece(piece) for piece in (" house", "ing", " ", ",")]
         ['house', None, None, ',']
     """
-    word = piece.removeprefix(WORD_START)
+    word = piece.removeprefix(" ")
     # Marks of punctuation stand behind a word, without a space, and are words in files of vectors.
-    is_whole = piece.startswith(WORD_START) or not any(map(str.isalnum, word))
-    return word if word and is_whole and WORD_START not in word else None
+    is_whole = piece.startswith(" ") or not any(map(str.isalnum, word))
+    return word if word and is_whole and " " not in word else None
 
 
 def piece_vectors(tokenizer: Tokenizer, find: FindVector) -> dict[int, np.ndarray]:
     """Returns the vectors of the pieces that spell a word which has one, by id."""
-    special, processor = tokenizer.special_ids.without_text, tokenizer.processor
+    special, subwords = tokenizer.special_ids.without_text, tokenizer.subwords
     found = {}
-    for token in range(processor.get_piece_size()):
-        if token in special or processor.is_byte(token):
+    for token in range(subwords.size):
+        if token in special:
             continue
-        word = word_of_piece(processor.id_to_piece(token))
+        word = word_of_piece(subwords.spelling(token))
         vector = None if word is None else find(word)
         if vector is not None and np.any(vector):
             found[token] = vector

@@ -187,6 +187,29 @@ def test_tsv_and_existing_tokenizers(prepared, text, tmp_path):
     assert rows(corpus.train) == dict(enumerate(([*s, 3], [2, *t, 3]) for s, t in expected))
 
 
+def test_a_tokenizer_json_is_kept_as_it_is(text, tmp_path, tokenizer_jsons):
+    (tmp_path / "pairs.tsv").write_text("1\tA man\tTwo dogs\n")
+    (tmp_path / "given").write_bytes(tokenizer_jsons["wordpiece"])
+    arguments = {
+        "tokenizers": (tmp_path / "given",),
+        "options": PrepareOptions(shards=1),
+        "workers": 2,
+        "say": lambda _: None,
+    }
+    manifest = prepare(TsvFiles((tmp_path / "pairs.tsv",), 1, 2), tmp_path / "out", **arguments)
+    assert list(manifest.tokenizers) == ["tokenizer.json"]
+    corpus = PreparedCorpus.load(tmp_path / "out")
+    tokenizer = corpus.source_tokenizer
+    assert tokenizer.model == tokenizer_jsons["wordpiece"]
+    source, target = tokenizer.encode(["A man", "Two dogs"])
+    assert rows(corpus.train) == {0: ([*source, 3], [2, *target, 3])}
+    # What can never be finished leaves nothing.
+    (tmp_path / "empty.tsv").write_text("1\t\t\n")
+    with pytest.raises(ValueError):
+        prepare(TsvFiles((tmp_path / "empty.tsv",), 1, 2), tmp_path / "none", **arguments)
+    assert not [path for path in (tmp_path / "none").iterdir() if path.suffix == ".json"]
+
+
 def test_unequal_files_are_refused_before_any_work(text, tmp_path):
     stream = ParallelFiles((text / "2.source",), (text / "valid.target",))
     with pytest.raises(ValueError, match=r"2\.source has 250 lines but .*valid\.target has 2"):

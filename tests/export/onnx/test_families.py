@@ -52,6 +52,17 @@ MODERN = {
     "max_positions": None,
     "activation": "silu",
 }
+# As T5 has it.
+RELATIVE = {
+    "norm": "pre",
+    "norm_kind": "rms_norm",
+    "use_bias": False,
+    "scale_attention": False,
+    "relative_buckets": 8,
+    "relative_max_distance": 6,
+    "positions": "none",
+    "max_positions": None,
+}
 LABELS = ("a", "b", "c")
 ENCODERS: dict[str, dict[str, Any]] = {
     "states and pooler": {},
@@ -83,6 +94,15 @@ ENCODERS: dict[str, dict[str, Any]] = {
     },
     "modern, post-norm": {"head": "masked_lm", **MODERN},
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
+    "as T5's encoder": {**RELATIVE, "pooler": False},
+    "relative, post-norm, shared heads": {
+        **RELATIVE,
+        "norm": "post",
+        "use_bias": True,
+        "num_key_value_heads": 2,
+        "head": "masked_lm",
+    },
+    "relative, widths apart": {**RELATIVE, "key_dim": 6, "value_dim": 5, "head": "embedding"},
 }
 DECODERS: dict[str, dict[str, Any]] = {
     "as GPT-2": {},
@@ -95,10 +115,39 @@ DECODERS: dict[str, dict[str, Any]] = {
     "post-norm, sinusoids, own head": {"norm": "post", "tied_head": False, **SINUSOIDS},
     "as Llama": {**MODERN, "scale_attention": True},
     "modern, post-norm, odd widths": {**MODERN, "norm": "post", "key_dim": 6, "value_dim": 6},
+    "biases of logits, sinusoids of Tensor2Tensor": {
+        "logit_bias": True,
+        "num_layers": 1,
+        **SINUSOIDS,
+        "sinusoid_layout": "tensor2tensor",
+    },
+    "as T5's decoder": {**RELATIVE, "logit_bias": True},
+    "relative, post-norm, shared heads, odd widths": {
+        **RELATIVE,
+        "norm": "post",
+        "use_bias": True,
+        "num_key_value_heads": 2,
+        "key_dim": 6,
+        "value_dim": 6,
+    },
+    "relative, widths apart, rotary": {
+        **RELATIVE,
+        "key_dim": 6,
+        "value_dim": 5,
+        "rotary_base": 100.0,
+    },
     "widths apart": {"key_dim": 6, "value_dim": 5, "rotary_base": 100.0, "num_layers": 1},
 }
 # tf2onnx takes its time: what no other case holds.
-PORTABLE = ["states and pooler", "masked_lm", "pretraining", "embedding, first", "as Llama"]
+PORTABLE = [
+    "states and pooler",
+    "masked_lm",
+    "pretraining",
+    "embedding, first",
+    "as Llama",
+    "as T5's encoder",
+    "as T5's decoder",
+]
 CASES = [
     (variant, form)
     for form in FORMS
@@ -200,10 +249,11 @@ def check_encoder(case: Exported) -> None:
 
 
 @pytest.mark.parametrize("target", ["onnxruntime", "native"])
+@pytest.mark.parametrize("variant", ["states and pooler", "as T5's encoder"])
 def test_a_text_s_states_do_not_depend_on_its_batch(
-    target: str, make: Callable[[str], Any], tokenizer: Tokenizer, tmp_path: Path
+    variant: str, target: str, make: Callable[[str], Any], tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    model = make("states and pooler")
+    model = make(variant)
     path = export_onnx(model, tokenizer, tmp_path / "artefact", target=target)
     exported = Exported(model, path)
     # Beside a longer text, and one without a token.
@@ -264,7 +314,7 @@ def test_the_manifest_names_family_target_and_precision(
     assert dict(manifest.config) == plain(case.model.config.to_dict())
     assert list(manifest.tokenizers) == ["text"]
     assert manifest.special_ids == tokenizer.special_ids
-    head = variant in ENCODERS and "states alone" not in variant
+    head = variant in ENCODERS and (case.model.config.head or case.model.config.pooler)
     graphs = ["encoder", *(["head"] if head else [])]
     if variant == "pretraining":
         graphs.append("next_sentence")

@@ -15,11 +15,15 @@ from keras_transformer.export.onnx.expressible import unsupported
 from keras_transformer.text.tokenizer import Tokenizer
 
 REFUSED: list[dict[str, Any]] = [
-    {"relative_buckets": 8, "relative_max_distance": 20},
-    {"logit_bias": True},
     {"relative_sinusoids": True},
 ]
-EMITTED: dict[str, Any] = {"position_offset": 2, "sinusoid_layout": "halves"}
+EMITTED: dict[str, Any] = {
+    "position_offset": 2,
+    "sinusoid_layout": "tensor2tensor",
+    "relative_buckets": 8,
+    "relative_max_distance": 20,
+    "logit_bias": True,
+}
 
 
 @pytest.mark.parametrize("fields", REFUSED, ids=str)

@@ -68,6 +68,23 @@ def test_without_validation_no_round_is_called_the_best(run: RunDirectory) -> No
     assert run.load_training()["best"] is None
 
 
+def test_tokenizers_of_another_kind_have_another_ending(
+    run: RunDirectory, tokenizers, tokenizer_jsons: dict[str, bytes]
+) -> None:
+    json = Tokenizer(tokenizer_jsons["gpt2"])
+    for given, names in (
+        (tokenizers, {"source_tokenizer.model", "target_tokenizer.model"}),
+        ((json, json), {"tokenizer.json"}),
+        ((json, Tokenizer(json.model)), {"source_tokenizer.json", "target_tokenizer.json"}),
+        ((tokenizers[0], tokenizers[0]), {"tokenizer.model"}),
+    ):
+        run.save_tokenizers(*given)
+        assert {path.name for path in run.path.iterdir()} == names
+        found = run.load_tokenizers()
+        assert [one.model for one in found] == [one.model for one in given]
+        assert (found[0] is found[1]) == (given[0] is given[1])
+
+
 def test_a_shared_tokenizer_is_one_file_and_one_object(run: RunDirectory, tokenizers) -> None:
     run.save_tokenizers(tokenizers[0], tokenizers[0])
     assert [path.name for path in run.path.iterdir()] == ["tokenizer.model"]

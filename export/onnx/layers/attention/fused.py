@@ -13,16 +13,18 @@ def attend_fused(
     key: str,
     value: str,
     mask: str | None,
+    bias: str | None = None,
 ) -> str:
     """Attends from queries `(batch, queries, heads * width)`, already scaled.
 
     Keys and values have the shape of queries, or `(batch, heads, keys, width)`. With a mask int32
     `(batch, keys)`, queries attend to the keys that it keeps; without one, each query attends to
-    the keys up to its own place.
+    the keys up to its own place. A bias `(1, heads, queries, keys)` is added to the scores.
     """
+    optional = (mask, bias) if bias else (mask,) if mask else ()
     heads = graph.op(
         "MultiHeadAttention",
-        *(query, key, value, None, *([mask] if mask else [])),
+        *(query, key, value, None, *optional),
         domain=MICROSOFT,
         num_heads=attention.num_heads,
         scale=1.0,

@@ -30,6 +30,11 @@ def fits_group_query(attention: MultiHeadAttention) -> bool:
     return is_fused(attention) and attention.key_dim % _GROUPED_WIDTH == 0
 
 
+def grouped_bias(bias: str | None) -> tuple[str | None, ...]:
+    """Returns the last operands of GroupQueryAttention: none, or what is added to the scores."""
+    return () if bias is None else (None, None, None, bias)
+
+
 def head_widths(attention: MultiHeadAttention) -> list[int]:
     """Returns the widths of queries, keys and values, all heads together."""
     shared = attention.num_key_value_heads

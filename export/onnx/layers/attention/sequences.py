@@ -7,10 +7,12 @@ from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.layers.attention.fused import attend_fused, with_all_heads
 from keras_transformer.export.onnx.layers.attention.kinds import (
     fits_group_query,
+    grouped_bias,
     is_fused,
     is_grouped,
     named,
 )
+from keras_transformer.export.onnx.layers.attention.relative import sequence_bias, with_bias
 from keras_transformer.export.onnx.layers.attention.split import split_heads, split_places
 from keras_transformer.export.onnx.layers.attention.standard import (
     attend,
@@ -22,6 +24,7 @@ from keras_transformer.export.onnx.layers.linear import Linear, own_projection, 
 from keras_transformer.export.onnx.layers.stack import Parts
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.variants.relative_bias import RelativeBias
 
 
 def sequence_attention(
@@ -30,6 +33,7 @@ def sequence_attention(
     ids: str,
     mask: str | None,
     rows: TokenRows | None = None,
+    relative: RelativeBias | None = None,
 ) -> Parts:
     """Attends within whole sequences.
 
@@ -39,32 +43,39 @@ def sequence_attention(
         ids: A value `(batch, length)`.
         mask: int32 `(batch, length)`, 1 where a key may be attended to; None for causal attention.
         rows: The tokens that states stand for; all places if None.
+        relative: The stack's relative bias; None without.
     """
-    packed = own_projection(attention)
+    packed, bias = own_projection(attention), sequence_bias(graph, relative, ids)
 
     def between(projected: str) -> str:
         if rows is None:
             return attended(projected)
         if is_fused(attention) and not is_grouped(attention) and attention.rotary_base is None:
             parts = rows.thirds(projected, packed.units // 3)
-            return rows.take(attend_fused(graph, attention, *parts, mask))
+            return rows.take(attend_fused(graph, attention, *parts, mask, bias))
         return rows.take(attended(rows.spread(projected)))
 
     def attended(projected: str) -> str:
         if not is_fused(attention):
             parts = split_heads(graph, attention, projected, ids)
             hidden = later_places(graph, ids) if mask is None else hidden_keys(graph, mask)
-            return attend(graph, attention, *parts, hidden)[0]
+            return attend(graph, attention, *parts, with_bias(graph, hidden, bias))[0]
         states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
         query, *others = split_places(graph, attention, states, ids)
         key, value = (with_all_heads(graph, attention, part, ids) for part in others)
-        return attend_fused(graph, attention, query, key, value, mask)
+        return attend_fused(graph, attention, query, key, value, mask, bias)
 
     return Parts(packed, between, Linear.of(attention.output_linear))
 
 
 def prefill_attention(
-    graph: GraphBuilder, attention: MultiHeadAttention, number: int, ids: str, *, may_group: bool
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    number: int,
+    ids: str,
+    *,
+    may_group: bool,
+    relative: RelativeBias | None = None,
 ) -> Parts:
     """Attends within whole sequences, each place to those before it, and fills a cache.
 
@@ -76,8 +87,10 @@ def prefill_attention(
         may_group: Whether GroupQueryAttention may do all of it at once. Where nothing reads what is
             attended to, but the cache alone, other operators leave it out; and it ends the process
             if there are no rows.
+        relative: The stack's relative bias; None without.
     """
     packed, cache = own_projection(attention), named("cache", number)
+    bias = sequence_bias(graph, relative, ids)
 
     def between(projected: str) -> str:
         if may_group and fits_group_query(attention):
@@ -85,14 +98,15 @@ def prefill_attention(
             parts = split_places(graph, attention, states, ids)
             flags = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
             flags["kv_num_heads"] = attention.num_key_value_heads
-            operands = (*parts, *cache, *_lengths(graph, ids))
+            operands = (*parts, *cache, *_lengths(graph, ids), *grouped_bias(bias))
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
             graph.outputs(named("new_cache", number), written)
             return graph.reshape(heads, -1, attention.num_heads * attention.value_dim)
         query, *new = split_heads(graph, attention, projected, ids)
         for name, part, buffer in zip(named("new_cache", number), new, cache, strict=True):
             graph.output(name, _filled(graph, part, buffer, ids))
-        return attend(graph, attention, query, *new, later_places(graph, ids))[0]
+        hidden = with_bias(graph, later_places(graph, ids), bias)
+        return attend(graph, attention, query, *new, hidden)[0]
 
     return Parts(packed, between, Linear.of(attention.output_linear))
 

@@ -6,9 +6,11 @@ import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED, is_grouped, named
+from keras_transformer.export.onnx.layers.attention.relative import step_bias, with_bias
 from keras_transformer.export.onnx.layers.attention.split import HEADS_FIRST, split_heads
 from keras_transformer.export.onnx.layers.embedding import places_of_rows
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.variants.relative_bias import RelativeBias
 
 
 def attend(
@@ -73,6 +75,7 @@ def attend_cache(
     projected: str,
     number: int,
     beams: tuple[str, ...],
+    relative: RelativeBias | None,
 ) -> str:
     """Attends from a new token of each row to a cache, and writes it; see `cached_attention`."""
     query, *new = split_heads(graph, attention, projected, None)
@@ -86,7 +89,8 @@ def attend_cache(
             buffer = graph.op("GatherElements", buffer, rows, axis=0)
         seen.append(graph.op("Where", here, part, buffer))
     keys, values = seen
-    return attend(graph, attention, query, keys, values, later)[0]
+    bias = step_bias(graph, relative, whole_cache=True)
+    return attend(graph, attention, query, keys, values, with_bias(graph, later, bias))[0]
 
 
 def _places_in_cache(graph: GraphBuilder) -> tuple[str, str]:

@@ -10,15 +10,18 @@ from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.layers.attention.fused import attend_fused
 from keras_transformer.export.onnx.layers.attention.kinds import (
     fits_group_query,
+    grouped_bias,
     is_fused,
     is_grouped,
     named,
 )
+from keras_transformer.export.onnx.layers.attention.relative import step_bias
 from keras_transformer.export.onnx.layers.attention.split import split_places
 from keras_transformer.export.onnx.layers.attention.standard import attend_cache, attend_source
 from keras_transformer.export.onnx.layers.linear import Linear, own_projection, query_projection
 from keras_transformer.export.onnx.layers.stack import Parts
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.variants.relative_bias import RelativeBias
 
 
 def cached_attention(
@@ -27,6 +30,7 @@ def cached_attention(
     number: int,
     ids: str,
     beams: tuple[str, ...],
+    relative: RelativeBias | None = None,
 ) -> Parts:
     """Attends from one new token of each row to those before it and to itself.
 
@@ -37,6 +41,7 @@ def cached_attention(
         ids: The input of new tokens `(rows,)`.
         beams: The inputs beam_size and cache_beams, which name the row that holds each earlier
             token; empty if a sentence has one row, which is faster.
+        relative: The stack's relative bias; None without.
     """
     packed, cache = own_projection(attention), named("cache", number)
     kind: dict[str, Any] = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
@@ -44,19 +49,20 @@ def cached_attention(
     def between(projected: str) -> str:
         groups = not beams and fits_group_query(attention)
         if not groups and (is_grouped(attention) or not is_fused(attention)):
-            return attend_cache(graph, attention, projected, number, beams)
+            return attend_cache(graph, attention, projected, number, beams, relative)
+        bias = step_bias(graph, relative, whole_cache=False)
         states = graph.reshape(projected, -1, 1, packed.units)
         if groups:
             # A third faster for few rows, and takes queries, keys and values in one tensor.
             parts: tuple[Operand, ...] = (states, None, None)
             if attention.rotary_base is not None:
                 parts = split_places(graph, attention, states, None)
-            operands = (*parts, *cache, *_lengths(graph, ids))
+            operands = (*parts, *cache, *_lengths(graph, ids), *grouped_bias(bias))
             flags = {**kind, "kv_num_heads": attention.num_key_value_heads}
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
         else:
             parts = split_places(graph, attention, states, None)
-            operands = (*parts, None, None, *cache, "step", *beams)
+            operands = (*parts, None, bias, *cache, "step", *beams)
             flags = {**kind, "past_present_share_buffer": 1}
             name = "DecoderMaskedMultiHeadAttention"
             heads, *written = graph.ops(name, *operands, count=3, **flags)

@@ -37,7 +37,7 @@ class SpellingEncoder:
     def fill_mask(self, texts: Sequence[str], count: int) -> list[list[Filling]]:
         for index, text in enumerate(texts):
             if "<mask>" not in text:
-                raise MissingMaskError(index)
+                raise MissingMaskError(index, "<mask>")
         self._take(texts)
         words = ["one", "two\r\n"][:count]
         return [

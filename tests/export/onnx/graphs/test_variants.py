@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
+from keras_transformer.config import SpecialIds
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.export.onnx.heads import screening
@@ -18,6 +19,7 @@ from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 # With blocks of 24 and one id over, the candidates are searched by blocks.
 LARGE_VOCABULARY = 601
+AS_T5 = "relative bias, RMSNorm, no positions, decoding from padding"
 VARIANTS: dict[str, dict[str, Any]] = {
     "pre-norm, two vocabularies, learned positions": {
         "norm": "pre",
@@ -50,6 +52,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "key_dim": 8,
         "value_dim": 5,
     },
+    AS_T5: {"special_ids": SpecialIds(decoder_start=SpecialIds.pad), "num_encoder_layers": 2},
 }
 FALLBACK = (
     "key_dim ({key_dim}) is not value_dim ({value_dim}), as this package's attention operators "
@@ -82,6 +85,7 @@ class Variant:
 def variant(
     make_model: Callable[..., Any],
     randomize: Callable[..., Any],
+    as_t5: dict[str, Any],
     tokenizer: Tokenizer,
     texts: list[str],
 ) -> Callable[[str], Variant]:
@@ -90,7 +94,7 @@ def variant(
 
     def get(name: str) -> Variant:
         if name not in made:
-            fields = VARIANTS[name]
+            fields = {**(as_t5 if name == AS_T5 else {}), **VARIANTS[name]}
             target = target_tokenizer(fields.get("target_vocab_size"), tokenizer)
             model = randomize(make_model(**fields), scale=0.3)
             made[name] = Variant(model, tokenizer, target, texts)

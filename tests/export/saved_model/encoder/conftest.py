@@ -27,7 +27,7 @@ class Served:
 
     def rows(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts, as the model was taught to read masks."""
-        space = self.tokenizer.processor.piece_to_id("\u2581")
+        space = self.tokenizer.subwords.space
         mask = self.tokenizer.special_ids.mask
         return [
             [one for one, after in pairwise([*row, 0]) if (one, after) != (space, mask)]

@@ -1,9 +1,9 @@
-"""Takes the ids of a translation one at a time and returns its text in pieces, each as soon as no
-later token can change it.
+"""Takes ids of a SentencePiece model one at a time and returns their text in pieces, each as soon
+as no later token can change it.
 """
 
 import codecs
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 
 import sentencepiece
 
@@ -11,7 +11,7 @@ import sentencepiece
 _MOST_WAITING_BYTES = 3
 
 
-class TextStream:
+class SentencePieceStream:
     """Decodes ids one by one; the pieces, joined, equal the text of all ids decoded at once.
 
     Only bytes (`<0xE2>`) that a further byte may complete to a character are held back. As in
@@ -20,12 +20,12 @@ class TextStream:
     and cannot be streamed.
 
     Args:
-        processor: SentencePiece model of the target side.
+        processor: The SentencePiece model.
         skipped: Ids without text, such as pad and eos. Special ids that are not skipped are spelled
             as SentencePiece spells them: unk as " ⁇ ".
 
     Example:
-        >>> stream = TextStream(processor, skipped={0, 1, 2, 3})  # doctest: +SKIP
+        >>> stream = SentencePieceStream(processor, skipped={0, 1, 2, 3})  # doctest: +SKIP
         >>> [stream.add(token) for token in (57, 12, 3)], stream.finish()  # doctest: +SKIP
         (['a', ' house', ''], '')
     """
@@ -90,26 +90,3 @@ class TextStream:
                 continue
             return len(tail) - used
         return 0
-
-
-def stream_text(
-    processor: sentencepiece.SentencePieceProcessor,
-    ids: Iterable[int],
-    skipped: Collection[int] = (),
-) -> Iterator[str]:
-    """Yields the text of ids as they arrive, in pieces that are never empty; see `TextStream`.
-
-    Args:
-        processor: As for `TextStream`.
-        ids: Token ids, consumed one at a time.
-        skipped: As for `TextStream`.
-
-    Raises:
-        IndexError: An id is outside the vocabulary.
-    """
-    stream = TextStream(processor, skipped)
-    for token in ids:
-        if text := stream.add(token):
-            yield text
-    if text := stream.finish():
-        yield text

@@ -9,8 +9,9 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.text.subwords.interface import stream_text
+from keras_transformer.text.subwords.sentencepiece_stream import SentencePieceStream
 from keras_transformer.text.tokenizer import train_tokenizer
-from keras_transformer.translation.streaming import TextStream, stream_text
 
 TEXTS = [
     "a small house stands by the river",
@@ -80,7 +81,7 @@ def test_random_ids_give_the_text_decoded_at_once(
     words += [[draw.randrange(len(processor))] for _ in range(4)]
     ids = [token for _ in range(draw.randint(0, 25)) for token in draw.choice(words)]
     expected = processor.decode([token for token in ids if token not in skipped])
-    pieces = list(stream_text(processor, ids, skipped))
+    pieces = list(stream_text(SentencePieceStream(processor, skipped), ids))
     assert "".join(pieces) == expected
     assert all(pieces)
 
@@ -91,13 +92,15 @@ def test_encoded_text_gives_the_text_decoded_at_once(
     processors: Any, model: Any, text: str
 ) -> None:
     ids = processors[model].encode(text)
-    assert "".join(stream_text(processors[model], ids)) == processors[model].decode(ids)
+    assert "".join(stream_text(SentencePieceStream(processors[model]), ids)) == processors[
+        model
+    ].decode(ids)
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
 def test_pieces_leave_with_the_token_that_settles_them(processors: Any, kind: str) -> None:
     processor = processors[kind, True]
-    stream = TextStream(processor, SPECIAL_IDS)
+    stream = SentencePieceStream(processor, SPECIAL_IDS)
     ids = [processor.piece_to_id(piece) for piece in ("▁", "t", "h", "▁")]
     euro, lone = bytes_of(processor, "€".encode()), bytes_of(processor, b"\xc3")
     found = [stream.add(token) for token in (*ids, *euro, 3, *lone, ids[2], *lone)]
@@ -122,21 +125,21 @@ def test_pieces_leave_with_the_token_that_settles_them(processors: Any, kind: st
 )
 def test_broken_bytes_do_not_wait(processors: Any, data: bytes, expected: list[str]) -> None:
     processor = processors["bpe", True]
-    stream = TextStream(processor)
+    stream = SentencePieceStream(processor)
     assert [stream.add(token) for token in bytes_of(processor, data)] == expected
     assert stream.finish() == ""
 
 
 def test_unknown_tokens_have_a_surface_unless_skipped(processors: Any) -> None:
     processor = processors["bpe", False]
-    assert list(stream_text(processor, [1, 1])) == [" ⁇ ", " ⁇ "]
-    assert list(stream_text(processor, [1, 1], skipped={1})) == []
+    assert list(stream_text(SentencePieceStream(processor), [1, 1])) == [" ⁇ ", " ⁇ "]
+    assert list(stream_text(SentencePieceStream(processor, {1}), [1, 1])) == []
 
 
 @pytest.mark.parametrize("token", [-1, 10_000])
 def test_a_foreign_id_is_refused_and_changes_nothing(processors: Any, token: int) -> None:
     processor = processors["bpe", False]
-    stream = TextStream(processor)
+    stream = SentencePieceStream(processor)
     letter = processor.piece_to_id("t")
     assert stream.add(letter) == "t"
     with pytest.raises(IndexError, match="out of range"):

@@ -1,0 +1,1 @@
+"""A vocabulary of words and parts of words: one interface, and what reads each kind of file."""

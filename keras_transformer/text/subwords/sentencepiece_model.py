@@ -1,0 +1,142 @@
+"""Reads a SentencePiece model, as `Subwords` says; needs only the `sentencepiece` package."""
+
+from collections.abc import Collection, Sequence
+
+import sentencepiece
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.text.subwords.interface import Placed
+from keras_transformer.text.subwords.sentencepiece_stream import SentencePieceStream
+
+# SentencePiece's piece of a space, which begins a word.
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
+# What texts write for a token to be filled in, if the vocabulary was trained with it.
+MASK_PIECE = "<mask>"
+# For at least this many texts, the threads that SentencePiece starts for a list pay off.
+_MANY = 64
+
+
+class SentencePieceModel:
+    """The `Subwords` of a SentencePiece model.
+
+    Args:
+        content: The serialized model.
+
+    Raises:
+        ValueError: It is no SentencePiece model, or has no eos.
+    """
+
+    kind = "sentencepiece"
+    keeps_spaces = False
+
+    def __init__(self, content: bytes) -> None:
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(content)
+        except RuntimeError as error:
+            raise ValueError(
+                f"model is not a SentencePiece model ({len(content)} bytes)"
+            ) from error
+        self.content = content
+        self.size = int(self._processor.get_piece_size())
+        self.special_ids = _special_ids(self._processor)
+        self.space = self.id_of(_SPACE)
+
+    def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
+        """Returns the ids of each text; bytes need not be valid UTF-8."""
+        if len(texts) < _MANY:
+            return [self._processor.encode(text) for text in texts]
+        return self._processor.encode(texts)
+
+    def sample(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
+        """Returns the ids of a random segmentation of each text."""
+        # One text a call: a list would be shared among threads, each with its own random numbers.
+        sentencepiece.set_random_generator_seed(1 + seed % (2**32 - 2))
+        return [
+            self._processor.encode(
+                text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
+            )
+            for text in texts
+        ]
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Returns the text of each row of ids."""
+        if len(rows) < _MANY:
+            return [self._processor.decode(row) for row in rows]
+        return self._processor.decode(rows)
+
+    def stream(self, skipped: Collection[int] = ()) -> SentencePieceStream:
+        """Returns what decodes ids one by one."""
+        return SentencePieceStream(self._processor, skipped)
+
+    def split(self, text: str) -> list[str]:
+        """Returns the pieces of the normalized text; unknown ones as they are spelled in it."""
+        return self._processor.encode(text, out_type=str)
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Returns the text of pieces, those that the vocabulary lacks included."""
+        return self._processor.decode_pieces(list(pieces))
+
+    def place(self, text: str) -> list[Placed]:
+        """Returns the tokens of a text with their places.
+
+        The pieces spell the normalized text, whose offsets SentencePiece gives; a character that
+        became several pieces ("㍿") belongs to each.
+        """
+        normalized, offsets = self._processor.normalize(text, with_offsets=True)
+        # A byte piece is part of a character, so places in the normalized text count bytes.
+        characters = [number for number, one in enumerate(normalized) for _ in one.encode()]
+        placed, place = [], 0
+        ids = self._processor.encode(text, out_type=int)
+        for token, piece in zip(ids, self.split(text), strict=True):
+            size = 1 if self._processor.is_byte(token) else len(piece.encode())
+            spaces = len(piece.encode()) - len(piece.lstrip(_SPACE).encode())
+            place += size
+            if spaces == size:
+                first = end = offsets[characters[place - 1] + 1]
+            else:
+                first = offsets[characters[place - size + spaces]]
+                last = characters[place - 1]
+                behind = (offset for offset in offsets[last + 1 :] if offset > offsets[last])
+                end = next(behind, len(text))
+            is_unknown = self._processor.is_unknown(token)
+            placed.append(Placed(_spelled(piece), first, end, is_unknown))
+        return placed
+
+    def piece(self, token: int) -> str:
+        """Returns the piece of an id; "" for one behind the pieces."""
+        return self._processor.id_to_piece(token) if token < self.size else ""
+
+    def id_of(self, piece: str) -> int | None:
+        """Returns the id of a piece, or None if the vocabulary lacks it."""
+        token = self._processor.piece_to_id(piece)
+        return None if token == self._processor.unk_id() else token
+
+    def spelling(self, token: int) -> str:
+        """Returns an id's text as it stands inside a text, with the space before it if any."""
+        return _spelled(self.piece(token))
+
+    def begins_word(self, token: int) -> bool:
+        """Returns whether an id's piece begins a word."""
+        return self.piece(token).startswith(_SPACE)
+
+
+def _spelled(piece: str) -> str:
+    return piece.replace(_SPACE, " ")
+
+
+def _special_ids(processor: sentencepiece.SentencePieceProcessor) -> SpecialIds:
+    """Returns the special ids; a model without a pad gets the id after its last piece for it."""
+    pad, bos, eos = processor.pad_id(), processor.bos_id(), processor.eos_id()
+    if eos < 0:
+        raise ValueError(
+            "the SentencePiece model has no end-of-sentence piece: train it without --eos_id=-1."
+        )
+    mask = processor.piece_to_id(MASK_PIECE)
+    return SpecialIds(
+        pad=processor.get_piece_size() if pad < 0 else pad,
+        unk=processor.unk_id(),
+        bos=None if bos < 0 else bos,
+        eos=eos,
+        mask=None if mask == processor.unk_id() else mask,
+    )

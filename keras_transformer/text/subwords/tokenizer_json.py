@@ -1,0 +1,196 @@
+"""Reads a `tokenizer.json` of Hugging Face with byte-level BPE or WordPiece, as `Subwords` says;
+needs the package `tokenizers`, which splits the texts.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import Any
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.distribution import install_command
+from keras_transformer.text.subwords.interface import Placed
+from keras_transformer.text.subwords.json_decoders import JsonStream, read_decoder
+from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS, find_special_ids
+
+# From this many texts, the threads that `tokenizers` starts for a list pay off.
+_MANY = 64
+# Stands before the names of pieces that no text may give; a private character.
+_HIDDEN = "\uf8ff"
+
+
+class TokenizerJson:
+    """The `Subwords` of a `tokenizer.json`.
+
+    Its added tokens are recognised in texts, as Hugging Face does, except those of
+    `special_ids.added_to_text`, which are read as any other text.
+
+    Args:
+        content: The bytes of the file.
+        special_ids: The ids that are no text; None to find them by their names.
+
+    Raises:
+        ImportError: The package `tokenizers` is missing.
+        ValueError: It is no `tokenizer.json`, of another kind, or has no end of text.
+    """
+
+    kind = "tokenizer_json"
+
+    def __init__(self, content: bytes, special_ids: SpecialIds | None = None) -> None:
+        try:
+            values = json.loads(content)
+            names = dict(values["model"]["vocab"])
+            names |= {one["content"]: one["id"] for one in values.get("added_tokens") or ()}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"model is not a tokenizer.json of a vocabulary ({len(content)} bytes)"
+            ) from error
+        self._decoder = read_decoder(values)
+        self._ids: dict[str, int] = names
+        self.size = max(names.values()) + 1
+        self._pieces = [""] * self.size
+        for piece, token in names.items():
+            self._pieces[token] = piece
+        found = find_special_ids(values, names) if special_ids is None else special_ids
+        self.special_ids = found
+        if special_ids is not None and special_ids != _found_or_none(values, names):
+            values[SPECIAL_IDS] = special_ids.to_dict()
+            content = json.dumps(values, ensure_ascii=False).encode()
+        self.content = content
+        self.keeps_spaces = self._decoder.keeps_spaces
+        self.space = None if self._decoder.space is None else names.get(self._decoder.space)
+        self._never = found.added_to_text
+        added = values.get("added_tokens") or ()
+        self._silent = {one["id"] for one in added if one.get("special")} - found.without_text
+        self._splitter = _open_splitter(values, self._never)
+
+    def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
+        """Returns the ids of each text; bytes need not be valid UTF-8."""
+        rows = [
+            text.decode(errors="replace") if isinstance(text, bytes) else text for text in texts
+        ]
+        if len(rows) < _MANY:
+            encoded = [self._splitter.encode(row, add_special_tokens=False) for row in rows]
+        else:
+            encoded = self._splitter.encode_batch_fast(rows, add_special_tokens=False)
+        return [self._allowed(one.ids) for one in encoded]
+
+    def sample(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
+        """Raises `ValueError`: there is one segmentation of each text."""
+        raise ValueError(
+            "a tokenizer.json gives every text one segmentation: subword sampling needs a "
+            "SentencePiece model."
+        )
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Returns the text of each row of ids; added special tokens have none."""
+        return [self._text([one for one in row if one not in self._silent]) for row in rows]
+
+    def stream(self, skipped: Collection[int] = ()) -> JsonStream:
+        """Returns what decodes ids one by one."""
+        return JsonStream(self._first, self._inside, self._silent.union(skipped))
+
+    def split(self, text: str) -> list[str]:
+        """Returns the pieces of a text; unknown ones as they are spelled in it."""
+        found = self._splitter.encode(text, add_special_tokens=False)
+        return [
+            text[slice(*span)] if token == self.special_ids.unk else self.piece(token)
+            for token, span in zip(found.ids, found.offsets, strict=True)
+            if token not in self._never
+        ]
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Returns the text of pieces, those that the vocabulary lacks included."""
+        parts = [
+            *map(self._decoder.first, pieces[:1]),
+            *map(self._decoder.inside, pieces[1:]),
+        ]
+        return b"".join(parts).decode(errors="replace")
+
+    def place(self, text: str) -> list[Placed]:
+        """Returns the tokens of a text with their places."""
+        found = self._splitter.encode(text, add_special_tokens=False)
+        # Behind the last token, or where the text begins.
+        placed, before = [], len(text) - len(text.lstrip())
+        for token, (start, end) in zip(found.ids, found.offsets, strict=True):
+            if token in self._never:
+                continue
+            start = end - len(text[start:end].lstrip())
+            if start == end:
+                # White space alone is part of no word.
+                placed.append(Placed("", before, before, False))
+                continue
+            gap = text[before:start]
+            space = " " if gap.strip() != gap else ""
+            is_unknown = token == self.special_ids.unk
+            placed.append(Placed(space + text[start:end], start, end, is_unknown))
+            before = end
+        return placed
+
+    def piece(self, token: int) -> str:
+        """Returns the piece of an id; "" for one behind the pieces."""
+        return self._pieces[token] if token < self.size else ""
+
+    def id_of(self, piece: str) -> int | None:
+        """Returns the id of a piece, or None if the vocabulary lacks it."""
+        return self._ids.get(piece)
+
+    def spelling(self, token: int) -> str:
+        """Returns an id's text as it stands inside a text, with the space before it if any."""
+        return self._inside[token].decode(errors="replace") if token < self.size else ""
+
+    def begins_word(self, token: int) -> bool:
+        """Returns whether an id's piece begins a word that is not the first of a text."""
+        return self._decoder.begins_word(self.piece(token))
+
+    @cached_property
+    def _first(self) -> list[bytes]:
+        return [self._decoder.first(piece) for piece in self._pieces]
+
+    @cached_property
+    def _inside(self) -> list[bytes]:
+        return [self._decoder.inside(piece) for piece in self._pieces]
+
+    def _text(self, row: Sequence[int]) -> str:
+        parts = [self._first[token] for token in row[:1]]
+        parts += [self._inside[token] for token in row[1:]]
+        return b"".join(parts).decode(errors="replace")
+
+    def _allowed(self, ids: list[int]) -> list[int]:
+        if self._never.isdisjoint(ids):
+            return ids
+        return [token for token in ids if token not in self._never]
+
+
+def _found_or_none(values: dict[str, Any], names: dict[str, int]) -> SpecialIds | None:
+    try:
+        return find_special_ids(values, names)
+    except ValueError:
+        return None
+
+
+def _open_splitter(values: dict[str, Any], hidden: Collection[int]) -> Any:
+    """Opens what splits texts, without the names of the `hidden` ids, limits and padding."""
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise ImportError(
+            f"a tokenizer.json needs the package tokenizers: install it with "
+            f"`{install_command('tokenizers')}`."
+        ) from error
+    model = values["model"]
+    vocabulary = {
+        _HIDDEN + piece if token in hidden else piece: token
+        for piece, token in model["vocab"].items()
+    }
+    added = [
+        {**one, "content": _HIDDEN + one["content"]} if one["id"] in hidden else one
+        for one in values.get("added_tokens") or ()
+    ]
+    plain = {name: value for name, value in values.items() if name != SPECIAL_IDS}
+    plain |= {"truncation": None, "padding": None, "post_processor": None}
+    plain |= {"added_tokens": added, "model": {**model, "vocab": vocabulary}}
+    try:
+        return tokenizers.Tokenizer.from_str(json.dumps(plain))
+    except Exception as error:  # The package raises bare exceptions.
+        raise ValueError(f"model is not a valid tokenizer.json: {error}") from error

@@ -1,0 +1,72 @@
+"""The vocabulary's matrix with biases in it: products are the logits, in float32 and in bytes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.readers import decoder_parts
+from keras_transformer.export.onnx.heads.vocabulary import vocabulary_product
+from keras_transformer.export.onnx.layers.linear import Linear
+from keras_transformer.export.onnx.quantize.int8 import Int8
+from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
+
+WIDTH = 32
+STATES = np.random.default_rng(0).standard_normal((7, WIDTH)).astype(np.float32)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["biases", "no biases"])
+def model(request: pytest.FixtureRequest, make_model: Any, randomize: Any) -> Any:
+    """A model with and without biases of logits."""
+    return randomize(make_model(logit_bias=request.param, num_decoder_layers=1))
+
+
+@pytest.mark.parametrize(
+    ("kernels", "tolerance"),
+    [(Float32(), 1e-4), (Int8(), 0.1), (Int8(batch_dependent=True), 0.3)],
+    ids=["float32", "int8", "int8_batch_dependent"],
+)
+def test_the_product_is_the_logits(
+    kernels: Kernels, tolerance: float, model: Any, build: Any, open_graph: Any, paper: Any
+) -> None:
+    parts = decoder_parts(model)
+
+    def emit(graph: GraphBuilder) -> dict[str, str]:
+        states, matrix = vocabulary_product(graph, parts, "states")
+        return {"logits": kernels.linear(graph, states, Linear(matrix, transposed=True))}
+
+    inputs = {"states": ("float32", ("rows", WIDTH))}
+    run = open_graph(build(emit, inputs, {"logits": ("float32", ("rows", 60))}))
+    expected = paper.logits(model.head, STATES)
+    np.testing.assert_allclose(run(states=STATES)[0], expected, atol=tolerance)
+
+
+@pytest.fixture(scope="module")
+def make_head(make_model: Any) -> Any:
+    """`make_head(kernel, bias)`: a decoder whose head is not tied and has these weights."""
+    model = make_model(logit_bias=True, share_embeddings="none", num_decoder_layers=1)
+
+    def make(kernel: np.ndarray, bias: np.ndarray) -> Any:
+        model.head.linear.kernel.assign(kernel)
+        model.head.bias.assign(bias)
+        return decoder_parts(model)
+
+    return make
+
+
+@given(seed=st.integers(0, 1000), spread=st.sampled_from([0.0, 0.1, 1.0, 20.0]))
+def test_in_bytes_a_bias_loses_less_than_a_step(seed: int, spread: float, make_head: Any) -> None:
+    random = np.random.default_rng(seed)
+    parts = make_head(
+        0.1 * random.standard_normal((WIDTH, 60)), spread * random.standard_normal(60)
+    )
+    graph = GraphBuilder([TensorSpec(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
+    _, matrix = vocabulary_product(graph, parts, "states")
+    values, steps = Int8().lines(matrix, 0, summed=True)
+    found = values[:, WIDTH:].sum(axis=1) * steps
+    errors = np.abs(found - np.asarray(parts.head.bias)) / steps
+    assert errors.max() < 1
