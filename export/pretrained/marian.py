@@ -60,6 +60,7 @@ def check(outgoing: Outgoing) -> None:
     """Raises a ValueError that names what Marian has not."""
     config = outgoing.config
     check_has_two_stacks(config, "marian")
+    outgoing.check_sentencepiece("marian")
     form_of(config, [FORM])
     special, last = config.special_ids, config.source_vocab_size - 1
     if config.target_vocab_size != config.source_vocab_size:

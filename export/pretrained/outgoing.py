@@ -23,6 +23,19 @@ class Outgoing:
     target: Tokenizer
     search: Mapping[str, Any] = field(default_factory=dict)
 
+    def check_sentencepiece(self, name: str) -> None:
+        """Raises a ValueError if a tokenizer is none of SentencePiece.
+
+        Args:
+            name: The format that needs it.
+        """
+        for tokenizer in (self.source, self.target):
+            if tokenizer.kind != "sentencepiece":
+                raise ValueError(
+                    f"--format {name} needs tokenizers of SentencePiece, got one that is a "
+                    f"{tokenizer.kind}: export as ctranslate2, onnx or saved_model."
+                )
+
     @property
     def config(self) -> Any:
         """The model's config."""

@@ -126,10 +126,10 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     spec.optimize()
     spec.save(str(directory))
     if isinstance(outgoing.config, TransformerConfig):
-        outgoing.source.save(directory / "source.spm")
-        outgoing.target.save(directory / "target.spm")
+        outgoing.source.save(directory / f"source{outgoing.source.suffix}")
+        outgoing.target.save(directory / f"target{outgoing.target.suffix}")
     else:
-        outgoing.source.save(directory / "tokenizer.spm")
+        outgoing.source.save(directory / f"tokenizer{outgoing.source.suffix}")
 
 
 def spec_of(outgoing: Outgoing) -> Any:

@@ -25,7 +25,9 @@ def check(outgoing: Outgoing) -> None:
     Raises:
         ImportError: The package that writes weights is not installed.
     """
-    _architecture(outgoing).check(outgoing)
+    architecture = _architecture(outgoing)
+    outgoing.check_sentencepiece("huggingface")
+    architecture.check(outgoing)
     _save_file()
 
 

@@ -75,7 +75,7 @@ def test_a_translator_s_scores_are_those_of_keras(
 ) -> None:
     model = translator_of(tokenizer, **TRANSLATORS[name])
     written = export_pretrained(model, tmp_path / "out", format="ctranslate2", tokenizer=tokenizer)
-    side = Tokenizer.load(written / "source.spm")
+    side = Tokenizer.load(written / "source.model")
     sources = [side.pieces(row) for row in side.encode(texts)]
     translator = ctranslate2.Translator(str(written), intra_threads=1)
     found = translator.score_batch(sources, sources[::-1])

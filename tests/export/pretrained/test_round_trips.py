@@ -120,7 +120,7 @@ def test_marian_has_no_row_for_the_padding(
     with np.load(written / "model.npz") as file:
         assert file["Wemb"].shape == (rows, 16)
         assert file["decoder_ff_logit_out_b"].shape == (1, rows)
-    assert Tokenizer.load(written / "vocab.spm").processor.get_piece_size() == rows
+    assert Tokenizer.load(written / "vocab.spm").subwords.size == rows
 
 
 def test_what_a_run_searches_with_goes_along(
