@@ -1,6 +1,7 @@
 """Writes artefacts. `export_run` and `export_onnx` take a run or a model and write one for
 `OnnxTranslator`, which needs no TensorFlow; `Manifest` is the contract between them.
-`export_saved_model` writes one for TensorFlow Serving. Names load on first use.
+`export_saved_model` writes one for TensorFlow Serving, `export_pretrained` a model of another
+toolkit. Names load on first use.
 """
 
 from importlib import import_module
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from .onnx.export import export_onnx
     from .onnx.from_run import export_run
+    from .pretrained.export import export_pretrained
     from .saved_model.export import export_saved_model
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "Manifest",
     "OnnxTranslator",
     "export_onnx",
+    "export_pretrained",
     "export_run",
     "export_saved_model",
 ]
@@ -29,6 +32,7 @@ _HOMES = {
     "Manifest": "keras_transformer.artefact.manifest",
     "OnnxTranslator": "keras_transformer.runtime.translator",
     "export_onnx": "keras_transformer.export.onnx.export",
+    "export_pretrained": "keras_transformer.export.pretrained.export",
     "export_run": "keras_transformer.export.onnx.from_run",
     "export_saved_model": "keras_transformer.export.saved_model.export",
 }

@@ -128,3 +128,14 @@ def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
             f"{len(missing)} pieces of the SentencePiece model have no id in the vocabulary, such "
             f"as {', '.join(map(repr, missing[:3]))}: they belong to different models."
         )
+
+
+def without_padding(tokenizer: Tokenizer) -> bytes:
+    """Returns a SentencePiece model without its last piece, which must be the padding."""
+    model = _PROTO.ModelProto()
+    model.ParseFromString(tokenizer.model)
+    if model.trainer_spec.pad_id == len(model.pieces) - 1:
+        del model.pieces[-1]
+        model.trainer_spec.pad_id = -1
+        model.trainer_spec.vocab_size = len(model.pieces)
+    return model.SerializeToString()

@@ -1,4 +1,6 @@
-"""`keras-transformer export`: writes a training run as an ONNX artefact or a SavedModel."""
+"""`keras-transformer export`: writes a training run as an ONNX artefact, a SavedModel, or a
+model of another toolkit.
+"""
 
 import dataclasses
 import json
@@ -26,12 +28,13 @@ class ExportOptions:
     Args:
         output: Directory to write; it gets this name only when its content has been checked. A
             saved_model is written to a directory in it, named by its version.
-        format: Kind of artefact: "onnx" is for onnxruntime, "saved_model" for TensorFlow Serving.
+        format: Kind of artefact: "onnx" is for onnxruntime, "saved_model" for TensorFlow Serving;
+            "marian", "huggingface" and "ctranslate2" are models of these toolkits.
         overwrite: Replace the output, or the version in it, if it exists.
     """
 
     output: Path
-    format: Literal["onnx", "saved_model"] = "onnx"
+    format: Literal["onnx", "saved_model", "marian", "huggingface", "ctranslate2"] = "onnx"
     overwrite: bool = False
 
 
@@ -80,12 +83,16 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, ExportOptions)
     onnx = read_fields(given, OnnxOptions)
     saved_model = read_fields(given, SavedModelOptions)
-    if options.format == "onnx":
-        _refuse(options.format, saved_model, read_fields(given, SearchOptions, skip=_SAMPLING))
-        written = _export_onnx(given.run, options, onnx)
-    else:
+    if options.format == "saved_model":
         _refuse(options.format, onnx)
         written = _export_saved_model(given.run, options, saved_model, _chosen_search(given))
+    else:
+        _refuse(options.format, saved_model, read_fields(given, SearchOptions, skip=_SAMPLING))
+        if options.format == "onnx":
+            written = _export_onnx(given.run, options, onnx)
+        else:
+            _refuse(options.format, onnx)
+            written = _export_pretrained(given.run, options)
     print(f"exported {given.run} to {written}")
     if options.format == "saved_model":
         _print_needs(written)
@@ -123,6 +130,19 @@ def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
     from keras_transformer.export import export_run
 
     return export_run(run, options.output, **settings)
+
+
+def _export_pretrained(run: Path, options: ExportOptions) -> Path:
+    from keras_transformer.export.pretrained.settings import check_settings
+
+    settings: dict[str, Any] = {"format": options.format, "overwrite": options.overwrite}
+    with flags_in_errors(ExportOptions):
+        check_settings(options.output.absolute(), **settings)
+    check_finished_run(run)
+    load_training()
+    from keras_transformer.export import export_pretrained
+
+    return export_pretrained(run, options.output, **settings)
 
 
 def _export_saved_model(

@@ -22,7 +22,7 @@ from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
 OPTIONS = "special:model.yml"
-_EPSILON = 1e-9  # Marian's layerNorm.
+EPSILON = 1e-9  # Marian's layerNorm.
 
 # What a model must have chosen, since nothing here computes anything else.
 _FIXED: dict[str, Any] = {
@@ -46,9 +46,9 @@ _FIXED: dict[str, Any] = {
     "ulr": False,
     "input-types": [],
 }
-_ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu"}
+ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu"}
 # Marian: norm before or after, dropout and addition; see `transformer-preprocess` there.
-_NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
+NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 
 
 def is_marian(directory: Path) -> bool:
@@ -79,7 +79,7 @@ def read_marian(directory: Path) -> Imported:
     return Imported(
         "marian",
         config,
-        lambda model: list(_table(model, tensors)),
+        lambda model: list(marian_table(model, shared="Wemb" in tensors)),
         tensors,
         (source, target),
         unread=("special:",),
@@ -123,11 +123,11 @@ def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> Tran
         for name in ("preprocess", "postprocess", "postprocess-top")
     )
     activation = options["transformer-ffn-activation"]
-    if steps not in _NORMS or activation not in _ACTIVATIONS:
+    if steps not in NORMS or activation not in ACTIVATIONS:
         raise ImportRefusedError(
             f"the model has transformer-preprocess, -postprocess and -postprocess-top {steps} and "
-            f"transformer-ffn-activation {activation!r}: of these {list(_NORMS)} and "
-            f"{list(_ACTIVATIONS)} are supported."
+            f"transformer-ffn-activation {activation!r}: of these {list(NORMS)} and "
+            f"{list(ACTIVATIONS)} are supported."
         )
     sharing = "none"
     if options["tied-embeddings-all"] or (
@@ -146,9 +146,9 @@ def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> Tran
         num_heads=int(options["transformer-heads"]),
         num_encoder_layers=int(options["enc-depth"]),
         num_decoder_layers=int(options["dec-depth"]),
-        activation=_ACTIVATIONS[activation],
-        norm=_NORMS[steps],  # type: ignore[arg-type]
-        layer_norm_epsilon=_EPSILON,
+        activation=ACTIVATIONS[activation],
+        norm=NORMS[steps],  # type: ignore[arg-type]
+        layer_norm_epsilon=EPSILON,
         sinusoid_layout="tensor2tensor",
         special_ids=replace(vocabulary, decoder_start=total - 1),
     )
@@ -182,9 +182,14 @@ def _tokenizer(path: Path, total: int) -> Tokenizer:
     return tokenizer_of(read_model(path.with_name(f"{side}.spm")), ids=ids, vocab_size=total)
 
 
-def _table(model: Any, tensors: Tensors) -> Iterator[Entry]:
-    """Yields the entries of a model; Marian's kernels are `(in, out)`, its vectors `(1, n)`."""
-    if "Wemb" in tensors:
+def marian_table(model: Any, *, shared: bool) -> Iterator[Entry]:
+    """Yields the entries of a model; Marian's kernels are `(in, out)`, its vectors `(1, n)`.
+
+    Args:
+        model: Ours.
+        shared: Whether source and target have one matrix of embeddings.
+    """
+    if shared:
         yield Entry(model.source_embeddings.tokens.matrix, "Wemb", fill=0.0)
     else:
         yield Entry(model.source_embeddings.tokens.matrix, "encoder_Wemb", fill=0.0)

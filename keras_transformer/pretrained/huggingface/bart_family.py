@@ -2,7 +2,7 @@
 it, mBART, M2M100 and NLLB, Pegasus.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from keras_transformer.pretrained.huggingface.vocabularies import (
     pegasus_vocabularies,
 )
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
+from keras_transformer.pretrained.tensor_files import open_huggingface
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
 
 # The same matrices under further names, and tables that are computed.
@@ -78,7 +78,7 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
     return Imported(
         values["model_type"],
         config,
-        lambda model: list(_table(model, tensors)),
+        lambda model: list(bart_table(model, tensors)),
         tensors,
         vocabularies.tokenizers,
         unread=_ALIASES if learned else (*_ALIASES, *_SINUSOIDS),
@@ -112,11 +112,18 @@ def _config(fields: Fields, variant: Variant, vocabularies: Vocabularies) -> Tra
     )
 
 
-def _table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+def bart_table(model: Any, tensors: Collection[str] = ()) -> Iterator[Entry]:
+    """Yields the entries of a model.
+
+    Args:
+        model: Ours.
+        tensors: The names that a file has; those that Hugging Face writes if empty.
+    """
     names = ("model.shared.weight", "lm_head.weight", "model.encoder.embed_tokens.weight")
     shared = next((name for name in names if name in tensors), names[0])
     yield Entry(model.source_embeddings.tokens.matrix, shared)
-    yield Entry(model.head.bias, "final_logits_bias", lead=1, absent=0.0)
+    if model.head.bias is not None:
+        yield Entry(model.head.bias, "final_logits_bias", lead=1, absent=0.0)
     sides = (
         ("encoder", model.source_embeddings, model.encoder_stack),
         ("decoder", model.target_embeddings, model.decoder_stack),

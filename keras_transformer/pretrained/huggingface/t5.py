@@ -3,7 +3,7 @@
 T5 multiplies the states in front of a tied head by 1/√d; here the decoder's last norm does it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
     return Imported(
         values["model_type"],
         config,
-        lambda model: list(_table(model, tensors, width**-0.5 if scales_head else 1.0)),
+        lambda model: list(t5_table(model, tensors, width**-0.5 if scales_head else 1.0)),
         tensors,
         vocabularies.tokenizers,
         unread=(*_ALIASES, "lm_head.weight") if is_tied else _ALIASES,
@@ -86,7 +86,14 @@ def _is_tied(tensors: Tensors) -> bool:
     return np.array_equal(tensors["lm_head.weight"], tensors["shared.weight"])
 
 
-def _table(model: Any, tensors: Tensors, factor: float) -> Iterator[Entry]:
+def t5_table(model: Any, tensors: Collection[str], factor: float) -> Iterator[Entry]:
+    """Yields the entries of a model.
+
+    Args:
+        model: Ours.
+        tensors: The names that a file has; those that Hugging Face writes if empty.
+        factor: What the file's model multiplies the states by in front of the head.
+    """
     names = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight")
     shared = next((name for name in names if name in tensors), names[0])
     yield Entry(model.source_embeddings.tokens.matrix, shared)

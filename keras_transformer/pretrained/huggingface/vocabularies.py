@@ -18,7 +18,7 @@ from keras_transformer.pretrained.sentencepiece_models import read_model, tokeni
 from keras_transformer.text.tokenizer import Tokenizer
 
 # Of `generation_config.json`, or of `config.json` in older files → our names.
-_SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty", "max_length": "max_length"}
+SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty", "max_length": "max_length"}
 _PEGASUS_OFFSET = 103
 # What fairseq puts before the pieces of a SentencePiece model.
 _FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
@@ -46,7 +46,10 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     ids = read_ids(path / "vocab.json")
     made = [
         tokenizer_of(
-            read_model(path / f"{side}.spm"), ids=ids, vocab_size=int(fields["vocab_size"])
+            read_model(path / f"{side}.spm"),
+            ids=ids,
+            bos=_bos(fields, ids),
+            vocab_size=int(fields["vocab_size"]),
         )
         for side in ("source", "target")
     ]
@@ -63,6 +66,8 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
 
 def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """Reads `spiece.model`, whose ids go on with sentinels; the vocabulary may have more."""
+    if has_marian_files(path):
+        return marian_vocabularies(path, fields)
     model = read_model(path / "spiece.model")
     size = int(fields["vocab_size"])
     ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
@@ -76,6 +81,8 @@ def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
 
 def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """Reads `spiece.model`, whose ids of text begin after two masks and 101 unused ids."""
+    if has_marian_files(path):
+        return marian_vocabularies(path, fields)
     model = read_model(path / "spiece.model")
     ids = {"<pad>": 0, "</s>": 1, "<mask_1>": 2, "<mask_2>": 3}
     ids |= {f"<unk_{number}>": number + 2 for number in range(2, _PEGASUS_OFFSET)}
@@ -83,6 +90,18 @@ def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         ids.setdefault(piece.piece, place + _PEGASUS_OFFSET)
     made = tokenizer_of(model, ids=ids, vocab_size=int(fields["vocab_size"]))
     return _vocabularies(fields, made, made)
+
+
+def _bos(fields: Fields, ids: dict[str, int]) -> str | None:
+    """Returns the piece of bos; old configs name that of eos or the padding."""
+    others = (fields.get("eos_token_id", None), fields.get("pad_token_id", None))
+    token = fields.get("bos_token_id", None)
+    return next((name for name, one in ids.items() if one == token and token not in others), None)
+
+
+def has_marian_files(path: Path) -> bool:
+    """Whether a directory has the files of a `MarianTokenizer`, which any translator may have."""
+    return (path / "source.spm").is_file() and (path / "vocab.json").is_file()
 
 
 def fairseq_vocabularies(path: Path, fields: Fields) -> Vocabularies:
@@ -173,7 +192,7 @@ def read_search(path: Path, fields: Fields) -> dict[str, Any]:
         except ValueError as error:
             raise ImportRefusedError(f"{file} is no JSON: {error}") from error
     found = {
-        ours: generation.get(theirs, fields.get(theirs, None)) for theirs, ours in _SEARCH.items()
+        ours: generation.get(theirs, fields.get(theirs, None)) for theirs, ours in SEARCH.items()
     }
     return {name: value for name, value in found.items() if value is not None}
 

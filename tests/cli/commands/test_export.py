@@ -88,6 +88,30 @@ def test_settings_and_search_reach_the_saved_model(run_cli, exporter, tmp_path) 
     assert wanted.items() <= settings.items()
 
 
+@pytest.mark.parametrize("format", ["marian", "huggingface", "ctranslate2"])
+def test_a_run_reaches_the_exporter_of_other_toolkits(
+    run_cli, exporter, tmp_path, monkeypatch, format
+) -> None:
+    made: list[tuple] = []
+
+    def export_pretrained(run, directory, **settings) -> Path:
+        made.append((run, directory, settings))
+        return directory
+
+    monkeypatch.setitem(vars(keras_transformer.export), "export_pretrained", export_pretrained)
+    output = tmp_path / "exported"
+    result = run_cli("export", "runs/demo", "--format", format, "--output", output)
+    assert (result.code, result.out) == (0, f"exported runs/demo to {output}\n")
+    assert made == [(Path("runs/demo"), output, {"format": format, "overwrite": False})]
+    for flags in (["--quantize", "int8"], ["--beam-size", 4], ["--version", 7]):
+        result = run_cli("export", "runs/demo", "--format", format, "--output", output, *flags)
+        assert result.code == 1
+        assert f"{flags[0]} does not go with --format {format}: leave it out." in result.err
+    output.mkdir()
+    result = run_cli("export", "runs/demo", "--format", format, "--output", output)
+    assert f"{output} exists: choose another directory, or --overwrite." in result.err
+
+
 def test_signatures_of_ids_need_no_operators(run_cli, exporter, tmp_path) -> None:
     flags = ["--format", "saved_model", "--signatures", "ids", "--output", tmp_path / "exported"]
     result = run_cli("export", "runs/demo", *flags)
@@ -161,7 +185,11 @@ def test_options_of_the_other_format_are_refused(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--output x --format tflite", "--format expects one of onnx, saved_model, got 'tflite'."),
+        (
+            "--output x --format tflite",
+            "--format expects one of onnx, saved_model, marian, huggingface, ctranslate2, got "
+            "'tflite'.",
+        ),
         ("--output x --opset high", "--opset expects an integer, got 'high'."),
         ("--output x --format saved_model --top-k 5", "--top-k"),
         ("", "missing: --output; see --help."),

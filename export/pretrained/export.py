@@ -1,0 +1,99 @@
+"""Takes a model or a run and writes it as another toolkit's: a directory that gets its name only
+when it is complete.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+from keras_transformer.models.families import AnyModel
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.train import load_run
+
+from ..inputs import check_inputs, in_float32
+from ..placement import placed
+from . import marian
+from .ctranslate2 import write as ctranslate2
+from .huggingface import write as huggingface
+from .outgoing import Outgoing
+from .settings import MARKS, PretrainedFormat, check_settings
+
+
+class _Writer(Protocol):
+    def check(self, outgoing: Outgoing) -> None: ...
+
+    def write(self, outgoing: Outgoing, directory: Path) -> None: ...
+
+
+_WRITERS: dict[str, _Writer] = {
+    "marian": marian,
+    "huggingface": huggingface,
+    "ctranslate2": ctranslate2,
+}
+
+
+def export_pretrained(
+    model: AnyModel | str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    format: PretrainedFormat,
+    tokenizer: Tokenizer | None = None,
+    target_tokenizer: Tokenizer | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Writes a model for Marian, Hugging Face transformers or CTranslate2.
+
+    Args:
+        model: A model of this package, or the directory of a run.
+        directory: The directory to write; it appears under its name only when it is complete.
+        format: "marian", "huggingface" or "ctranslate2".
+        tokenizer: The tokenizer, or the source's if there are two vocabularies; only with a model,
+            since a run has its own.
+        target_tokenizer: The target's, if there are two vocabularies.
+        overwrite: Replace the directory if it exists.
+
+    Returns:
+        The directory.
+
+    Raises:
+        FileExistsError: The directory exists and `overwrite` is False, or it is no such model.
+        FileNotFoundError: A file of the run is missing.
+        ImportError: The format needs a package that is not installed.
+        TypeError: The model is none of this package, or has no tokenizer.
+        ValueError: The format cannot hold the model: the message names the field of its config.
+
+    Example:
+        `export_pretrained("runs/demo", "exported/demo", format="ctranslate2")`
+    """
+    final = Path(os.path.abspath(directory))
+    check_settings(final, format=format, overwrite=overwrite)
+    if isinstance(model, str | os.PathLike):
+        if tokenizer is not None or target_tokenizer is not None:
+            raise TypeError(
+                "a run has tokenizers of its own: leave tokenizer and target_tokenizer."
+            )
+        outgoing = _of_run(Path(model))
+    elif tokenizer is None:
+        raise TypeError("a model needs a tokenizer: give the one it was trained with.")
+    else:
+        outgoing = _of_model(model, tokenizer, target_tokenizer or tokenizer)
+    writer = _WRITERS[format]
+    writer.check(outgoing)
+    with placed(final, mark=MARKS[format], overwrite=overwrite) as temporary:
+        writer.write(outgoing, temporary)
+    return Path(directory)
+
+
+def _of_run(run: Path) -> Outgoing:
+    model, source, target = load_run(run)
+    record = RunDirectory(run)
+    search = record.load_training().get("search", {}) if record.has_training else {}
+    return _of_model(model, source, target, search)
+
+
+def _of_model(
+    model: Any, source: Tokenizer, target: Tokenizer, search: dict[str, Any] | None = None
+) -> Outgoing:
+    check_inputs(model, source, target)
+    return Outgoing(in_float32(model), source, target, search or {})

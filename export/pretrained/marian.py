@@ -1,0 +1,120 @@
+"""Writes a model as Marian's own files: an `.npz` with the options as YAML in it, vocabularies as
+`.spm`, and the `decoder.yml` that names them.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from keras_transformer.pretrained.formats.marian import (
+    ACTIVATIONS,
+    EPSILON,
+    NORMS,
+    OPTIONS,
+    marian_table,
+)
+from keras_transformer.pretrained.sentencepiece_models import without_padding
+from keras_transformer.pretrained.weight_table import NEVER, dump_weights
+from keras_transformer.whole_files import write_bytes, write_text
+
+from .forms import Form, check_has_two_stacks, form_of
+from .outgoing import Outgoing
+
+MODEL = "model.npz"
+FORM = Form(
+    "Marian",
+    {
+        "activation": tuple(ACTIVATIONS.values()),
+        "layer_norm_epsilon": (EPSILON,),
+        "norm": tuple(NORMS.values()),
+        "logit_bias": (True,),
+        "share_embeddings": None,
+        "sinusoid_layout": ("tensor2tensor",),
+    },
+)
+# Options that Marian's own configs name, too; all else of them follows from ours.
+_ALWAYS: dict[str, Any] = {
+    "type": "transformer",
+    "input-types": [],
+    "layer-normalization": False,
+    "right-left": False,
+    "skip": False,
+    "transformer-decoder-autoreg": "self-attention",
+    "transformer-decoder-dim-ffn": 0,
+    "transformer-decoder-ffn-depth": 0,
+    "transformer-ffn-depth": 2,
+    "transformer-no-affine": False,
+    "transformer-no-bias": False,
+    "transformer-no-projection": False,
+    "transformer-pool": False,
+    "transformer-postprocess-emb": "d",
+    "transformer-tied-layers": [],
+    "transformer-train-position-embeddings": False,
+    "version": "v1.12.0",
+}
+
+
+def check(outgoing: Outgoing) -> None:
+    """Raises a ValueError that names what Marian has not."""
+    config = outgoing.config
+    check_has_two_stacks(config, "marian")
+    outgoing.check_sentencepiece("marian")
+    form_of(config, [FORM])
+    special, last = config.special_ids, config.source_vocab_size - 1
+    if config.target_vocab_size != config.source_vocab_size:
+        raise ValueError(
+            "Marian's form needs vocabularies of one size here, got source_vocab_size="
+            f"{config.source_vocab_size} and target_vocab_size={config.target_vocab_size}."
+        )
+    if not special.pad == special.decoder_start == last or special.bos is not None:
+        raise ValueError(
+            f"Marian has no padding and no bos, and begins with zeros: special_ids need pad and "
+            f"decoder_start={last}, the last id, and no bos, got {special}."
+        )
+    start = np.asarray(outgoing.model.target_embeddings.tokens.matrix)[last]
+    bias = float(np.asarray(outgoing.model.head.bias)[last])
+    if start.any() or bias > NEVER / 2:
+        raise ValueError(
+            f"Marian begins with a vector of zeros, but that of decoder_start ({last}) is not: it "
+            "has been trained since the import. Export as ctranslate2 or onnx instead."
+        )
+
+
+def write(outgoing: Outgoing, directory: Path) -> None:
+    """Writes the files; the padding, which Marian has not, is left out."""
+    config = outgoing.config
+    rows = config.source_vocab_size - 1
+    is_one = outgoing.source.model == outgoing.target.model
+    names = ["vocab.spm"] * 2 if is_one else ["source.spm", "target.spm"]
+    for name, tokenizer in zip(names, (outgoing.source, outgoing.target), strict=True):
+        write_bytes(directory / name, without_padding(tokenizer))
+    table = marian_table(outgoing.model, shared=config.share_embeddings == "all")
+    options = yaml.safe_dump(_options(config, rows)).encode("utf-8") + b"\0"
+    tensors: dict[str, Any] = dump_weights(table, rows=rows)
+    tensors[OPTIONS] = np.frombuffer(options, np.int8)
+    np.savez(directory / MODEL, **tensors)
+    decoder = {"relative-paths": True, "models": [MODEL], "vocabs": names}
+    write_text(directory / "decoder.yml", yaml.safe_dump(decoder))
+
+
+def _options(config: Any, rows: int) -> dict[str, Any]:
+    before, after, top = next(steps for steps, norm in NORMS.items() if norm == config.norm)
+    activations = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    return {
+        **_ALWAYS,
+        "dim-vocabs": [rows, rows],
+        "dim-emb": config.model_dim,
+        "enc-depth": config.num_encoder_layers,
+        "dec-depth": config.num_decoder_layers,
+        "tied-embeddings": config.share_embeddings == "target",
+        "tied-embeddings-all": config.share_embeddings == "all",
+        "tied-embeddings-src": False,
+        "transformer-dim-ffn": config.feed_forward_dim,
+        "transformer-heads": config.num_heads,
+        "transformer-ffn-activation": activations[config.activation],
+        "transformer-preprocess": before,
+        "transformer-postprocess": after,
+        "transformer-postprocess-top": top,
+    }

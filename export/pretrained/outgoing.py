@@ -1,0 +1,42 @@
+"""What is written as a model of another toolkit: ours, its tokenizers and a search's options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A model on its way out.
+
+    Attributes:
+        model: In float32.
+        source: The tokenizer of sources, or of single texts.
+        target: The tokenizer of targets; the same object if there is one vocabulary.
+        search: Options of a search that the model is meant to be used with, as a run records them.
+    """
+
+    model: Any
+    source: Tokenizer
+    target: Tokenizer
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+    def check_sentencepiece(self, name: str) -> None:
+        """Raises a ValueError if a tokenizer is none of SentencePiece.
+
+        Args:
+            name: The format that needs it.
+        """
+        for tokenizer in (self.source, self.target):
+            if tokenizer.kind != "sentencepiece":
+                raise ValueError(
+                    f"--format {name} needs tokenizers of SentencePiece, got one that is a "
+                    f"{tokenizer.kind}: export as ctranslate2, onnx or saved_model."
+                )
+
+    @property
+    def config(self) -> Any:
+        """The model's config."""
+        return self.model.config

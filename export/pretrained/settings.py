@@ -1,0 +1,28 @@
+"""Takes the settings of an export for another toolkit and checks them, without a model."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from ..placement import check_place
+
+PretrainedFormat = Literal["marian", "huggingface", "ctranslate2"]
+# A file that each format always has.
+MARKS: dict[str, str] = {
+    "marian": "model.npz",
+    "huggingface": "config.json",
+    "ctranslate2": "model.bin",
+}
+
+
+def check_settings(directory: Path, *, format: str, overwrite: bool) -> None:
+    """Refuses settings that no model could be exported with; see `export_pretrained`.
+
+    Raises:
+        FileExistsError: The directory exists and `overwrite` is False, or it is no such model.
+        OSError: The directory cannot be made.
+        ValueError: The format is unknown.
+    """
+    if format not in MARKS:
+        known = ", ".join(get_args(PretrainedFormat))
+        raise ValueError(f"format must be one of {known}, got {format!r}.")
+    check_place(directory, mark=MARKS[format], overwrite=overwrite)
