@@ -46,6 +46,8 @@ TFDS = [*TRAIN, "tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"]
 VECTORS = [*TRAIN, "gensim>=4.4,<5"]
 # Vocabularies of a tokenizer.json: byte-level BPE and WordPiece. Beside any of the others.
 TOKENIZERS = ["tokenizers>=0.21,<1"]
+# Models that others trained: `keras-transformer import`, and `export` to their formats.
+IMPORT = [*TRAIN, *TOKENIZERS, "safetensors>=0.5,<1"]
 # `keras-transformer plot`.
 PLOT = [*TRAIN, "matplotlib>=3.10,<4"]
 # Training on a Ray cluster and bulk translation as a Ray Data job.
@@ -56,7 +58,7 @@ DEV = [
     *PLOT,
     *RAY,
     *VECTORS,
-    *TOKENIZERS,
+    *IMPORT,
     # The engine that benchmarks/ measures against.
     "ctranslate2>=4.8,<5",
     "hypothesis>=6.100,<7",
@@ -139,6 +141,7 @@ setup(
         "tfds": TFDS,
         "vectors": VECTORS,
         "tokenizers": TOKENIZERS,
+        "import": IMPORT,
         "plot": PLOT,
         "ray": RAY,
         "dev": DEV,

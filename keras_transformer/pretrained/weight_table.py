@@ -27,8 +27,8 @@ class Entry:
             first) the weight is.
         parts: How many weights a tensor packs.
         factor: What the tensor is multiplied by to give the weight.
-        fill: The value of further rows, or columns of a vector, that the model has beyond the
-            file's; None if it has none.
+        fill: The value for ids that the model has beyond the file's; None if it has none.
+        id_axis: The weight's axis of ids, where `fill` is given.
         lead: How many axes of length 1 the file's tensor begins with.
         absent: The weight's values if the file has no such tensor, or one for all; None if it must.
     """
@@ -40,6 +40,7 @@ class Entry:
     parts: int = 1
     factor: float = 1.0
     fill: float | None = None
+    id_axis: int = 0
     lead: int = 0
     absent: Array | float | None = None
 
@@ -54,21 +55,21 @@ class Entry:
             array = np.split(array, self.parts, axis=-1)[self.part]
         if self.factor != 1.0:
             array = array * np.float32(self.factor)
-        missing = self.weight.shape[0] - array.shape[0] if array.ndim else 0
-        if self.fill is not None and missing > 0:
-            edges = [(0, missing), *[(0, 0)] * (array.ndim - 1)]
-            array = np.pad(array, edges, constant_values=self.fill)
-        return array
+        if self.fill is None or array.ndim != len(self.weight.shape):
+            return array
+        missing = max(0, self.weight.shape[self.id_axis] - array.shape[self.id_axis])
+        edges = [(0, missing if axis == self.id_axis else 0) for axis in range(array.ndim)]
+        return np.pad(array, edges, constant_values=self.fill)
 
     def write(self, rows: int | None = None) -> Array:
         """Returns the weight as the file has it; of a packed tensor this part alone.
 
         Args:
-            rows: How many rows the file has of a weight with further ones; all if None.
+            rows: How many ids the file has of a weight with further ones; all if None.
         """
         array = np.asarray(self.weight, np.float32)
-        if self.fill is not None:
-            array = array[:rows]
+        if self.fill is not None and rows is not None:
+            array = np.take(array, range(rows), axis=self.id_axis)
         if self.factor != 1.0:
             array = array / np.float32(self.factor)
         if self.transposed:

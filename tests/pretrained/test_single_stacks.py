@@ -60,7 +60,7 @@ def test_logits_of_encoders_are_theirs(name: str, read: Callable[[str], Read]) -
     model, _, reference = read(name)
     for place, row in enumerate(reference["ids"]):
         inputs = {"token_ids": np.array([row], np.int32)}
-        if model.config.num_token_types:
+        if model.config.num_token_types > 1:
             inputs["token_type_ids"] = np.zeros((1, len(row)), np.int32)
         [logits] = np.asarray(model(inputs), np.float64)
         if "logits" in reference:

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     given = build_parser().parse(arguments)
     options = read_fields(given, ImportOptions)
     load_training()
-    from keras_transformer.training.run.import_run import import_run
+    from keras_transformer.training.transfer.import_run import import_run
 
     run = import_run(
         given.model,

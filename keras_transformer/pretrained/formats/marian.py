@@ -195,7 +195,7 @@ def marian_table(model: Any, *, shared: bool) -> Iterator[Entry]:
         yield Entry(model.source_embeddings.tokens.matrix, "encoder_Wemb", fill=0.0)
         yield Entry(model.target_embeddings.tokens.matrix, "decoder_Wemb", fill=0.0)
     if model.head.linear is not None:
-        yield Entry(model.head.linear.kernel, "decoder_ff_logit_out_W", fill=0.0)
+        yield Entry(model.head.linear.kernel, "decoder_ff_logit_out_W", fill=0.0, id_axis=1)
     yield Entry(model.head.bias, "decoder_ff_logit_out_b", fill=NEVER, lead=1)
     for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
         suffix = "_pre" if stack.norm == "pre" else ""

@@ -114,7 +114,8 @@ def llama_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     if model.head.bias is not None:
         yield Entry(model.head.bias, "", absent=_never_padding(model.config))
     if model.head.linear is not None:
-        yield Entry(model.head.linear.kernel, "lm_head.weight", transposed=True)
+        kernel = model.head.linear.kernel
+        yield Entry(kernel, "lm_head.weight", transposed=True, fill=0.0, id_axis=1)
     for number, block in enumerate(model.decoder_stack.blocks):
         here = f"model.layers.{number}."
         yield from norm(block.self_attention_residual.layer_norm, f"{here}input_layernorm")
