@@ -34,11 +34,13 @@ test: $(INSTALLED) $(BROWSER) $(CLIENTS)
 # files that lie there. An environment of its own: no test needs PyTorch.
 oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.make tests/fixtures/oracles
-	$(BIN)/python -m pytest tests/models/test_oracles.py
+	$(ORACLES)/bin/python -m tools.oracles.stacks tests/fixtures/stacks
+	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
+	$(BIN)/python -m pytest tests/models/test_oracles.py tests/pretrained
 
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
-	$(ORACLES)/bin/python -m pip install --quiet torch transformers
+	$(ORACLES)/bin/python -m pip install --quiet torch transformers pymarian sentencepiece sacremoses
 	touch $@
 
 # The tests of our operators with an operators' library that notices any read or write beyond a
