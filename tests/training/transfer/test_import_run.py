@@ -1,0 +1,67 @@
+"""Runs made of models of others: every command takes them, training goes on from them."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer import Translator, from_pretrained, load_run, train
+from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.transfer.import_run import import_run
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "translators"
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Pairs:
+    reference = json.loads((FOLDER / "nllb" / "reference.json").read_text())
+    return Pairs(tuple(reference["sources"]), tuple(reference["targets"]), "references")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return import_run(FOLDER / "nllb", tmp_path_factory.mktemp("runs") / "nllb")
+
+
+def test_a_run_is_the_model(run: Path, pairs: Pairs) -> None:
+    theirs = Translator(*from_pretrained(FOLDER / "nllb"))
+    ours = Translator(*load_run(run))
+    texts, limit = list(pairs.source[:3]), {"max_length": 8}
+    assert ours.translate(texts, **limit) == theirs.translate(texts, **limit)
+    assert RunDirectory(run).is_imported
+
+
+def test_default_languages_are_those_of_the_import(tmp_path: Path, run: Path) -> None:
+    other = import_run(
+        FOLDER / "nllb", tmp_path / "run", source_language="fra_Latn", target_language="eng_Latn"
+    )
+    marks, before = (RunDirectory(path).load_config().marks for path in (other, run))
+    assert marks.begins() == before.begins("fra_Latn", "eng_Latn")
+    with pytest.raises(ValueError, match="target_language must be one of"):
+        import_run(FOLDER / "nllb", tmp_path / "none", target_language="xxx_Latn")
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(ValueError, match="between two languages only"):
+        import_run(FOLDER / "t5", tmp_path / "none", target_language="eng_Latn")
+
+
+def test_a_directory_with_something_in_it_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="is not empty"):
+        import_run(FOLDER / "t5", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["nllb", "t5", "marian"])
+def test_training_goes_on_from_an_imported_model(name: str, pairs: Pairs, tmp_path: Path) -> None:
+    start = import_run(FOLDER / name, tmp_path / "imported")
+    options = TrainOptions(max_steps=1, learning_rate=1e-9, label_smoothing=0.0)
+    model = train(Corpus(pairs), tmp_path / "run", init=start, options=options)
+    config = RunDirectory(start).load_config()
+    assert model.config == config
+    before = keras.saving.load_model(RunDirectory(start).model).get_weights()
+    for ours, theirs in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
