@@ -51,6 +51,8 @@ class Translation:
         self.options = options
         self.max_source_length = max_source_length
         self.special_ids = model.config.special_ids
+        languages = options.source_language, options.target_language
+        self._begins = model.config.marks.begins(*languages)
         self._parts = SharedParts(model)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
         self.search = _graph(self._search, ROWS)
@@ -63,7 +65,10 @@ class Translation:
         limits = None
         if self.options.max_length_ratio is not None:
             limits = self._limits(source_ids)
-        return self._find(source_ids, Sentences(limits=limits))
+        prefixes = None
+        if self._begins.target:
+            prefixes = tf.pad(self._marks_of(source_ids), [[0, 0], [0, 1]], constant_values=-1)
+        return self._find(source_ids, Sentences(limits=limits, prefixes=prefixes))
 
     def _search_with_options(
         self, source_ids: Tensor, max_length: Tensor, exponent: Tensor, prefixes: Tensor
@@ -79,6 +84,7 @@ class Translation:
         """
         limits = tf.clip_by_value(max_length, 1, self._limits(source_ids))
         exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
+        prefixes = tf.concat([self._marks_of(source_ids), prefixes], axis=1)
         places = tf.range(tf.shape(prefixes)[1])
         kept = (prefixes != self.special_ids.pad) & (places < limits[:, None] - 1)
         # A column of -1 at the end, so that there is one even if no sentence has a prefix.
@@ -87,14 +93,16 @@ class Translation:
 
     def _score(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns score and log-probability of each target, float32 `(batch,)`."""
-        sources, labels = (with_end(ids, self.special_ids) for ids in (source_ids, target_ids))
+        target_ids = tf.concat([self._marks_of(source_ids), target_ids], axis=1)
+        rows = (self._marked(source_ids), target_ids)
+        sources, labels = (with_end(ids, self.special_ids) for ids in rows)
         totals, _ = align_ids(self._parts, sources, labels, self.special_ids)
         lengths = tf.cast(row_lengths(target_ids, self.special_ids) + 1, tf.float32)
         return totals / length_penalty(lengths, self.options), totals
 
     def _encoder_states(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns states float32 `(batch, length + 1, model_dim)` and their mask, eos included."""
-        ids = with_end(source_ids, self.special_ids)
+        ids = with_end(self._marked(source_ids), self.special_ids)
         mask = ids != self.special_ids.pad
         states = self._parts.encoder_states(ids)
         return tf.where(mask[:, :, None], states, 0.0), mask
@@ -107,7 +115,7 @@ class Translation:
 
     def _find(self, source_ids: Tensor, sentences: Sentences) -> Found:
         empty = row_lengths(source_ids, self.special_ids) == 0
-        ended = with_end(source_ids, self.special_ids)
+        ended = with_end(self._marked(source_ids), self.special_ids)
         steps = CachedSteps(self._parts, ended, self.special_ids)
         batch = tf.shape(source_ids)[0]
         found = search(steps, batch, self.options, sentences._replace(skipped=empty))
@@ -120,6 +128,22 @@ class Translation:
             scores=tf.where(possible, found.scores, missing),
             log_probabilities=tf.where(possible, found.log_probabilities, missing),
         )
+
+    def _marked(self, source_ids: Tensor) -> Tensor:
+        """Returns the rows behind the marks of their language; empty ones stay empty."""
+        if not self._begins.source:
+            return source_ids
+        rows = tf.concat([self._tiled(self._begins.source, source_ids), source_ids], axis=1)
+        empty = row_lengths(source_ids, self.special_ids) == 0
+        return tf.where(empty[:, None], self.special_ids.pad, rows)
+
+    def _marks_of(self, source_ids: Tensor) -> Tensor:
+        """Returns what each translation begins with: int32 `(batch, marks)`."""
+        return self._tiled(self._begins.target, source_ids)
+
+    def _tiled(self, marks: tuple[int, ...], source_ids: Tensor) -> Tensor:
+        row = tf.constant([marks], tf.int32, shape=(1, len(marks)))
+        return tf.tile(row, [tf.shape(source_ids)[0], 1])
 
 
 def _graph(function: Any, *specs: tf.TensorSpec) -> Any:

@@ -52,11 +52,13 @@ def see_pair(
     source_ids = source_tokenizer.encode([source])[0]
     if not source_ids:
         raise ValueError(f"source must hold at least one token, got {source!r}.")
+    begins = model.config.marks.begins()
+    source_ids = [*begins.source, *source_ids]
     if target is None:
         translator = Translator(model, source_tokenizer, target_tokenizer)
         target_ids = list(translator.translate_n_best([source])[0][0].ids)
     else:
-        target_ids = target_tokenizer.encode([target])[0]
+        target_ids = [*begins.target, *target_tokenizer.encode([target])[0]]
     special_ids = model.config.special_ids
     read = _row(special_ids.decoder_start, *target_ids)
     maps = attention_maps(model, _row(*source_ids, special_ids.eos), read)

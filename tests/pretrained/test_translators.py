@@ -2,15 +2,18 @@
 Keras and in every exported form.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_transformer import OnnxTranslator, Translator
-from keras_transformer.export import export_onnx
+from keras_transformer import OnnxTranslator, SearchOptions, Translator, from_pretrained
+from keras_transformer.export import export_onnx, export_saved_model
+from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.translation.translator import TextTranslator
 
 TARGETS = ("portable", "onnxruntime", "native")
@@ -89,3 +92,48 @@ def test_texts_hold_no_mark(given: Any, keras_translator: Translator) -> None:
     for text in texts:
         assert not any(code in text for code in codes)
         assert "<" not in text or "</s>" not in text
+
+
+def test_a_server_and_a_saved_model_mark_languages(translators: Path, tmp_path: Path) -> None:
+    """Those of M2M100 and NLLB: texts and probabilities are the live model's."""
+    path = translators / "nllb"
+    model, source, target = from_pretrained(path)
+    reference = json.loads((path / "reference.json").read_text(encoding="utf-8"))
+    texts, search = reference["sources"][:3], {"max_length": 12, "target_language": "fra_Latn"}
+    live = Translator(model, source, target)
+    best = live.translate(texts, **search)
+    totals = [one.log_probability for one in live.score(texts, best, target_language="fra_Latn")]
+    others = [one.log_probability for one in live.score(texts, best)]
+    assert np.abs(np.subtract(totals, others)).min() > 0.01
+
+    export_onnx(model, source, tmp_path / "onnx", target_tokenizer=target)
+    served = ServedModel(tmp_path / "onnx", SearchOptions(**search), threads=1)
+    given = {"text": in_bytes(texts), "source": in_bytes(texts), "target": in_bytes(best)}
+    for name, output, expected in (
+        ("serving_default", "translation", best),
+        ("score", "log_probability", totals),
+    ):
+        signature = served.signatures[name]
+        request = served.read(signature, {one.name: given[one.name] for one in signature.inputs})
+        outputs = served.write(signature, request, served.run(signature)(request.rows))
+        check_equal(outputs[output].tolist(), expected)
+    served.close()
+
+    saved = {"tokenizer": source, "target_tokenizer": target}
+    export_saved_model(model, tmp_path / "saved", **saved, **search)
+    signatures = tf.saved_model.load(str(tmp_path / "saved" / "1")).signatures
+    answers = signatures["serving_default"](text=tf.constant(texts))
+    check_equal(answers["translation"].numpy().tolist(), best)
+    scored = signatures["score"](source=tf.constant(texts), target=tf.constant(best))
+    check_equal(scored["log_probability"].numpy().tolist(), totals)
+
+
+def in_bytes(texts: Sequence[str]) -> np.ndarray:
+    return np.array([text.encode() for text in texts], object)
+
+
+def check_equal(found: Sequence[Any], expected: Sequence[Any]) -> None:
+    if isinstance(expected[0], float):
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    else:
+        assert [text.decode() for text in found] == expected

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
@@ -29,6 +30,7 @@ from keras_transformer.serving.models.served import Run
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
+from keras_transformer.translation.marked import MarkedEngine, without_languages
 from keras_transformer.translation.results import attentions_of, scored, to_hypotheses
 
 
@@ -79,12 +81,15 @@ class ServedModel:
         self.config: Mapping[str, Any] = manifest.config
         limits = ModelLimits.of(manifest.config, manifest.special_ids)
         max_source_length = limits.longest_source(max_source_length)
-        self.search = search = limits.fit(search)
+        marks = SentenceMarks(**manifest.config.get("marks", {}))
+        search, self._begins = without_languages(marks, limits.fit(search))
+        self.search = search
         self.min_score = manifest.min_score if min_score is None else min_score
         self._source, self._target = (
             open_text_ids(directory, manifest, side) for side in ("source", "target")
         )
-        self._engine = Engine(manifest, directory, threads, None, None, providers)
+        self._opened = Engine(manifest, directory, threads, None, None, providers)
+        self._engine = MarkedEngine(self._opened, self._begins)
         self.signatures = server_signatures(
             AnswerSizes(
                 num_hypotheses=search.num_hypotheses,
@@ -119,7 +124,7 @@ class ServedModel:
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""
-        self._engine.close()
+        self._opened.close()
 
     def warm_up(self) -> None:
         """Opens every graph by using it once, so that no request has to wait for it.
@@ -216,7 +221,7 @@ class ServedModel:
         return [found[place] for place in range(len(rows))]
 
     def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
-        targets = [row.target for row in rows]
+        targets = [[*self._begins.target, *row.target] for row in rows]
         alignments = self._engine.align([row.source for row in rows], targets)
         return list(scored(targets, alignments, self.search))
 
