@@ -21,6 +21,7 @@ ACTIVATIONS = {
     "relu": common_spec.Activation.RELU,
     "gelu": common_spec.Activation.GELU,
     "gelu_tanh": common_spec.Activation.GELUTanh,
+    "silu": common_spec.Activation.SWISH,
 }
 
 # Options of one stack that are not written: CTranslate2 lacks some of them.
@@ -65,7 +66,7 @@ def write_ctranslate2(
         (config.num_encoder_layers, config.num_decoder_layers),
         config.num_heads,
         pre_norm=config.norm == "pre",
-        activation=common_spec.Activation.RELU,
+        activation=ACTIVATIONS[config.activation],
     )
     spec.config.layer_norm_epsilon = config.layer_norm_epsilon
     _fill_tokens(spec, source_tokenizer, target_tokenizer)
@@ -82,9 +83,16 @@ def write_ctranslate2(
 
 
 def _check(config: TransformerConfig) -> None:
-    if config.activation != "relu":
-        raise ValueError(f"activation must be relu for CTranslate2, got {config.activation!r}.")
+    _check_activation(config)
     check_widths(config)
+
+
+def _check_activation(config: Any) -> None:
+    if config.activation not in ACTIVATIONS:
+        raise ValueError(
+            f"activation must be one of {', '.join(ACTIVATIONS)} for CTranslate2, "
+            f"got {config.activation!r}."
+        )
 
 
 def check_widths(config: Any) -> None:
@@ -98,11 +106,7 @@ def check_widths(config: Any) -> None:
 
 def check_single_stack(config: SingleStackConfig) -> None:
     """Raises `ValueError` if CTranslate2 has no such encoder or decoder, or it is not written."""
-    if config.activation not in ACTIVATIONS:
-        raise ValueError(
-            f"activation must be one of {', '.join(ACTIVATIONS)} for CTranslate2, "
-            f"got {config.activation!r}."
-        )
+    _check_activation(config)
     for name, value in _PLAIN.items():
         found = getattr(config, name, value)
         if found != value:
@@ -127,7 +131,10 @@ def _fill_embeddings(spec: Any, model: Transformer) -> None:
     source, target = model.source_embeddings, model.target_embeddings
     spec.encoder.embeddings[0].weight = as_array(source.tokens.matrix)
     spec.decoder.embeddings.weight = as_array(target.tokens.matrix)
-    spec.decoder.projection.weight = np.ascontiguousarray(as_array(model.head.matrix))
+    matrix = as_array(model.head.matrix)
+    spec.decoder.projection.weight = np.ascontiguousarray(matrix[:, : model.config.model_dim])
+    if model.head.bias is not None:
+        spec.decoder.projection.bias = as_array(model.head.bias)
     places = np.arange(model.config.max_positions or _MOST_POSITIONS, dtype=np.int32)
     for side, embeddings in ((spec.encoder, source), (spec.decoder, target)):
         side.position_encodings.encodings = as_array(embeddings.positions.vectors(places))

@@ -52,6 +52,29 @@ SIZES = {
     for size in (
         Size(name="tiny", preset="tiny", vocab_size=10_000, target_tokens=48),
         Size(name="base", preset="base", vocab_size=32_000, target_tokens=32),
+        # As OPUS-MT's translators are imported.
+        Size(
+            name="opus",
+            preset="base",
+            vocab_size=58_101,
+            target_tokens=32,
+            fields={"activation": "silu", "sinusoid_layout": "halves", "logit_bias": True},
+        ),
+        # The students that translate in browsers, and a larger one.
+        Size(
+            name="tiny11",
+            preset="base",
+            vocab_size=32_000,
+            target_tokens=32,
+            fields={"model_dim": 256, "feed_forward_dim": 1_536, "num_decoder_layers": 2},
+        ),
+        Size(
+            name="student",
+            preset="base",
+            vocab_size=32_000,
+            target_tokens=32,
+            fields={"num_decoder_layers": 2},
+        ),
         # For smoke tests: says nothing about speed.
         Size(
             name="mini",

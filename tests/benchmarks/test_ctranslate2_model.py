@@ -120,7 +120,7 @@ def test_the_tokenizers_are_written_beside_it(tokenizer: Tokenizer, tmp_path: Pa
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"activation": "gelu"}, "activation must be relu for CTranslate2, got 'gelu'"),
+        ({"activation": "tanh"}, "activation must be one of relu, .* for CTranslate2, got 'tanh'"),
         ({"value_dim": 4}, "key_dim and value_dim must be model_dim / num_heads"),
         ({"key_dim": 4, "value_dim": 4}, "got 4 and 4 for 16 / 2"),
     ],
