@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_transformer.models.families import AnyModel
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.formats.ctranslate2 import is_ctranslate2, read_ctranslate2
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
 from keras_transformer.pretrained.huggingface.bart_family import (
     BART,
@@ -44,7 +45,8 @@ HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
 
 def supported() -> str:
     """Returns what can be imported, for messages."""
-    return f"Marian (.npz) and, of Hugging Face, {', '.join(sorted(HUGGINGFACE))} are supported"
+    names = ", ".join(sorted(HUGGINGFACE))
+    return f"Marian (.npz), CTranslate2 (model.bin) and, of Hugging Face, {names} are supported"
 
 
 def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
@@ -63,6 +65,8 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
             f"{path} is no directory: give the folder that holds the model's files. Nothing is "
             "downloaded."
         )
+    if is_ctranslate2(path):
+        return read_ctranslate2(path)
     if (path / CONFIG).is_file():
         return _read_huggingface(path)
     if is_marian(path):

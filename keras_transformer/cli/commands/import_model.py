@@ -48,8 +48,8 @@ def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser(
         "import",
-        "Make a run directory of a model that another toolkit saved: Marian's, or one of Hugging "
-        "Face's that docs/import.md lists. Nothing is downloaded.",
+        "Make a run directory of a model that another toolkit saved: Marian's, CTranslate2's, or "
+        "one of Hugging Face's that docs/import.md lists. Nothing is downloaded.",
     )
     parser.add_positional("model", "Directory that holds the model's files.")
     parser.add_fields(ImportOptions, title="output")
