@@ -1,8 +1,14 @@
 """Marks of rows: sources and prefixes begin with them, and engines never see a language."""
 
+from typing import Any
+
+import numpy as np
+
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.engine import Alignment
 from keras_transformer.translation.marked import (
+    MarkedEngine,
     marked_prefixes,
     marked_sources,
     without_languages,
@@ -28,3 +34,43 @@ def test_prefixes_begin_with_their_mark_given_or_not() -> None:
     assert marked_prefixes(None, 2, begins) == [[21], [21]]
     assert marked_prefixes([[5], []], 2, begins) == [[21, 5], [21]]
     assert marked_prefixes(None, 2, Begins()) is None
+
+
+class Recorder:
+    """An engine that returns what it was given."""
+
+    limits, model_dim = None, 4
+
+    def search(self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool) -> Any:
+        return [("search", sources, prefixes, with_scores)]
+
+    def stream(self, source: Any, options: Any, prefix: Any) -> Any:
+        return iter([("stream", source, prefix)])
+
+    def align(self, sources: Any, targets: Any) -> Any:
+        return [
+            Alignment(np.zeros(len(target)), np.arange(6.0).reshape(2, 3))
+            for _, target in zip(sources, targets, strict=True)
+        ]
+
+    def encoder_states(self, sources: Any) -> Any:
+        return sources
+
+
+def test_an_engine_of_one_pair_of_languages_adds_the_marks() -> None:
+    engine: Any = MarkedEngine(Recorder(), Begins((20,), (21,)))  # type: ignore[arg-type]
+    options = SearchOptions()
+    [found] = engine.search([[7], []], options)
+    assert found == ("search", [[20, 7], []], [[21], [21]], True)
+    assert list(engine.stream([7], options, [5])) == [("stream", [20, 7], [21, 5])]
+    assert engine.encoder_states([[7]]) == [[20, 7]]
+    [alignment] = engine.align([[7]], [[21, 8]])
+    np.testing.assert_array_equal(alignment.attention, [[1, 2], [4, 5]])
+
+
+def test_an_engine_without_marks_passes_rows_on() -> None:
+    engine: Any = MarkedEngine(Recorder(), Begins())  # type: ignore[arg-type]
+    [found] = engine.search([[7]], SearchOptions(), None)
+    assert found == ("search", [[7]], None, True)
+    [alignment] = engine.align([[7]], [[8]])
+    assert alignment.attention.shape == (2, 3)
