@@ -92,7 +92,8 @@ def write_text(name: str, lines: int) -> None:
     Path(f"{name}_pairs.tsv").write_text(pairs, encoding="utf-8")
 
 
-def test_all_of_fine_tuning_runs(tmp_path: Path) -> None:
+def test_all_of_fine_tuning_runs(tmp_path: Path, tokenizer_jsons: dict[str, bytes]) -> None:
+    Path("tokenizer.json").write_bytes(tokenizer_jsons["wordpiece"])
     sizes = {"general": 5_000, "general_valid": 30, "own": 150, "own_valid": 30}
     sizes |= {"a": 5_000, "b": 30, "train": 150, "valid": 30}
     for name, lines in sizes.items():
@@ -101,7 +102,7 @@ def test_all_of_fine_tuning_runs(tmp_path: Path) -> None:
     names = run_page("fine_tuning.md")
     finished = {path.parent.name for path in tmp_path.glob("runs/*/model.keras")}
     translations = {"general", "own", "own_prepared", "own_python", "wide"}
-    assert finished == translations | {"bert", "gpt", "labels", "vectors"}
+    assert finished == translations | {"bert", "gpt", "labels", "vectors", "own_bert"}
     general, own = names["kt"].load_run("runs/general")[0], names["model"]
     before, after = general.get_layer("encoder"), own.get_layer("encoder")
     for value, frozen in zip(before.get_weights(), after.get_weights(), strict=True):

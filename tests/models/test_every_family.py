@@ -53,7 +53,8 @@ def test_a_batch_equals_its_rows(family, random_of, outputs_of, rows) -> None:
             found = together[name][place]
             if alone.ndim == 3:
                 found = found[: len(family.text(row))]
-            np.testing.assert_allclose(found, alone[0], atol=2e-5)
+            # Gates and norms without a mean multiply what sums in another order differ by.
+            np.testing.assert_allclose(found, alone[0], atol=1e-4)
 
 
 @settings(max_examples=25)

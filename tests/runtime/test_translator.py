@@ -17,7 +17,8 @@ import sys
 BLOCKED = ("tensorflow", "keras", "tf2onnx", "onnx", "jax", "tensorflow_text", "sacrebleu")
 SHARED = (
     "search", "search.confidence", "search.inputs", "search.options", "search.random_numbers",
-    "config", "config.checks", "config.embedding", "config.special_ids", "config.stack",
+    "config", "config.checks", "config.embedding", "config.sentence_marks", "config.special_ids",
+    "config.stack",
     "config.transformer", "serializable", "text", "text.sentences", "text.tokenizer",
     "text.training_feed", "text.training_text", "whole_files",
     "text.subwords", "text.subwords.interface", "text.subwords.json_decoders",
@@ -25,7 +26,7 @@ SHARED = (
     "text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream",
     "text.subwords.tokenizer_json", "distribution",
     "artefact", "artefact.families", "artefact.manifest",
-    "translation", "translation.engine", "translation.results",
+    "translation", "translation.engine", "translation.marked", "translation.results",
     "translation.text_ids", "translation.translator", "translation.unknown_words",
 )
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -28,7 +29,7 @@ _MAY_CHANGE = {
 
 def _plain(default: Any) -> Any:
     """Returns a field's default as `training.json` holds it."""
-    return default.to_dict() if isinstance(default, SpecialIds) else default
+    return default.to_dict() if isinstance(default, SpecialIds | SentenceMarks) else default
 
 
 # A run of an earlier version, which lacks newer settings, was trained as by their defaults.

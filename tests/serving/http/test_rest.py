@@ -129,7 +129,7 @@ def test_bytes_may_come_in_base64_and_need_not_be_utf8(
     assert both[0] == both[1]
     # What SentencePiece makes of broken bytes is not what Python would.
     broken = b"hello \xff\xe2\x82"
-    [ids] = exported.source_tokenizer._processor.encode([broken])
+    [ids] = exported.source_tokenizer.subwords.encode([broken])
     [found] = predictions(server, {"instances": [{"text": b64(broken)}]})
     [[best, *_]] = translator.translate_ids([ids], **search)
     assert found["score"] == pytest.approx(best.score, abs=1e-4)
