@@ -39,3 +39,22 @@ class Objective(Protocol):
             Inputs by name; labels int32 and weights float32 of one shape `(B, predictions)`,
             weights 0 where there is nothing to predict.
         """
+
+
+def written_batch(rows: Rows, source: tf.RaggedTensor, target: tf.RaggedTensor, pad: int) -> Batch:
+    """Returns the batch of an encoder that reads `source` and a decoder that writes `target`.
+
+    Args:
+        rows: The rows they are made of, which begin with the decoder's start.
+        source: Ragged int32 (B, None), ending in eos.
+        target: Likewise.
+        pad: The id that fills rows.
+    """
+    labels = target.to_tensor(default_value=pad)
+    is_label = labels != pad
+    before = tf.concat([rows.token_ids[:, :1], labels[:, :-1]], axis=1)
+    inputs = {
+        "source_ids": source.to_tensor(default_value=pad),
+        "target_ids": tf.where(is_label, before, pad),
+    }
+    return inputs, labels, tf.cast(is_label, tf.float32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.data.objectives.objective import Batch, Rows
+from keras_transformer.data.objectives.objective import Batch, Rows, written_batch
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,5 @@ class PrefixContinuation:
         source = tf.concat(
             [tf.ragged.boolean_mask(text, is_prefix), tf.fill([tf.size(length), 1], eos)], axis=1
         )
-        labels = tf.ragged.boolean_mask(text, (text != pad) & ~is_prefix)
-        labels = labels.to_tensor(default_value=pad)
-        is_label = labels != pad
-        before = tf.concat([rows.token_ids[:, :1], labels[:, :-1]], axis=1)
-        inputs = {
-            "source_ids": source.to_tensor(default_value=pad),
-            "target_ids": tf.where(is_label, before, pad),
-        }
-        return inputs, labels, tf.cast(is_label, tf.float32)
+        target = tf.ragged.boolean_mask(text, (text != pad) & ~is_prefix)
+        return written_batch(rows, source, target, pad)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.objectives.choosing import choose_units
-from keras_transformer.data.objectives.objective import Batch, Rows
+from keras_transformer.data.objectives.objective import Batch, Rows, written_batch
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,7 @@ class SpanCorruption:
         written = tf.stack([begins | is_end, hidden | is_end], axis=2)
         flat = (tf.shape(text)[0], -1)
         target = tf.ragged.boolean_mask(tf.reshape(both, flat), tf.reshape(written, flat))
-        labels = target.to_tensor(default_value=pad)
-        is_label = labels != pad
-        before = tf.concat([rows.token_ids[:, :1], labels[:, :-1]], axis=1)
-        inputs = {
-            "source_ids": source.to_tensor(default_value=pad),
-            "target_ids": tf.where(is_label, before, pad),
-        }
-        return inputs, labels, tf.cast(is_label, tf.float32)
+        return written_batch(rows, source, target, pad)
 
 
 def _begins(hidden: tf.Tensor) -> tf.Tensor:

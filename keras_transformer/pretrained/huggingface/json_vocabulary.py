@@ -33,15 +33,14 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
         found = Tokenizer(content).special_ids
     except ValueError as error:
         found = _told_by_config(path, fields, error)
-    eos = fields.get("eos_token_id", None)
     if not begins:
+        eos = _eos(fields)
         # A prompt begins where a text ended, or with the token that is named so.
         start = fields.get("decoder_start_token_id", fields.get("bos_token_id", None))
-        eos = eos[0] if isinstance(eos, list) else eos
         found = dataclasses.replace(
             found,
             bos=None,
-            eos=found.eos if eos is None else int(eos),
+            eos=found.eos if eos is None else eos,
             decoder_start=found.decoder_start if start is None else int(start),
         )
     try:
@@ -51,13 +50,18 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
 
 
 def _told_by_config(path: Path, fields: Fields, error: ValueError) -> SpecialIds:
-    eos = fields.get("eos_token_id", None)
+    eos = _eos(fields)
     if eos is None:
         raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
-    eos = int(eos[0] if isinstance(eos, list) else eos)
     pad = fields.get("pad_token_id", None)
     pad = int(fields["vocab_size"]) if pad in (None, eos) else int(pad)
     return SpecialIds(pad=pad, unk=None, bos=None, eos=eos)
+
+
+def _eos(fields: Fields) -> int | None:
+    """Returns the id that ends a text, the first where a config lists several."""
+    eos = fields.get("eos_token_id", None)
+    return None if eos is None else int(eos[0] if isinstance(eos, list) else eos)
 
 
 def _content(path: Path) -> bytes:
@@ -86,13 +90,12 @@ def _tokenizers() -> Any:
 def _wordpiece(path: Path) -> Any:
     """Makes the tokenizer of a BERT's `vocab.txt`."""
     library, config = _tokenizers(), read_json(path / "tokenizer_config.json")
-    made = library.BertWordPieceTokenizer(
+    return library.BertWordPieceTokenizer(
         str(path / "vocab.txt"),
         lowercase=bool(config.get("do_lower_case", True)),
         strip_accents=config.get("strip_accents"),
         handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
     )
-    return made
 
 
 def _byte_level(path: Path) -> Any:

@@ -184,13 +184,7 @@ def read_ids(path: Path) -> dict[str, int]:
 
 def read_search(path: Path, fields: Fields) -> dict[str, Any]:
     """Returns the search's options that a model was saved with."""
-    file = path / "generation_config.json"
-    generation: dict[str, Any] = {}
-    if file.is_file():
-        try:
-            generation = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ImportRefusedError(f"{file} is no JSON: {error}") from error
+    generation = read_json(path / "generation_config.json")
     found = {
         ours: generation.get(theirs, fields.get(theirs, None)) for theirs, ours in SEARCH.items()
     }
@@ -206,14 +200,7 @@ def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocab
                 f"{token}: they belong to different models."
             )
     start = int(fields.get("decoder_start_token_id", special_ids.pad))
-    known = SpecialIds(
-        pad=special_ids.pad,
-        unk=special_ids.unk,
-        bos=special_ids.bos,
-        eos=special_ids.eos,
-        decoder_start=start,
-        mask=special_ids.mask,
-    )
+    known = dataclasses.replace(special_ids, decoder_start=start)
     search = read_search(fields.path.parent, fields)
     return Vocabularies((source, target), known, search=search)
 
