@@ -98,7 +98,7 @@ def test_onnxruntimes_optimizer_fuses_every_block(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"activation": "silu"}, "activation must be one of relu, gelu, gelu_tanh"),
+        ({"activation": "tanh"}, "activation must be one of relu, gelu, gelu_tanh"),
         ({"norm_kind": "rms_norm"}, "norm_kind must be 'layer_norm' for CTranslate2"),
         ({"relative_buckets": 8}, "relative_buckets must be None for CTranslate2, got 8"),
         ({"scale_embeddings": True}, "CTranslate2 would scale token types"),

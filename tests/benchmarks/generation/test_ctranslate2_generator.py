@@ -91,7 +91,7 @@ def test_the_vocabulary_is_written_beside_it(tokenizer: Tokenizer, tmp_path: Pat
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"activation": "silu"}, "activation must be one of relu, gelu, gelu_tanh"),
+        ({"activation": "tanh"}, "activation must be one of relu, gelu, gelu_tanh"),
         ({"gated_feed_forward": True}, "gated_feed_forward must be False for CTranslate2"),
         ({"logit_bias": True}, "logit_bias must be False for CTranslate2, got True"),
         ({"embedding_norm": True}, "embedding_norm must be False for CTranslate2's decoders"),
