@@ -20,7 +20,7 @@ from keras_transformer.cli import main
 from keras_transformer.config import PRESETS
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.training.run.options import CLASSIFIERS, RECIPES
+from keras_transformer.training.run.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -46,6 +46,7 @@ def _small_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for preset, family in SINGLE_STACKS.items():
         monkeypatch.setitem(family.presets, preset, TINY_STACK)
         monkeypatch.setitem(RECIPES, preset, {"max_steps": 4})
+    monkeypatch.setitem(FINE_TUNING, "max_steps", 4)
     monkeypatch.setitem(CLASSIFIERS, "bert-tiny", {"max_steps": 4, "label_smoothing": 0.0})
 
 

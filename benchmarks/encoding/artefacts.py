@@ -38,15 +38,13 @@ def _write_run(size: str, directory: Path) -> None:
 def _export(loaded: artefacts.Loaded, part: str, directory: Path) -> None:
     import numpy as np
 
-    from .ctranslate2_model import write_ctranslate2_encoder
     from .onnxruntime_model import write_optimized
     from .weights import FILE, named_weights
 
-    model, tokenizer, _ = loaded
+    model = loaded[0]
     kind, _, precision = part.partition("-")
     if kind == "ctranslate2":
-        quantization = "int8" if precision == "int8" else None
-        write_ctranslate2_encoder(model, tokenizer, directory, quantization)
+        artefacts.export_peer(loaded, precision, directory)
     elif kind == "optimizer":
         write_optimized(named_weights(model), model.config, directory, precision)
     elif kind == WEIGHTS:

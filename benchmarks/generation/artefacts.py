@@ -29,13 +29,9 @@ def _write_run(size: str, directory: Path) -> None:
 
 
 def _export(loaded: artefacts.Loaded, part: str, directory: Path) -> None:
-    from .ctranslate2_model import write_ctranslate2_generator
-
-    model, tokenizer, _ = loaded
     kind, _, precision = part.partition("-")
     if kind == "ctranslate2":
-        quantization = "int8" if precision == "int8" else None
-        write_ctranslate2_generator(model, tokenizer, directory, quantization)
+        artefacts.export_peer(loaded, precision, directory)
     else:
         artefacts.export_ours(loaded, kind, precision, directory)
 

@@ -27,6 +27,7 @@ _MAKERS = (
     "keras_transformer/text",
     "keras_transformer/artefact/manifest.py",
     "export/onnx",
+    "export/pretrained",
     "benchmarks/speed/artefacts.py",
     "benchmarks/speed/ctranslate2_model.py",
     "benchmarks/speed/naive_export.py",
@@ -166,6 +167,13 @@ def export_ours(loaded: Loaded, kind: str, precision: str, directory: Path) -> N
     export_onnx(model, source, directory, target=kind, quantize=quantization, **tokenizers)
 
 
+def export_peer(loaded: Loaded, precision: str, directory: Path) -> None:
+    """Writes CTranslate2's model of the same weights, in a precision."""
+    from .ctranslate2_model import write_ctranslate2
+
+    write_ctranslate2(*loaded, directory, "int8" if precision == "int8" else None)
+
+
 def _write_run(size: str, directory: Path) -> None:
     from .random_run import write_random_run
 
@@ -173,14 +181,13 @@ def _write_run(size: str, directory: Path) -> None:
 
 
 def _export(loaded: Loaded, part: str, directory: Path) -> None:
-    from .ctranslate2_model import write_ctranslate2
     from .naive_export import write_naive
 
     kind, _, precision = part.partition("-")
     if kind == NAIVE:
         write_naive(loaded[0], directory)
     elif kind == "ctranslate2":
-        write_ctranslate2(*loaded, directory, "int8" if precision == "int8" else None)
+        export_peer(loaded, precision, directory)
     else:
         export_ours(loaded, kind, precision, directory)
 

@@ -2,13 +2,15 @@
 shards that `prepare` wrote.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from keras_transformer.cli.data_flags.text_files import TextFiles
+from keras_transformer.cli.parser import flags_in_errors
 from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.data.sources.mixing import check_share, mixed
 from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
 
 if TYPE_CHECKING:
@@ -30,6 +32,10 @@ class DataOptions(TextFiles):
         tfds_download: Download the data set if it is not on disk yet (tfds).
         prepared: Directory that `keras-transformer prepare` wrote (prepared).
         demo_size: Number of sentence pairs, 100 to 40,000 (demo).
+        general_source: Source text of which a sample is mixed into the training pairs, so that a
+            model that is fine-tuned (--init) keeps what it knows (files, tsv).
+        general_target: Target text, line by line with it, as many files.
+        general_share: Share of that sample among the training pairs.
         **file_fields: As for `TextFiles` (files, tsv).
     """
 
@@ -39,6 +45,9 @@ class DataOptions(TextFiles):
     tfds_download: bool = False
     prepared: Path | None = None
     demo_size: int = 40_000
+    general_source: list[Path] = field(default_factory=list)
+    general_target: list[Path] = field(default_factory=list)
+    general_share: float = 0.5
 
     def __post_init__(self) -> None:
         needed = {
@@ -53,7 +62,22 @@ class DataOptions(TextFiles):
                 raise ValueError(f"--data {self.data} needs {_flag(name)}.")
         if bool(self.valid_source) != bool(self.valid_target):
             raise ValueError("--valid-source and --valid-target go together: give both or none.")
+        if bool(self.general_source) != bool(self.general_target):
+            raise ValueError(
+                "--general-source and --general-target go together: give both or none."
+            )
+        if self.general_source and self.data not in ("files", "tsv"):
+            raise ValueError(
+                f"--general-source is mixed into text of files or tsv, but --data is {self.data}."
+            )
+        with flags_in_errors(DataOptions):
+            check_share(self.general_share)
         self._refuse_flags_of_other_kinds()
+
+    @property
+    def has_valid(self) -> bool:
+        """Whether the corpus is known to have validation pairs before it is read."""
+        return bool(self.valid_source or self.valid_tsv) or self.data == "demo"
 
     def _refuse_flags_of_other_kinds(self) -> None:
         """A flag that would silently do nothing is a mistake: name it."""
@@ -119,7 +143,13 @@ def read_corpus(options: DataOptions) -> Corpus:
             data_dir=options.tfds_dir,
             download=options.tfds_download,
         )
-    return _read_tsv(options) if options.data == "tsv" else _read_files(options)
+    corpus = _read_tsv(options) if options.data == "tsv" else _read_files(options)
+    if not options.general_source:
+        return corpus
+    from keras_transformer.data.sources.files import read_parallel
+
+    general = read_parallel(options.general_source, options.general_target)
+    return replace(corpus, train=mixed(corpus.train, general, options.general_share))
 
 
 def _read_files(options: DataOptions) -> Corpus:

@@ -26,22 +26,6 @@ def without_languages(marks: SentenceMarks, options: SearchOptions) -> tuple[Sea
     return dataclasses.replace(options, source_language=None, target_language=None), begins
 
 
-def marked_sources(rows: list[list[int]], begins: Begins) -> list[list[int]]:
-    """Returns the rows behind their mark; an empty one stays empty, as its translation does."""
-    if not begins.source:
-        return rows
-    return [[*begins.source, *row] if row else row for row in rows]
-
-
-def marked_prefixes(
-    prefixes: IdRows | None, count: int, begins: Begins
-) -> Sequence[Sequence[int]] | None:
-    """Returns what each of `count` translations begins with."""
-    if not begins.target:
-        return prefixes
-    return [[*begins.target, *prefix] for prefix in (prefixes or [[]] * count)]
-
-
 class MarkedEngine:
     """A `TranslationEngine` whose rows are of one pair of languages, and do not hold its marks.
 
@@ -74,7 +58,9 @@ class MarkedEngine:
         with_scores: bool = True,
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`."""
-        prefixes = marked_prefixes(prefixes, len(sources), self._begins)
+        if self._begins.target:
+            rows = prefixes or [[]] * len(sources)
+            prefixes = [[*self._begins.target, *prefix] for prefix in rows]
         return self._engine.search(
             self._marked(sources), options, prefixes, with_scores=with_scores
         )
@@ -100,4 +86,5 @@ class MarkedEngine:
         return self._engine.encoder_states(self._marked(sources))
 
     def _marked(self, sources: IdRows) -> list[list[int]]:
-        return marked_sources([list(row) for row in sources], self._begins)
+        # An empty row stays empty, as its translation does.
+        return [[*self._begins.source, *row] if len(row) else [] for row in sources]

@@ -14,11 +14,7 @@ from keras_transformer.search.inputs import IdRows, SourceLimit, check_texts
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine
-from keras_transformer.translation.marked import (
-    marked_prefixes,
-    marked_sources,
-    without_languages,
-)
+from keras_transformer.translation.marked import MarkedEngine, without_languages
 from keras_transformer.translation.results import (
     attentions_of,
     pad_states,
@@ -103,23 +99,22 @@ class TextTranslator:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        chosen, begins = without_languages(self._marks, SearchOptions(**options))
-        sources = self._source_ids(texts, begins)
-        prefixes = self._prefix_ids(target_prefixes, len(sources), begins)
-        found = self._engine.search(sources, chosen, prefixes, with_scores=False)
+        engine, chosen, _ = self._between(options)
+        sources = self._source_ids(texts)
+        found = engine.search(sources, chosen, self._prefix_ids(target_prefixes), with_scores=False)
         if not replace_unk:
             return self._target.decode([candidates[0].ids for candidates in found])
         best = [candidates[:1] for candidates in found]
         return [
             replace_unknown(
                 candidate.ids,
-                attention[:-1, len(begins.source) :],
+                attention[:-1],
                 text,
                 source=self._source.subwords,
                 target=self._target.subwords,
             )
             for text, [candidate], [attention] in zip(
-                texts, best, attentions_of(self._engine, sources, best), strict=True
+                texts, best, attentions_of(engine, sources, best), strict=True
             )
         ]
 
@@ -148,16 +143,10 @@ class TextTranslator:
             ValueError: As for `translate`.
             RuntimeError: As for `translate`.
         """
-        chosen, begins = without_languages(self._marks, SearchOptions(**options))
-        sources = self._source_ids(texts, begins)
-        prefixes = self._prefix_ids(target_prefixes, len(sources), begins)
-        found = self._engine.search(sources, chosen, prefixes)
-        seen = None
-        if return_attention:
-            seen = [
-                [one[:, len(begins.source) :] for one in of_text]
-                for of_text in attentions_of(self._engine, sources, found)
-            ]
+        engine, chosen, _ = self._between(options)
+        sources = self._source_ids(texts)
+        found = engine.search(sources, chosen, self._prefix_ids(target_prefixes))
+        seen = attentions_of(engine, sources, found) if return_attention else None
         return to_hypotheses(found, self._target, self.min_score, seen)
 
     def translate_ids(
@@ -183,10 +172,9 @@ class TextTranslator:
         Raises:
             ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
         """
-        chosen, begins = without_languages(self._marks, SearchOptions(**options))
-        rows = marked_sources(self._limit.fit(_plain(source_ids)), begins)
-        all_prefixes = marked_prefixes(prefixes, len(rows), begins)
-        return self._engine.search(rows, chosen, all_prefixes, with_scores=return_scores)
+        engine, chosen, _ = self._between(options)
+        rows = self._limit.fit(_plain(source_ids))
+        return engine.search(rows, chosen, prefixes, with_scores=return_scores)
 
     def translate_stream(
         self, text: str, *, target_prefix: str = "", **options: Any
@@ -206,18 +194,18 @@ class TextTranslator:
                 call itself, not at the first piece.
             TypeError: As for `translate`.
         """
-        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        engine, chosen, _ = self._between(options)
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
                 f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
-        [source] = self._source_ids([text], begins)
-        [prefix] = self._prefix_ids([target_prefix], 1, begins) or [[]]
+        [source] = self._source_ids([text])
+        [prefix] = self._prefix_ids([target_prefix]) or [[]]
         if chosen.early_stopping == "exact" and not chosen.sample:
-            [[best]] = self._engine.search([source], chosen, [prefix], with_scores=False)
+            [[best]] = engine.search([source], chosen, [prefix], with_scores=False)
             return self._target.stream(best.ids)
-        return self._target.stream(self._engine.stream(source, chosen, prefix))
+        return self._target.stream(engine.stream(source, chosen, prefix))
 
     def score(
         self,
@@ -242,18 +230,18 @@ class TextTranslator:
             TypeError: As for `translate`.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
-        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        engine, chosen, begins = self._between(options)
         texts = check_texts(targets, "targets")
-        source_ids = self._source_ids(sources, begins, "sources")
+        source_ids = self._source_ids(sources, "sources")
         target_ids = [[*begins.target, *row] for row in self._target.encode(texts)]
-        alignments = self._engine.align(source_ids, target_ids)
+        alignments = engine.align(source_ids, target_ids)
         candidates = scored(target_ids, alignments, chosen)
         return [
             to_hypothesis(
                 text,
                 one,
                 self.min_score,
-                alignment.attention[:, len(begins.source) :] if return_attention else None,
+                alignment.attention if return_attention else None,
             )
             for text, one, alignment in zip(texts, candidates, alignments, strict=True)
         ]
@@ -272,10 +260,10 @@ class TextTranslator:
         Raises:
             ValueError: As for `score`, or an id is outside its vocabulary.
         """
-        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        engine, chosen, begins = self._between(options)
         targets = [[*begins.target, *row] for row in _plain(target_ids)]
-        sources = marked_sources(self._limit.fit(_plain(source_ids)), begins)
-        return list(scored(targets, self._engine.align(sources, targets), chosen))
+        sources = self._limit.fit(_plain(source_ids))
+        return list(scored(targets, engine.align(sources, targets), chosen))
 
     def encoder_states(
         self, texts: Sequence[str]
@@ -294,7 +282,8 @@ class TextTranslator:
             ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        rows = self._engine.encoder_states(self._source_ids(texts, self._marks.begins()))
+        engine, _, _ = self._between({})
+        rows = engine.encoder_states(self._source_ids(texts))
         return pad_states(rows, self._engine.model_dim)
 
     def align_words(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
@@ -320,19 +309,19 @@ class TextTranslator:
             ],
         )
 
-    def _source_ids(
-        self, texts: Sequence[str], begins: Begins, name: str = "texts"
-    ) -> list[list[int]]:
-        rows = self._limit.fit(self._source.encode(check_texts(texts, name)))
-        return marked_sources(rows, begins)
+    def _between(self, options: dict[str, Any]) -> tuple[TranslationEngine, SearchOptions, Begins]:
+        """Returns the engine of the options' languages, the other options and the marks."""
+        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        engine = self._engine if begins == Begins() else MarkedEngine(self._engine, begins)
+        return engine, chosen, begins
 
-    def _prefix_ids(
-        self, prefixes: Sequence[str] | None, count: int, begins: Begins
-    ) -> IdRows | None:
-        rows = None
-        if prefixes is not None:
-            rows = self._target.encode(check_texts(prefixes, "target_prefixes"))
-        return marked_prefixes(rows, count, begins)
+    def _source_ids(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
+        return self._limit.fit(self._source.encode(check_texts(texts, name)))
+
+    def _prefix_ids(self, prefixes: Sequence[str] | None) -> IdRows | None:
+        if prefixes is None:
+            return None
+        return self._target.encode(check_texts(prefixes, "target_prefixes"))
 
 
 def _plain(rows: IdRows) -> list[list[int]]:

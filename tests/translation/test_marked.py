@@ -7,12 +7,7 @@ import numpy as np
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.engine import Alignment
-from keras_transformer.translation.marked import (
-    MarkedEngine,
-    marked_prefixes,
-    marked_sources,
-    without_languages,
-)
+from keras_transformer.translation.marked import MarkedEngine, without_languages
 
 MARKS = SentenceMarks(languages={"en": 20, "de": 21}, source_language="en", target_language="de")
 
@@ -21,19 +16,6 @@ def test_options_lose_their_languages() -> None:
     options, begins = without_languages(MARKS, SearchOptions(beam_size=3, target_language="en"))
     assert options == SearchOptions(beam_size=3)
     assert begins == Begins((20,), (20,))
-
-
-def test_sources_begin_with_their_mark_unless_they_are_empty() -> None:
-    assert marked_sources([[7, 8], []], Begins((20,), ())) == [[20, 7, 8], []]
-    rows = [[7]]
-    assert marked_sources(rows, Begins()) is rows
-
-
-def test_prefixes_begin_with_their_mark_given_or_not() -> None:
-    begins = Begins((), (21,))
-    assert marked_prefixes(None, 2, begins) == [[21], [21]]
-    assert marked_prefixes([[5], []], 2, begins) == [[21, 5], [21]]
-    assert marked_prefixes(None, 2, Begins()) is None
 
 
 class Recorder:
@@ -62,6 +44,8 @@ def test_an_engine_of_one_pair_of_languages_adds_the_marks() -> None:
     options = SearchOptions()
     [found] = engine.search([[7], []], options)
     assert found == ("search", [[20, 7], []], [[21], [21]], True)
+    [found] = engine.search([[7], [8]], options, [[5], []])
+    assert found == ("search", [[20, 7], [20, 8]], [[21, 5], [21]], True)
     assert list(engine.stream([7], options, [5])) == [("stream", [20, 7], [21, 5])]
     assert engine.encoder_states([[7]]) == [[20, 7]]
     [alignment] = engine.align([[7]], [[21, 8]])

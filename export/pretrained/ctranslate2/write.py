@@ -119,11 +119,17 @@ def check(outgoing: Outgoing) -> None:
     _specs()
 
 
-def write(outgoing: Outgoing, directory: Path) -> None:
-    """Writes the model in float32, and the tokenizers beside it."""
+def write(outgoing: Outgoing, directory: Path, quantization: str | None = None) -> None:
+    """Writes the model, and the tokenizers beside it.
+
+    Args:
+        outgoing: The model and its tokenizers.
+        directory: Where to write.
+        quantization: A type of CTranslate2's for the weights, such as "int8"; float32 if None.
+    """
     spec = spec_of(outgoing)
     spec.validate()
-    spec.optimize()
+    spec.optimize(quantization=quantization)
     spec.save(str(directory))
     if isinstance(outgoing.config, TransformerConfig):
         outgoing.source.save(directory / f"source{outgoing.source.suffix}")

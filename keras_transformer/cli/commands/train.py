@@ -22,11 +22,13 @@ from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.model_config import (
+    DEFAULT_PRESET,
     DEFAULT_VOCAB_SIZE,
     model_config,
     vocabulary_of,
 )
-from keras_transformer.training.run.options import CLASSIFIERS, RECIPES, TrainOptions
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
@@ -45,7 +47,9 @@ _DEMO_TRAINING = {
 }
 # Their defaults depend on the preset or the kind of data.
 _RECIPE_FIELDS = {
-    name for recipe in (_DEMO_TRAINING, *RECIPES.values(), *CLASSIFIERS.values()) for name in recipe
+    name
+    for recipe in (_DEMO_TRAINING, *RECIPES.values(), *CLASSIFIERS.values(), FINE_TUNING)
+    for name in recipe
 }
 _DEMO_MODEL = {"dropout": 0.1}
 # Fixed by the tokenizers, hence no flags of their own.
@@ -54,7 +58,6 @@ _MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(_VOCAB
 # The fields of models with one stack that an encoder-decoder lacks, by the class of their config.
 _MORE_MODEL_FIELDS = single_stack_fields(_MODEL_FIELDS | set(_VOCAB_FIELDS))
 _ALL_MODEL_FIELDS = _MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
-_DEFAULT_PRESET = "tiny"
 _LABELLED = dict.fromkeys(
     ("train_tsv", "valid_tsv"),
     "with --task classify: label, tab, text, or two texts; with embed: two texts",
@@ -98,9 +101,9 @@ class RunOptions:
         tokenizer: Existing vocabulary for both languages, or two, the source's and the target's:
             SentencePiece models, or a tokenizer.json with byte-level BPE or WordPiece.
         init: Directory of a finished run to fine-tune: training starts from its weights, with its
-            vocabulary. For translation its --preset and --model.* must be given again; rates of
-            dropout may differ. Other tasks take the weights that fit, of any run, and list the
-            others. A translation whose --init is a run of masked-lm or classify takes its encoder.
+            vocabulary and, for translation, its size; rates of dropout may differ. Other tasks
+            take the weights that fit, of any run, and list the others. A translation whose --init
+            is a run of masked-lm or classify takes its encoder.
         init_decoder: Directory of a finished run of causal-lm, whose decoder a translation takes
             (translation).
         init_vectors: File of word vectors that the embeddings of the words begin as (translation:
@@ -145,8 +148,7 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
     _refuse_vocabulary(data.data, run)
     tokenizers = _open_tokenizers(run.tokenizer)
     is_demo = data.data == "demo"
-    preset = run.preset or _DEFAULT_PRESET
-    options = _options(given, TrainOptions.preset(preset, **(_DEMO_TRAINING if is_demo else {})))
+    options = _options(given, _recipe(data, run))
     overrides = {**(_DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])}
     with flags_in_errors(DataOptions, RunOptions, TrainOptions, model_fields=_MODEL_FIELDS):
         _check_first(run, tokenizers, options, overrides)
@@ -155,6 +157,18 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
             load_training().open_replicas(options.strategy)
         with _advice_when_interrupted(run.output):
             return _train(data, run, tokenizers, options, overrides)
+
+
+def _recipe(data: DataOptions, run: RunOptions) -> TrainOptions:
+    """Returns the default options of a translation."""
+    if run.init is not None and run.init_decoder is None:
+        check_finished_run(run.init)
+        begun = RunDirectory(run.init)
+        if begun.is_translation:
+            config: Any = begun.load_config()
+            return TrainOptions.for_fine_tuning(config, has_valid=data.has_valid)
+    own = _DEMO_TRAINING if data.data == "demo" else {}
+    return TrainOptions.preset(run.preset or DEFAULT_PRESET, **own)
 
 
 def _on_texts(given: Namespace, run: RunOptions) -> Any:
@@ -221,7 +235,9 @@ def _check_first(
     vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:
         vocabulary = vocabulary_of(*tokenizers)
-    preset = run.preset or _DEFAULT_PRESET
+    if run.init is not None and run.preset is None:
+        return  # The size is that of the run.
+    preset = run.preset or DEFAULT_PRESET
     config = model_config(preset, overrides, *vocabulary, max_length=options.max_length)
     vectors.check(config)
 
@@ -242,7 +258,7 @@ def _train(
     return load_training().train(
         corpus,
         run.output,
-        preset=run.preset or _DEFAULT_PRESET,
+        preset=run.preset,
         overrides=overrides,
         vocab_size=vocab_size,
         tokenizer_type=run.tokenizer_type,
@@ -284,6 +300,8 @@ def _defaults_text(name: str) -> str:
     else:
         for preset, value in found.items():
             users.setdefault(value, []).append(f"classify with {preset}")
+    if name in FINE_TUNING:
+        users.setdefault(FINE_TUNING[name], []).append("a translation's --init")
     return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
 
 

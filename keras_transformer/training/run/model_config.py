@@ -7,6 +7,7 @@ from typing import Any
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids
 
+DEFAULT_PRESET = "tiny"
 DEFAULT_VOCAB_SIZE = 8_000
 
 

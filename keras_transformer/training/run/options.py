@@ -1,59 +1,12 @@
-"""The options of training, apart from the model's config, and the recipe of each preset."""
+"""The options of training, apart from the model's config."""
 
 import dataclasses
 import math
 from typing import Any, Literal
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.data.encoding.id_pairs import check_max_length
-
-_SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
-# Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
-_LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
-# Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
-_SMALL_TEXTS = {
-    "epochs": 30,
-    "batch_tokens": 2048,
-    "learning_rate": 0.002,
-    "warmup_steps": 500,
-    "label_smoothing": 0.0,
-}
-# A decoder learns from every token, an encoder from 15 % of them.
-_SMALL_DECODERS = {**_SMALL_TEXTS, "epochs": 10}
-_LARGE_TEXTS = {
-    "epochs": 40,
-    "batch_tokens": 16_384,
-    "learning_rate": 0.0002,
-    "warmup_steps": 10_000,
-    "cooldown": 1.0,
-    "label_smoothing": 0.0,
-}
-# The recipe of each preset of a family; `docs/recipe.md` has the reasons.
-RECIPES: dict[str, dict[str, Any]] = {
-    "tiny": _SMALL_CORPORA,
-    "small": _SMALL_CORPORA,
-    "base": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
-    "big": {
-        **_LARGE_CORPORA,
-        "learning_rate": 0.0005,
-        "max_steps": 300_000,
-        "average_checkpoints": 20,
-    },
-    "bert-tiny": _SMALL_TEXTS,
-    "bert-base": _LARGE_TEXTS,
-    "bert-large": _LARGE_TEXTS,
-    "gpt2-tiny": _SMALL_DECODERS,
-    "gpt2": _LARGE_TEXTS,
-    "gpt2-medium": _LARGE_TEXTS,
-    "llama-tiny": _SMALL_DECODERS,
-}
-# What replaces a preset's recipe where a classifier is trained (Devlin et al. 2018, A.3): few
-# passes, smaller steps. The smaller the model, the larger the steps that it bears.
-_CLASSIFIER = {"epochs": 4, "warmup_steps": 100, "average_checkpoints": 1, "cooldown": 0.9}
-CLASSIFIERS: dict[str, dict[str, Any]] = {
-    "bert-tiny": {**_CLASSIFIER, "learning_rate": 0.0005},
-    "bert-base": {**_CLASSIFIER, "learning_rate": 0.00003, "batch_tokens": 4096},
-    "bert-large": {**_CLASSIFIER, "learning_rate": 0.00002, "batch_tokens": 4096},
-}
+from keras_transformer.training.run.recipes import CLASSIFIERS, RECIPES, fine_tuning
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -283,6 +236,19 @@ class TrainOptions:
             **overrides: Any field, replacing the recipe's value.
         """
         return cls.preset(preset, **{"r_drop": 0.0, "epochs": 20, **overrides})
+
+    @classmethod
+    def for_fine_tuning(
+        cls, config: TransformerConfig, *, has_valid: bool, **overrides: Any
+    ) -> "TrainOptions":
+        """Returns the recipe that trains a translation's model further (`docs/fine_tuning.md`).
+
+        Args:
+            config: The trained model's.
+            has_valid: Whether there are validation pairs, which then choose the final model.
+            **overrides: Any field, replacing the recipe's value.
+        """
+        return cls(**{**fine_tuning(config, has_valid=has_valid), **overrides})
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import ModelConfig, load_config
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import (
@@ -143,6 +144,13 @@ class RunDirectory:
     def is_imported(self) -> bool:
         """Whether another toolkit trained the model."""
         return self.has_training and IMPORTED in self.load_training()
+
+    @property
+    def is_translation(self) -> bool:
+        """Whether the model learnt to translate; other tasks of two stacks say which they are."""
+        if not isinstance(self.load_config(), TransformerConfig):
+            return False
+        return not self.has_training or "task" not in self.load_training().get("data", {})
 
     def load_training(self) -> dict[str, Any]:
         """Reads what `save_training` wrote."""

@@ -127,9 +127,13 @@ class StartingPoint:
         """Whether there is a run whose weights to load, of the whole model or of a half."""
         return any((self.run, self.encoder_run, self.decoder_run))
 
-    def model_fields(self) -> dict[str, Any]:
-        """Returns the config's fields that come from imported runs and runs of other families."""
-        if self.run is not None and self.run.is_imported:
+    def model_fields(self, preset: str | None) -> dict[str, Any]:
+        """Returns the config's fields that come from the runs.
+
+        Args:
+            preset: The size that was asked for, which a whole run must have; None for the run's.
+        """
+        if self.run is not None and (preset is None or self.run.is_imported):
             config = self.run.load_config()
             taken = {name: getattr(config, name) for name in config.to_dict() if name != "family"}
             return {name: value for name, value in taken.items() if name not in _SIZES}

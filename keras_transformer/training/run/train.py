@@ -14,7 +14,11 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE, model_config
+from keras_transformer.training.run.model_config import (
+    DEFAULT_PRESET,
+    DEFAULT_VOCAB_SIZE,
+    model_config,
+)
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -29,7 +33,7 @@ def train(
     corpus: Corpus | PreparedCorpus,
     directory: str | os.PathLike[str],
     *,
-    preset: str = "tiny",
+    preset: str | None = None,
     overrides: dict[str, Any] | None = None,
     vocab_size: int | None = None,
     tokenizer_type: ModelType = "unigram",
@@ -49,7 +53,7 @@ def train(
         corpus: Training pairs and, optionally, validation pairs; those of a `PreparedCorpus` are
             streamed from disk, and its vocabularies are used.
         directory: Run directory, created if missing; `docs/concepts.md` lists its files.
-        preset: A size that `TransformerConfig.preset` knows.
+        preset: A size that `TransformerConfig.preset` knows; that of `init`, or "tiny", if None.
         overrides: Fields of the config that replace the preset's.
         vocab_size: Number of pieces in the vocabulary (in each, if there are two); 8,000 if None.
         tokenizer_type: "unigram" or "bpe".
@@ -57,7 +61,8 @@ def train(
         tokenizers: Existing tokenizers of source and target, the same object twice for a shared
             vocabulary; None to train them on the corpus.
         init: Directory of a finished run to fine-tune, whose weights and tokenizers are used.
-            `preset` and `overrides` must be those it was trained with, except for dropout rates.
+            `preset` and `overrides`, if given, must be those it was trained with, except for
+            dropout rates.
             Or of a run of an encoder alone: it becomes the encoder, with its vocabulary, sizes and
             choices. Weights are taken where layer path and shape are the same; what does not fit
             is listed in print and in `training.json`.
@@ -66,7 +71,8 @@ def train(
         init_vectors: File of word vectors of word2vec, GloVe or fastText that the source's
             embeddings begin as, and the target's if they are the same.
         init_target_vectors: File of those that the target's embeddings begin as.
-        options: How to train; `TrainOptions.preset(preset)` if None.
+        options: How to train; if None, `TrainOptions.for_fine_tuning` of a translation's run to
+            fine-tune, else `TrainOptions.preset(preset)`.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
         callbacks: Additional Keras callbacks.
@@ -86,19 +92,19 @@ def train(
         OSError: The disk is full; the checkpoints so far are intact.
         ConnectionError: Another worker is gone.
     """
-    options = options or TrainOptions.preset(preset)
+    start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
+    options = options or recipe(start, preset, has_valid=corpus.valid is not None)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     if not resume:
         refuse_to_overwrite(place)
     size = DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
-    start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
     vectors = InitialVectors.open(init_vectors, init_target_vectors, has_weights=start.has_weights)
-    overrides = {**start.model_fields(), **(overrides or {})}
+    overrides = {**start.model_fields(preset), **(overrides or {})}
     task = Translation(
         corpus,
         start,
         Vocabulary(size, tokenizer_type, joint_vocabulary),
-        partial(model_config, preset, overrides, max_length=options.max_length),
+        partial(model_config, preset or DEFAULT_PRESET, overrides, max_length=options.max_length),
         options,
         vectors,
     )
@@ -106,6 +112,14 @@ def train(
     run = TrainingRun.open(task, place, options, resume=resume)
     run.fit(callbacks or [])
     return run.finish()
+
+
+def recipe(start: StartingPoint, preset: str | None, *, has_valid: bool) -> TrainOptions:
+    """Returns how a translation is trained by default, from where it starts."""
+    if start.run is not None and start.run.is_translation:
+        config: Any = start.run.load_config()
+        return TrainOptions.for_fine_tuning(config, has_valid=has_valid)
+    return TrainOptions.preset(preset or DEFAULT_PRESET)
 
 
 def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokenizer]:

@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from encoding.ctranslate2_model import write_ctranslate2_encoder
 from encoding.onnxruntime_model import FILE, write_optimized
 from encoding.weights import named_weights
-from speed.random_run import draw_weights, synthetic_tokenizer
+from speed.random_run import draw_weights
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.encoder_only import build_encoder
@@ -54,23 +52,6 @@ def check(found: np.ndarray, model: Any, tolerance: float = 1e-4) -> None:
     np.testing.assert_allclose(found[mask > 0], states_of(model)[mask > 0], atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"norm": "pre", "embedding_norm": False, "activation": "gelu_tanh"},
-        {"positions": "sinusoidal", "max_positions": None, "num_token_types": 0},
-        {"scale_embeddings": True, "num_token_types": 0, "layer_norm_epsilon": 1e-3},
-    ],
-    ids=["bert", "pre", "sinusoidal", "scaled"],
-)
-def test_ctranslate2_gives_the_same_states(fields: dict[str, Any], tmp_path: Path) -> None:
-    model = make(**fields)
-    write_ctranslate2_encoder(model, synthetic_tokenizer(VOCABULARY), tmp_path / "peer")
-    found = ctranslate2.Encoder(str(tmp_path / "peer"), intra_threads=1).forward_batch(ROWS)
-    check(np.asarray(found.last_hidden_state), model)
-
-
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-4), ("int8", 0.3)])
 def test_onnxruntimes_optimizer_keeps_the_states(
     precision: str, tolerance: float, tmp_path: Path
@@ -93,26 +74,6 @@ def test_onnxruntimes_optimizer_fuses_every_block(tmp_path: Path) -> None:
     assert operators.count("Attention") == operators.count("BiasGelu") == 2
     assert "Softmax" not in operators
     assert "LayerNormalization" not in operators
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"activation": "tanh"}, "activation must be one of relu, gelu, gelu_tanh"),
-        ({"norm_kind": "rms_norm"}, "norm_kind must be 'layer_norm' for CTranslate2"),
-        ({"relative_buckets": 8}, "relative_buckets must be None for CTranslate2, got 8"),
-        ({"scale_embeddings": True}, "CTranslate2 would scale token types"),
-        ({"key_dim": 4, "value_dim": 4}, "got 4 and 4 for 32 / 2"),
-    ],
-)
-def test_what_ctranslate2_has_not_is_refused(
-    fields: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        write_ctranslate2_encoder(
-            make(**fields), synthetic_tokenizer(VOCABULARY), tmp_path / "peer"
-        )
-    assert not (tmp_path / "peer").exists()
 
 
 @pytest.mark.parametrize(

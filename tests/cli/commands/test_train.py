@@ -13,6 +13,7 @@ from keras_transformer.cli.commands import train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
     del call["corpus"], call["options"]
     assert call == {
         "directory": files / "run",
-        "preset": "tiny",
+        "preset": None,
         "overrides": {},
         "vocab_size": None,
         "tokenizer_type": "unigram",
@@ -118,7 +119,8 @@ def test_help_names_the_default_of_every_preset(run_cli) -> None:
     text = " ".join(run_cli("train", "--help").out.split()).replace("- ", "-")
     assert (
         "(default: 64 for tiny, small; 30 for base, big, bert-tiny; 40 for bert-base, bert-large, "
-        "gpt2, gpt2-medium; 10 for gpt2-tiny, llama-tiny; 8 for the demo; 4 for classify)"
+        "gpt2, gpt2-medium; 10 for gpt2-tiny, llama-tiny, a translation's --init; 8 for the demo; "
+        "4 for classify)"
     ) in text
 
 
@@ -192,6 +194,15 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
             "--data files --train-source a --train-target b --valid-source c",
             "--valid-source and --valid-target go together",
         ),
+        (
+            "--data files --train-source a --train-target b --general-source c",
+            "--general-source and --general-target go together",
+        ),
+        (
+            "--data demo --general-source a --general-target b",
+            "--general-source is mixed into text of files or tsv, but --data is demo.",
+        ),
+        ("--data demo --general-share 1", "--general-share is a share in (0, 1), got 1.0."),
         ("--data demo --epochs 0", "epochs must be positive, got 0."),
         ("--data demo --model.norm mid", "--model.norm expects one of post, pre, got 'mid'."),
         ("--data demo --preset huge", "--preset expects one of tiny, small, base, big"),
@@ -327,6 +338,32 @@ def test_tokenizers_of_different_special_ids_are_refused_before_the_corpus_is_re
 def test_the_run_to_fine_tune_reaches_the_run(run_cli, calls, finished_run) -> None:
     run_cli("train", "--output", "r", "--demo-size", 2000, "--init", finished_run)
     assert (calls[0]["init"], calls[0]["vocab_size"]) == (finished_run, None)
+
+
+def test_a_run_to_fine_tune_has_small_steps_by_default(run_cli, calls, files, finished_run) -> None:
+    given = ["--data", "files", "--train-source", files / "a.en", "--train-target", files / "a.es"]
+    valid = ["--valid-source", files / "b.en", "--valid-target", files / "b.es"]
+    run_cli("train", "--output", "r", *given, *valid, "--init", finished_run)
+    run_cli("train", "--output", "s", *given, "--init", finished_run, "--learning-rate", 0.1)
+    config = RunDirectory(finished_run).load_config()
+    assert calls[0]["options"] == TrainOptions.for_fine_tuning(config, has_valid=True)
+    assert calls[0]["options"].final_model == "best"
+    assert calls[1]["options"] == TrainOptions.for_fine_tuning(
+        config, has_valid=False, learning_rate=0.1
+    )
+    assert calls[1]["options"].final_model == "average"
+
+
+def test_general_text_is_mixed_in(run_cli, calls, files, finished_run) -> None:
+    given = ["--data", "files", "--train-source", files / "b.en", "--train-target", files / "b.es"]
+    general = ["--general-source", files / "a.en", "--general-target", files / "a.es"]
+    result = run_cli("train", "--output", "r", *given, *general, "--init", finished_run)
+    assert (result.code, result.err) == (0, "")
+    source, target = (
+        list(getattr(calls[0]["corpus"].train, side)) for side in ("source", "target")
+    )
+    assert (source[0], target[0], len(source)) == ("three", "tres", 2)
+    assert (source[1], target[1]) in [("one", "uno"), ("two", "dos"), ("three", "tres")]
 
 
 def test_a_missing_extra_is_told_before_the_corpus_is_read(run_cli, monkeypatch) -> None:

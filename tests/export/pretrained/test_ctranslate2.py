@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import Translator
+from keras_transformer.decoding.batches import pad
 from keras_transformer.export import export_pretrained
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -40,6 +41,8 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
 }
 GENERATORS: dict[str, dict[str, Any]] = {
     "gpt2": {},
+    "post": {"norm": "post", "activation": "relu", "layer_norm_epsilon": 1e-3},
+    "sinusoidal": {"positions": "sinusoidal", "max_positions": None, "scale_embeddings": True},
     "llama": {
         "positions": "none",
         "max_positions": None,
@@ -54,6 +57,12 @@ GENERATORS: dict[str, dict[str, Any]] = {
 }
 ENCODERS: dict[str, dict[str, Any]] = {
     "bert": {},
+    "scaled": {
+        "positions": "sinusoidal",
+        "max_positions": None,
+        "num_token_types": 0,
+        "scale_embeddings": True,
+    },
     "alone": {"num_token_types": 0, "pooler": False, "norm": "pre", "embedding_norm": False},
     "head": {"head": "masked_lm"},
 }
@@ -151,12 +160,16 @@ def test_an_encoder_s_states_are_those_of_keras(
         model, tmp_path / "out", format="ctranslate2", tokenizer=masked_tokenizer
     )
     theirs = ctranslate2.Encoder(str(written), intra_threads=1)
-    ids = masked_tokenizer.encode(texts[:1])
-    types = [[0] * 4 + [1] * (len(ids[0]) - 4)]
-    inputs = {"token_ids": np.array(ids)}
-    if model.config.num_token_types:
-        inputs["token_type_ids"] = np.array(types)
-    found = theirs.forward_batch(ids, token_type_ids=types if len(inputs) == 2 else None)
-    np.testing.assert_allclose(
-        np.array(found.last_hidden_state), np.asarray(model.encoder(inputs)), atol=1e-4
-    )
+    rows = masked_tokenizer.encode(texts)
+    types = [[0] * 4 + [1] * (len(row) - 4) for row in rows]
+    has_types = model.config.num_token_types > 0
+    found = theirs.forward_batch(rows, token_type_ids=types if has_types else None)
+    inputs = {"token_ids": pad(rows, model.config.special_ids.pad)}
+    if has_types:
+        inputs["token_type_ids"] = pad(types, 0)
+    states = np.array(found.last_hidden_state)
+    expected = np.asarray(model.encoder(inputs))
+    for place, row in enumerate(rows):
+        np.testing.assert_allclose(
+            states[place, : len(row)], expected[place, : len(row)], atol=1e-4
+        )

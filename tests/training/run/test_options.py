@@ -7,7 +7,8 @@ import pytest
 from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.training.run.options import RECIPES, TrainOptions
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.recipes import RECIPES
 
 POSITIVE = (
     "epochs",
@@ -115,3 +116,19 @@ def test_an_unknown_recipe_is_named() -> None:
 def test_json_round_trip() -> None:
     options = TrainOptions(max_steps=7, clip_norm=0.5)
     assert TrainOptions(**json.loads(json.dumps(options.to_dict()))) == options
+
+
+@pytest.mark.parametrize(
+    ("preset", "rate"), [("tiny", 0.0004), ("small", 0.0004), ("base", 0.00007), ("big", 0.00005)]
+)
+def test_fine_tuning_takes_a_tenth_of_the_presets_rate(preset: str, rate: float) -> None:
+    config = TransformerConfig.preset(preset, vocab_size=100)
+    options = TrainOptions.for_fine_tuning(config, has_valid=True, epochs=3)
+    assert options.learning_rate == rate
+    assert rate == pytest.approx(TrainOptions.preset(preset).learning_rate / 10, rel=0.01)
+    assert (options.epochs, options.r_drop, options.final_model) == (3, 0, "best")
+
+
+def test_wide_models_that_are_pre_norm_are_fine_tuned_as_the_papers() -> None:
+    config = TransformerConfig.preset("big", vocab_size=100, norm="pre")
+    assert TrainOptions.for_fine_tuning(config, has_valid=False).learning_rate == 0.00005

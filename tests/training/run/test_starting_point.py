@@ -14,6 +14,8 @@ from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.streams import ParallelFiles
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.recipes import FINE_TUNING
+from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run, train
 
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -83,6 +85,18 @@ def test_fine_tuning_starts_from_the_weights_of_the_run(general: Path, tmp_path:
     before, tokenizer, _ = load_run(general)
     assert same_weights(tuned, before)
     assert load_run(tmp_path)[1].model == tokenizer.model
+
+
+def test_size_and_recipe_are_those_of_the_run_by_default(
+    general: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FINE_TUNING, "max_steps", 2)
+    tuned = train(CORPUS, tmp_path, init=general)
+    config = load_run(general)[0].config
+    assert tuned.config == config
+    recorded = RunDirectory(tmp_path).load_training()["options"]
+    has_valid = CORPUS.valid is not None
+    assert recorded == TrainOptions.for_fine_tuning(config, has_valid=has_valid).to_dict()
 
 
 @pytest.fixture(scope="module")

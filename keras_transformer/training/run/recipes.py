@@ -1,0 +1,88 @@
+"""The recipes of training: takes a preset, or a trained model's config, and has the options that
+differ from their defaults; `docs/recipe.md` has the reasons.
+"""
+
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
+
+_SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
+# Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
+_LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
+# Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
+_SMALL_TEXTS = {
+    "epochs": 30,
+    "batch_tokens": 2048,
+    "learning_rate": 0.002,
+    "warmup_steps": 500,
+    "label_smoothing": 0.0,
+}
+# A decoder learns from every token, an encoder from 15 % of them.
+_SMALL_DECODERS = {**_SMALL_TEXTS, "epochs": 10}
+_LARGE_TEXTS = {
+    "epochs": 40,
+    "batch_tokens": 16_384,
+    "learning_rate": 0.0002,
+    "warmup_steps": 10_000,
+    "cooldown": 1.0,
+    "label_smoothing": 0.0,
+}
+# The recipe of each preset of a family.
+RECIPES: dict[str, dict[str, Any]] = {
+    "tiny": _SMALL_CORPORA,
+    "small": _SMALL_CORPORA,
+    "base": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
+    "big": {
+        **_LARGE_CORPORA,
+        "learning_rate": 0.0005,
+        "max_steps": 300_000,
+        "average_checkpoints": 20,
+    },
+    "bert-tiny": _SMALL_TEXTS,
+    "bert-base": _LARGE_TEXTS,
+    "bert-large": _LARGE_TEXTS,
+    "gpt2-tiny": _SMALL_DECODERS,
+    "gpt2": _LARGE_TEXTS,
+    "gpt2-medium": _LARGE_TEXTS,
+    "llama-tiny": _SMALL_DECODERS,
+}
+# What replaces a preset's recipe where a classifier is trained (Devlin et al. 2018, A.3): few
+# passes, smaller steps. The smaller the model, the larger the steps that it bears.
+_CLASSIFIER = {"epochs": 4, "warmup_steps": 100, "average_checkpoints": 1, "cooldown": 0.9}
+CLASSIFIERS: dict[str, dict[str, Any]] = {
+    "bert-tiny": {**_CLASSIFIER, "learning_rate": 0.0005},
+    "bert-base": {**_CLASSIFIER, "learning_rate": 0.00003, "batch_tokens": 4096},
+    "bert-large": {**_CLASSIFIER, "learning_rate": 0.00002, "batch_tokens": 4096},
+}
+
+# Training a translation's model further, on less text: few passes, small steps. Words stand for
+# what depends on the model and the data.
+FINE_TUNING: dict[str, Any] = {
+    "epochs": 10,
+    "warmup_steps": 50,
+    "r_drop": 0.0,
+    "learning_rate": "a tenth",
+    "final_model": "best if there are validation pairs",
+}
+# The widest model for which the rate of the small presets was measured, all of them pre-norm.
+_SMALL_WIDTH = 256
+
+
+def fine_tuning(config: TransformerConfig, *, has_valid: bool) -> dict[str, Any]:
+    """Returns the options that train a model further without destroying what it knows.
+
+    The learning rate is a tenth of that from scratch: of the small presets' for models as small,
+    else of the peak in section 5.3, which depends on the width.
+
+    Args:
+        config: The trained model's.
+        has_valid: Whether there are validation pairs, by which the best checkpoint is chosen.
+    """
+    is_small = config.norm == "pre" and config.model_dim <= _SMALL_WIDTH
+    peak = 0.004 if is_small else (config.model_dim * 4000) ** -0.5
+    # One digit: nobody measured a second one.
+    return {
+        **FINE_TUNING,
+        "learning_rate": float(f"{peak / 10:.0e}"),
+        "final_model": "best" if has_valid else "average",
+    }
