@@ -30,9 +30,10 @@ def mixed(own: Pairs, general: Pairs, share: float) -> Pairs:
     """
     check_share(share)
     wanted = max(round(len(own) * share / (1 - share)), 1)
-    chosen = np.arange(len(general))
+    chosen = list(range(len(general)))
     if wanted < len(general):
-        chosen = np.sort(np.random.default_rng(_SEED).choice(len(general), wanted, replace=False))
+        drawn = np.random.default_rng(_SEED).choice(len(general), wanted, replace=False)
+        chosen = sorted(drawn.tolist())
     return Pairs(
         [*own.source, *(general.source[place] for place in chosen)],
         [*own.target, *(general.target[place] for place in chosen)],
