@@ -34,8 +34,12 @@ class EncoderSizes:
     num_hypotheses: int | None = None
 
 
-# The functions that take two texts as well, and what the one with two is called.
-PAIR_FUNCTIONS = {"classify": "classify_pairs", "regress": "regress_pairs"}
+# What the function of two texts of a head that has one is called.
+PAIR_FUNCTIONS = {
+    "classification": "classify_pairs",
+    "regression": "regress_pairs",
+    "pretraining": "next_sentence",
+}
 # What the function of each head is called; without one of these, the model only embeds.
 HEAD_FUNCTIONS = {
     "masked_lm": "fill_mask",
@@ -75,12 +79,14 @@ def encoder_id_signatures(sizes: EncoderSizes) -> dict[str, Signature]:
 
 
 _TOKEN_IDS = ids_input("token_ids", "Ids of the text, without begin and end tokens, padded.")
+_FOLLOWS = TensorSpec("probability", "float32", (None,), "The probability that it follows.")
 _QUESTION = "A question that the text answers"
 _WHAT = {
     "embed": "Gives one vector for each text.",
     "fill_mask": "Fills in the masks of each text, best fillings first.",
     "classify": "Chooses a label for each text.",
     "classify_pairs": "Chooses a label for each pair of texts.",
+    "next_sentence": "Tells how probable it is that each second text follows the first.",
     "regress": "Gives a number for each text.",
     "regress_pairs": "Gives a number for each pair of texts.",
     "tag": "Chooses a label for each token of a text.",
@@ -104,16 +110,17 @@ def _main(sizes: EncoderSizes, *, of_text: bool) -> Signature:
 
 def _pairs(sizes: EncoderSizes, *, of_text: bool) -> list[Signature]:
     """Returns the head's function of two texts, if it has one."""
-    main = _main(sizes, of_text=of_text)
-    if main.name not in PAIR_FUNCTIONS:
+    name = PAIR_FUNCTIONS.get(sizes.head or "")
+    if name is None:
         return []
     second = (
         strings("second_text", "The text that follows.")
         if of_text
         else ids_input("second_ids", "Ids of the text that follows, padded.")
     )
-    name = PAIR_FUNCTIONS[main.name]
-    return [Signature(name, (*main.inputs, second), main.outputs, _WHAT[name])]
+    main = _main(sizes, of_text=of_text)
+    outputs = (_FOLLOWS,) if name == "next_sentence" else main.outputs
+    return [Signature(name, (*main.inputs, second), outputs, _WHAT[name])]
 
 
 def _by_ids(sizes: EncoderSizes) -> list[Signature]:

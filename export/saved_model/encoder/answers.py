@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.layers.heads.pooler import first_state, mean_state
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
@@ -89,6 +90,11 @@ class EncoderAnswers:
     def class_probabilities(self, read: Read) -> Tensor:
         """Returns the probability of each label, float32 `(batch, labels)`."""
         return tf.nn.softmax(self.model.head(self.pooled(read), training=False))
+
+    def follows(self, read: Read) -> Tensor:
+        """Returns the probability that the second text follows the first, float32 `(batch,)`."""
+        logits = self.model.next_sentence(self.pooled(read), training=False)
+        return tf.nn.softmax(logits)[:, NEXT_SENTENCE_LABELS.index("next")]
 
     def values(self, read: Read) -> Tensor:
         """Returns the number of a regression, float32 `(batch,)`."""

@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.artefact.encoder_signatures import (
+    HEAD_FUNCTIONS,
     EncoderSizes,
     encoder_id_signatures,
     encoder_text_signatures,
@@ -40,8 +41,6 @@ class EncoderContent:
     ) -> "EncoderContent":
         """Checks everything against the model, as `ContentMaker` says."""
         check_inputs(model, source, target)
-        # A second head, of next sentences, is left out.
-        model = model.single_heads()["head"]
         count = _num_hypotheses(model, settings)
         longest = _longest_text(model, settings.max_source_length)
         fitting = dataclasses.replace(settings, max_source_length=longest)
@@ -64,8 +63,7 @@ class EncoderContent:
     @property
     def requests(self) -> dict[str, Request]:
         """A request for each signature."""
-        masks = self.model.config.head == "masked_lm"
-        return requests_for(self.declared, single_values(self.tokenizer, masks=masks))
+        return requests_for(self.declared, single_values(self.tokenizer, masks=self._fills_masks))
 
     def trace(self, module: tf.Module) -> dict[str, Any]:
         """Returns the signatures; the module gets the tokenizer that they use."""
@@ -80,9 +78,13 @@ class EncoderContent:
     def describe(self) -> dict[str, Any]:
         """Returns the options that are fixed in the graph."""
         fixed = {"max_source_length": self.settings.max_source_length}
-        if self.model.config.head == "masked_lm":
+        if self._fills_masks:
             fixed["num_hypotheses"] = self.num_hypotheses
         return fixed
+
+    @property
+    def _fills_masks(self) -> bool:
+        return HEAD_FUNCTIONS.get(self.model.config.head or "") == "fill_mask"
 
 
 def _num_hypotheses(model: EncoderOnly, settings: Settings) -> int:

@@ -47,6 +47,7 @@ class IdSignatures:
             "classify_pairs": self.classify_pairs,
             "regress": self.regress,
             "regress_pairs": self.regress_pairs,
+            "next_sentence": self.next_sentence,
             "tag": self.tag,
             "find_span": self.find_span,
         }
@@ -93,6 +94,11 @@ class IdSignatures:
         """A number for each pair of texts."""
         read, _ = self._answers.read_pairs(*self.pair(token_ids, second_ids))
         return {"value": self._answers.values(read)}
+
+    def next_sentence(self, token_ids: Tensor, second_ids: Tensor) -> Outputs:
+        """The probability that the second text follows."""
+        read, _ = self._answers.read_pairs(*self.pair(token_ids, second_ids))
+        return {"probability": self._answers.follows(read)}
 
     def tag(self, token_ids: Tensor) -> Outputs:
         """The most probable label of each token."""
@@ -183,6 +189,9 @@ class TextSignatures:
             ),
             "regress": lambda text: self._by_ids.regress(self.ids(text)),
             "regress_pairs": lambda text, second_text: self._by_ids.regress_pairs(
+                self.ids(text), self.ids(second_text)
+            ),
+            "next_sentence": lambda text, second_text: self._by_ids.next_sentence(
                 self.ids(text), self.ids(second_text)
             ),
             "tag": self.tag,

@@ -88,6 +88,7 @@ class ServedEncoder:
             "classify_pairs": lambda rows: self._encoder.classify(*zip(*rows, strict=True)),
             "regress": self._regress,
             "regress_pairs": lambda rows: self._regress(*zip(*rows, strict=True)),
+            "next_sentence": self._follow,
             "tag": self._encoder.tag,
             "fill_mask": self._fill_mask,
             "find_span": self._find_spans,
@@ -99,6 +100,7 @@ class ServedEncoder:
             "classify_pairs": self._write_classes,
             "regress": _write_values,
             "regress_pairs": _write_values,
+            "next_sentence": lambda results: {"probability": floats(results)},
             "tag": _write_tags,
             "fill_mask": self._write_fillings,
             "find_span": _write_spans,
@@ -165,6 +167,9 @@ class ServedEncoder:
 
     def _regress(self, rows: Sequence[str], seconds: Sequence[str] | None = None) -> list[float]:
         return self._encoder.regress(rows, seconds).tolist()
+
+    def _follow(self, rows: Sequence[tuple[str, str]]) -> list[float]:
+        return self._encoder.next_sentences(*zip(*rows, strict=True)).tolist()
 
     def _fill_mask(self, rows: Sequence[str]) -> list[Any]:
         return self._encoder.fill_mask(rows, self._fillings)

@@ -132,6 +132,10 @@ def test_reads_pairs(serve: Callable[..., Any], family_artefact: Callable[[Any],
     with OnnxEncoder(family_artefact("regression")) as encoder:
         values = encoder.regress(TEXTS, TEXTS[::-1])
     np.testing.assert_allclose(ask(serve("regression"), "regress_pairs", given), values, atol=1e-5)
+    with OnnxEncoder(family_artefact("pretraining")) as encoder:
+        follows = encoder.next_sentences(TEXTS, TEXTS[::-1])
+    found = ask(serve("pretraining"), "next_sentence", given)
+    np.testing.assert_allclose(found, follows, atol=1e-5)
 
 
 @pytest.mark.parametrize("head", [None, "classification", "spans"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.search.text_limits import LengthLimit
 
 TEXTS = ["a small house", "", "the red dog runs to the river and the birds", "hello"]
@@ -101,6 +102,22 @@ def test_pairs_are_cut_and_read_as_the_runtime_does(
     ids = {"token_ids": padded(rows), "second_ids": padded(others)}
     by_ids = served.run(f"{name}_ids", **ids)
     np.testing.assert_allclose(by_ids[output], wanted, atol=1e-5)
+
+
+def test_next_sentence_gives_the_probability_that_the_second_text_follows(
+    serve_encoder: Callable[..., Any],
+) -> None:
+    served = serve_encoder("pretraining")
+    firsts, seconds = [*TEXTS, "hello"], [*reversed(TEXTS), ""]
+    rows, others = served.rows(firsts), served.rows(seconds)
+    pairs = LengthLimit(LIMIT, "cut", None).fit_pairs(rows, others, added=1)
+    logits = [served.outputs(first, second)["next_sentence"] for first, second in pairs]
+    wanted = softmax(np.concatenate(logits))[:, NEXT_SENTENCE_LABELS.index("next")]
+    found = served.run("next_sentence", text=firsts, second_text=seconds)
+    np.testing.assert_allclose(found["probability"], wanted, atol=1e-5)
+    ids = {"token_ids": padded(rows), "second_ids": padded(others)}
+    by_ids = served.run("next_sentence_ids", **ids)
+    np.testing.assert_allclose(by_ids["probability"], wanted, atol=1e-5)
 
 
 def test_find_span_gives_the_best_part_of_the_text(serve_encoder: Callable[..., Any]) -> None:
