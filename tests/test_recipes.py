@@ -100,9 +100,10 @@ def test_all_of_fine_tuning_runs(tmp_path: Path, tokenizer_jsons: dict[str, byte
     for name, lines in sizes.items():
         write_text(name, lines)
     Path("train_pairs.tsv").rename("pairs.tsv")
+    Path("words.txt").write_text("Kubernetes\nxylophone\n", encoding="utf-8")
     names = run_page("fine_tuning.md")
     finished = {path.parent.name for path in tmp_path.glob("runs/*/model.keras")}
-    translations = {"general", "own", "own_prepared", "own_python", "wide"}
+    translations = {"general", "own", "own_prepared", "own_python", "wide", "wider", "own_words"}
     assert finished == translations | {"bert", "gpt", "labels", "vectors", "own_bert"}
     general, own = names["kt"].load_run("runs/general")[0], names["model"]
     before, after = general.get_layer("encoder"), own.get_layer("encoder")

@@ -17,6 +17,7 @@ COMMANDS = {
     "prepare": "tokenize a corpus once, for training that streams it from disk",
     "train": "train a model on parallel text",
     "import": "make a run of a model that another toolkit saved",
+    "update-vocabulary": "add words to the vocabulary of a run",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
     "fill-mask": "fill the masks in the lines of standard input",
@@ -34,6 +35,7 @@ COMMANDS = {
 # Commands whose module is not `commands.NAME`.
 _MODULES = {
     "import": "import_model",
+    "update-vocabulary": "update_vocabulary",
     "fill-mask": "understanding.fill_mask",
     "classify": "understanding.classify",
     "tag": "understanding.tag",

@@ -1,0 +1,73 @@
+"""Adds words to a SentencePiece vocabulary: takes a tokenizer and words, and returns one that gives
+each of them an id of its own. All other ids stay what they are.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import sentencepiece
+
+from keras_transformer.text.tokenizer import Tokenizer
+
+# Made when it is imported: type checkers see nothing in it.
+_PROTO: Any = import_module("sentencepiece.sentencepiece_model_pb2")
+_PIECE = _PROTO.ModelProto.SentencePiece
+
+
+def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+    """Returns a tokenizer that reads each of the words as one token where a word begins.
+
+    The new ids are the highest, in the order of the words.
+
+    Args:
+        tokenizer: One of SentencePiece.
+        words: Words, or several words with spaces between them; none of them a token already.
+
+    Raises:
+        ValueError: There is no word, one is empty, is a token already or stands there twice, or
+            the tokenizer is none of SentencePiece.
+    """
+    if tokenizer.kind != "sentencepiece":
+        raise ValueError(
+            f"words can be added to vocabularies of SentencePiece, and this is a {tokenizer.kind}."
+        )
+    if not words:
+        raise ValueError("there is no word to add: give at least one.")
+    model = _PROTO.ModelProto.FromString(tokenizer.model)
+    _hold_special_places(model, tokenizer)
+    for piece in _pieces(tokenizer, words):
+        # A piece that users defined is found first, by unigram models and BPE alike.
+        model.pieces.add(piece=piece, score=0.0, type=_PIECE.USER_DEFINED)
+    model.trainer_spec.vocab_size = len(model.pieces)
+    return Tokenizer(model.SerializeToString())
+
+
+def _pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
+    """Returns the words as SentencePiece sees them in texts."""
+    normal = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    found: list[str] = []
+    for number, word in enumerate(words, start=1):
+        if not word.strip():
+            raise ValueError(f"word {number} is empty: leave it out.")
+        # As between other words: what begins a text may lack the space.
+        piece = normal.normalize(f". {word}").removeprefix(normal.normalize("."))
+        if piece in found:
+            raise ValueError(
+                f"word {number}, {word!r}, is the same as word {found.index(piece) + 1}."
+            )
+        if tokenizer.subwords.id_of(piece) is not None:
+            raise ValueError(f"word {number}, {word!r}, is a token of the vocabulary already.")
+        found.append(piece)
+    return found
+
+
+def _hold_special_places(model: Any, tokenizer: Tokenizer) -> None:
+    """Gives special ids behind the last piece, such as a pad's, pieces of their own."""
+    pad, trainer = tokenizer.special_ids.pad, model.trainer_spec
+    if pad < len(model.pieces):
+        return
+    taken = {piece.piece for piece in model.pieces}
+    name = next(name for name in (trainer.pad_piece, "<pad>", "<padding>") if name not in taken)
+    model.pieces.add(piece=name, score=0.0, type=_PIECE.CONTROL)
+    trainer.pad_piece, trainer.pad_id = name, pad

@@ -1,0 +1,140 @@
+"""Adds words to the vocabulary of a finished run: takes the run and the words, and writes a run
+whose model gives the same logits as before for all ids that there were.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.models.model_file import save_model
+from keras_transformer.text.added_pieces import with_words
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run.history import History
+from keras_transformer.training.run.run_directory import IMPORTED, RunDirectory
+from keras_transformer.training.run.train import load_run
+from keras_transformer.whole_files import check_output
+
+# The entry in `training.json` of a run that came about so.
+UPDATED = "updated_vocabulary"
+# Weights of the source side alone; all others that depend on a vocabulary are the target's.
+_SOURCE = "source_embeddings/"
+
+
+@dataclasses.dataclass(frozen=True)
+class Growth:
+    """How a vocabulary grows.
+
+    Attributes:
+        before: The tokenizer as it was.
+        after: The tokenizer with more ids.
+        words: What the new ids stand for, in order.
+    """
+
+    before: Tokenizer
+    after: Tokenizer
+    words: Sequence[str]
+
+    @classmethod
+    def by(cls, before: Tokenizer, words: Sequence[str]) -> "Growth":
+        """Adds words to a tokenizer, if there are any; errors are those of `with_words`."""
+        return cls(before, with_words(before, words) if words else before, words)
+
+    def widened(self, values: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+        """Returns a weight with one more slice along an axis for each word.
+
+        It is the mean of those of the tokens that stood for the word before.
+        """
+        rows = np.moveaxis(values, axis, 0)
+        added = [rows[ids].mean(axis=0) for ids in self.before.encode(self.words)]
+        return np.moveaxis(np.concatenate([rows, np.stack(added)]), 0, axis)
+
+
+def update_vocabulary(
+    run: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    words: Sequence[str],
+    target_words: Sequence[str] = (),
+) -> Path:
+    """Writes a run whose vocabulary has more words, to be fine-tuned on texts that have them.
+
+    Args:
+        run: Directory of a finished run of any family.
+        output: The run directory to write.
+        words: Words to add, to the source's vocabulary if there are two.
+        target_words: Words to add to the target's vocabulary, if there are two.
+
+    Returns:
+        `output`.
+
+    Raises:
+        FileExistsError: `output` holds something.
+        FileNotFoundError: The run is missing or has not finished.
+        ValueError: A word cannot be added, or the run has one vocabulary and `target_words` are
+            given.
+    """
+    place, begun = RunDirectory(Path(output)), RunDirectory(Path(run))
+    check_output(place.path, is_directory=True)
+    if place.path.exists() and any(place.path.iterdir()):
+        raise FileExistsError(f"{place.path} is not empty: name another output.")
+    model, source_tokenizer, target_tokenizer = load_run(run)
+    is_joint = source_tokenizer is target_tokenizer
+    if is_joint and target_words:
+        raise ValueError(f"{begun.path} has one vocabulary: give all words as words.")
+    if not words and not target_words:
+        raise ValueError("there is no word to add: give at least one.")
+    source = Growth.by(source_tokenizer, words)
+    target = source if is_joint else Growth.by(target_tokenizer, target_words)
+    grown = grow(model, source, target)
+    place.path.mkdir(parents=True, exist_ok=True)
+    place.save_config(grown.config)
+    place.save_tokenizers(source.after, target.after)
+    record = begun.load_training() if begun.has_training else {}
+    kept = {name: record[name] for name in (IMPORTED, "search") if name in record}
+    added = {"run": str(begun.path), "words": list(words), "target_words": list(target_words)}
+    place.save_training({**kept, UPDATED: added}, History(), finished=True)
+    # Last: a run without its model is not finished.
+    save_model(grown, place.model)
+    return place.path
+
+
+def grow(model: AnyModel, source: Growth, target: Growth) -> AnyModel:
+    """Returns a model with the weights of another one and room for more ids.
+
+    Args:
+        model: The model.
+        source: How the source's vocabulary, or the only one, grows.
+        target: How the target's grows; the same object if there is one.
+    """
+    config: Any = model.config
+    sizes = {"vocab_size": source.after.vocab_size}
+    if hasattr(config, "source_vocab_size"):
+        sizes = {
+            "source_vocab_size": source.after.vocab_size,
+            "target_vocab_size": target.after.vocab_size,
+        }
+    grown = build_model(dataclasses.replace(config, **sizes))
+    grown.set_weights(list(_weights(model, grown, source, target)))
+    return grown
+
+
+def _weights(
+    model: AnyModel, grown: AnyModel, source: Growth, target: Growth
+) -> Iterator[npt.NDArray[Any]]:
+    for before, after in zip(model.weights, grown.weights, strict=True):
+        values = np.asarray(before)
+        if before.shape == after.shape:
+            yield values
+            continue
+        [axis] = [
+            axis
+            for axis, sizes in enumerate(zip(before.shape, after.shape, strict=True))
+            if sizes[0] != sizes[1]
+        ]
+        growth = source if before.path.startswith(_SOURCE) else target
+        yield growth.widened(values, axis)
