@@ -231,9 +231,7 @@ class Paper:
         return states @ kernel + (np.asarray(dense.bias, np.float64) if dense.use_bias else 0)
 
     @classmethod
-    def ssru(
-        cls, layer: Any, states: np.ndarray, keep: np.ndarray | None = None
-    ) -> np.ndarray:
+    def ssru(cls, layer: Any, states: np.ndarray, keep: np.ndarray | None = None) -> np.ndarray:
         """Kim et al. 2019, section 3.1, place by place: (T, D); places not kept are left out."""
         found, remembered = [], np.zeros(states.shape[-1])
         for place, state in enumerate(states):

@@ -1,5 +1,5 @@
-"""A block of the decoder (paper, section 3.1), over a whole sequence or some tokens at a time with a
-cache. Both run the same code, on newly projected or on cached keys and values.
+"""A block of the decoder (paper, section 3.1), over a whole sequence or some tokens at a time with
+a cache. Both run the same code, on newly projected or on cached keys and values.
 """
 
 from typing import Any, Literal

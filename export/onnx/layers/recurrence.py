@@ -1,16 +1,16 @@
-"""The SSRU of a decoder's blocks: takes its Keras layer and returns the parts of a sub-layer, for one
-new token of each row and for whole sequences.
+"""The SSRU of a decoder's blocks: takes its Keras layer and returns the parts of a sub-layer, for
+one new token of each row and for whole sequences.
 
-A cache holds two states of each row: a step reads that of the token before and writes its own beside
-it, in turn. A step that is run twice thus finds the same, and a row may continue any other one.
+A cache holds two states of each row: a step reads that of the token before and writes its own
+beside it, in turn. A step that is run twice thus finds the same, and a row may continue any other.
 """
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, integers
-from keras_transformer.export.onnx.layers.linear import Linear, weight_array
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.layers.stack import Parts
 from keras_transformer.layers.variants.ssru import SSRU
 
@@ -40,11 +40,10 @@ def recurrent_step(
 
     def between(projected: str) -> str:
         candidate, forget = _split(graph, projected)
-        here, before = graph.shared("places of states", lambda: _places(graph, "step"))
-        past = graph.op("Squeeze", graph.op("Gather", cache, before, axis=2), integers(1, 2))
-        if beams:
-            rows = graph.shared("rows before", lambda: _rows_before(graph, beams))
-            past = graph.op("Gather", past, rows, axis=0)
+        here = graph.shared("place of states", lambda: _is_place(graph, "step"))
+        before = graph.shared("states before", lambda: _states_before(graph, ids, beams))
+        states = graph.reshape(cache, -1, projection.units // 2)
+        past = graph.op("Gather", states, before, axis=0)
         change = graph.op("Mul", forget, graph.op("Sub", past, candidate))
         state = graph.op("Add", candidate, change)
         graph.output(state_name("new_cache", number), _written(graph, state, cache, here))
@@ -86,7 +85,7 @@ def recurrent_sequence(
             scan_output_axes=[1],
         )
         if fills_cache:
-            here, _ = graph.shared("places of states", lambda: _last_place(graph, ids))
+            here = graph.shared("place of states", lambda: _is_last_place(graph, ids))
             name, cache = (state_name(one, number) for one in ("new_cache", "cache"))
             graph.output(name, _written(graph, last, cache, here))
         return graph.reshape(graph.op("Relu", states), -1, width)
@@ -109,31 +108,39 @@ def _split(graph: GraphBuilder, projected: str) -> tuple[str, str]:
     return candidate, graph.op("Sigmoid", forget)
 
 
-def _places(graph: GraphBuilder, tokens: Operand) -> tuple[str, str]:
-    """Returns where the state of a token is written, boolean `(2, 1)`, and the place of that before
-    it, int32 `(1,)`; `tokens` stand before it.
-    """
-    place = graph.op("Mod", tokens, np.int32(STATES))
-    here = graph.op("Equal", np.arange(STATES, dtype=np.int32)[:, None], place)
-    return here, graph.op("Sub", np.int32(1), place)
+def _is_place(graph: GraphBuilder, step: str) -> str:
+    """Returns where the state of a step is written: boolean `(2, 1)`."""
+    place = graph.op("Mod", step, np.int32(STATES))
+    return graph.op("Equal", np.arange(STATES, dtype=np.int32)[:, None], place)
 
 
-def _last_place(graph: GraphBuilder, ids: str) -> tuple[str, str]:
-    """Returns `_places` of the last token of sequences."""
+def _is_last_place(graph: GraphBuilder, ids: str) -> str:
+    """Returns where the state of the last token of sequences is written."""
     length = graph.cast(graph.op("Shape", ids, start=1), "int32")
-    return _places(graph, graph.op("Sub", length, np.int32(1)))
+    return _is_place(graph, graph.op("Sub", length, np.int32(1)))
 
 
-def _rows_before(graph: GraphBuilder, beams: tuple[str, ...]) -> str:
-    """Returns the cache row of each row's token before: int64 `(rows,)`."""
-    beam_size, cache_beams = beams
+def _states_before(graph: GraphBuilder, ids: str, beams: tuple[str, ...]) -> str:
+    """Returns which of all states of a cache each row continues: int64 `(rows,)`."""
+    rows = _rows_before(graph, *beams) if beams else _range(graph, ids)
+    step = graph.cast("step", "int64")
+    other = graph.op("Sub", np.int64(1), graph.op("Mod", step, np.int64(STATES)))
+    return graph.op("Add", graph.op("Mul", rows, np.int64(STATES)), other)
+
+
+def _rows_before(graph: GraphBuilder, beam_size: str, cache_beams: str) -> str:
+    """Returns the cache row of the token before each row's newest: int64 `(rows,)`."""
     before = graph.op("Max", graph.op("Sub", "step", np.int32(1)), np.int32(0))
     beam = graph.op("Squeeze", graph.op("Gather", cache_beams, before, axis=2), integers(2))
-    batch = graph.op("Squeeze", graph.op("Shape", cache_beams, end=1))
-    sentences = graph.op("Range", np.int64(0), batch, np.int64(1))
-    first = graph.op("Mul", sentences, graph.cast(beam_size, "int64"))
+    first = graph.op("Mul", _range(graph, cache_beams), graph.cast(beam_size, "int64"))
     rows = graph.op("Add", graph.cast(beam, "int64"), graph.op("Unsqueeze", first, integers(1)))
     return graph.reshape(rows, -1)
+
+
+def _range(graph: GraphBuilder, value: str) -> str:
+    """Returns the numbers of a value's rows: int64 `(rows,)`."""
+    count = graph.op("Squeeze", graph.op("Shape", value, end=1))
+    return graph.op("Range", np.int64(0), count, np.int64(1))
 
 
 def _written(graph: GraphBuilder, state: str, cache: str, here: str) -> str:
@@ -142,7 +149,7 @@ def _written(graph: GraphBuilder, state: str, cache: str, here: str) -> str:
 
 
 def _one_place(width: int) -> onnx.GraphProto:
-    """Returns the body of a scan: from the state before, its factor and its summand to the state."""
+    """Returns the body of a scan: the state before, its factor and a summand make the state."""
     rows = ["ssru_rows", width]
     declared = {
         name: helper.make_tensor_value_info(f"ssru_{name}", onnx.TensorProto.FLOAT, rows)

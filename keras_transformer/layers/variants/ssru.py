@@ -1,5 +1,5 @@
-"""The simpler simple recurrent unit (Kim et al. 2019, "From Research to Production and Back"), which
-reads the places before in a decoder: takes states and returns what it remembers of them.
+"""The simpler simple recurrent unit (Kim et al. 2019, "From Research to Production and Back"),
+which reads the places before in a decoder: takes states and returns what it remembers of them.
 """
 
 from typing import Any
@@ -125,30 +125,28 @@ def since_the_first(kept: Tensor, added: Tensor) -> tuple[Tensor, Tensor]:
         summand_t, where c_0 is the state before the first place.
     """
     length = kept.shape[1]
-    if length is None:
-        length = ops.shape(kept)[1]
-        _, kept, added = ops.while_loop(
-            lambda distance, *_: distance < length,
-            lambda distance, *parts: (2 * distance, *_joined(*parts, distance)),
-            (ops.ones((), "int32"), kept, added),
-        )
+    if length is not None:
+        distance = 1
+        while distance < length:
+            kept, added = _joined(kept, added, distance)
+            distance *= 2
         return kept, added
-    distance = 1
-    while distance < length:
-        kept, added = _joined(kept, added, distance)
-        distance *= 2
+    length = ops.shape(kept)[1]
+    # XLA stores what gradients need for this many rounds.
+    rounds = ops.cast(ops.ceil(ops.log2(ops.cast(length, "float32"))), "int32")
+    _, kept, added = ops.while_loop(
+        lambda distance, *_: distance < length,
+        lambda distance, *parts: (2 * distance, *_joined(*parts, distance)),
+        (ops.ones((), "int32"), kept, added),
+        maximum_iterations=rounds,
+    )
     return kept, added
 
 
 def _joined(kept: Tensor, added: Tensor, distance: Tensor | int) -> tuple[Tensor, Tensor]:
     """Returns factors and summands that reach back `distance` places more."""
-    before_kept, before_added = _moved(kept, distance, 1), _moved(added, distance, 0)
+    before = ops.arange(ops.shape(kept)[1], dtype="int32") - distance
+    is_place, before = (before >= 0)[:, None], ops.maximum(before, 0)
+    before_kept = ops.where(is_place, ops.take(kept, before, axis=1), 1)
+    before_added = ops.where(is_place, ops.take(added, before, axis=1), 0)
     return kept * before_kept, kept * before_added + added
-
-
-def _moved(values: Tensor, distance: Tensor | int, filler: int) -> Tensor:
-    """Moves values `(batch, length, width)` to later places; the first ones get a filler."""
-    batch, length, width = ops.shape(values)
-    first = ops.full((batch, distance, width), filler, dtype=values.dtype)
-    rest = ops.slice(values, (0, 0, 0), (batch, length - distance, width))
-    return ops.concatenate([first, rest], axis=1)

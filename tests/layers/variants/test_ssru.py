@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 from keras import ops
@@ -87,3 +88,19 @@ def test_another_recurrence_is_refused() -> None:
     decoder = Decoder(num_layers=1, recurrence="lstm", **block)
     with pytest.raises(ValueError, match="recurrence must be None or 'ssru', got 'lstm'"):
         decoder.build((None, None, WIDTH))
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_gradients_of_any_length_are_those_of_a_known_one(layer: SSRU, jit_compile: bool) -> None:
+    def gradients(inputs: tf.Tensor) -> list[tf.Tensor]:
+        weights = [weight.value for weight in layer.weights]
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(inputs) ** 2)
+        return tape.gradient(loss, weights)
+
+    signature = [tf.TensorSpec((None, None, WIDTH), tf.float32)]
+    compiled = tf.function(gradients, input_signature=signature, jit_compile=jit_compile)
+    for length in (1, 8, 9):
+        inputs = tf.constant(normal(2, length, WIDTH))
+        for found, expected in zip(compiled(inputs), gradients(inputs), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
