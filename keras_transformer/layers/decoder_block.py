@@ -2,11 +2,12 @@
 a cache. Both run the same code, on newly projected or on cached keys and values.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import keras
 from keras import ops
 
+from keras_transformer.config.transformer import Recurrence
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import places_seen
 from keras_transformer.layers.stack import Block, SubLayer
@@ -16,7 +17,6 @@ Tensor = Any
 # What a block remembers of earlier tokens: keys and values of self-attention, or the one state of a
 # recurrence.
 Cache = tuple[Tensor, ...]
-Recurrence = Literal["ssru"]
 
 
 def write_cache(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:

@@ -146,7 +146,11 @@ class Native(OnnxRuntime):
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
 
         recurrence = partial(recurrent_step, graph, ids=parts.ids, beams=beams)
-        attend = {"own": own, "source": source, "recurrence": recurrence}
+        attend: dict[str, EmitAttention] = {
+            "own": own,
+            "source": source,
+            "recurrence": recurrence,
+        }
         return self.run(graph, parts.stack, states, attend)
 
     def best_continuations(

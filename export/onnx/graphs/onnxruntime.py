@@ -168,7 +168,11 @@ class OnnxRuntime:
         source = partial(source_attention, graph, shape=shape)
         states = self._embed_given(graph, parts)
         recurrence = partial(recurrent_sequence, graph, ids=parts.ids, fills_cache=True)
-        attend = {"own": own, "source": source, "recurrence": recurrence}
+        attend: dict[str, EmitAttention] = {
+            "own": own,
+            "source": source,
+            "recurrence": recurrence,
+        }
         states = self.run(graph, parts.stack, states, attend)
         if is_scored:
             first = first_places(graph, parts, states)

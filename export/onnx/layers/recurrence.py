@@ -150,7 +150,7 @@ def _written(graph: GraphBuilder, state: str, cache: str, here: str) -> str:
 
 def _one_place(width: int) -> onnx.GraphProto:
     """Returns the body of a scan: the state before, its factor and a summand make the state."""
-    rows = ["ssru_rows", width]
+    rows: list[str | int | None] = ["ssru_rows", width]
     declared = {
         name: helper.make_tensor_value_info(f"ssru_{name}", onnx.TensorProto.FLOAT, rows)
         for name in ("before", "forget", "added", "state", "kept")

@@ -136,7 +136,7 @@ def since_the_first(kept: Tensor, added: Tensor) -> tuple[Tensor, Tensor]:
     rounds = ops.cast(ops.ceil(ops.log2(ops.cast(length, "float32"))), "int32")
     _, kept, added = ops.while_loop(
         lambda distance, *_: distance < length,
-        lambda distance, *parts: (2 * distance, *_joined(*parts, distance)),
+        lambda distance, kept, added: (2 * distance, *_joined(kept, added, distance)),
         (ops.ones((), "int32"), kept, added),
         maximum_iterations=rounds,
     )

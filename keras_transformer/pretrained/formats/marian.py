@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 
 from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config.transformer import Recurrence
 from keras_transformer.layers.variants.ssru import SSRU
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.imported import Imported
@@ -50,7 +51,10 @@ _FIXED: dict[str, Any] = {
 ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu"}
 # Marian's names of what a decoder's block has first, with the cell if it is a recurrence.
 _ATTENDS = ("self-attention", None)
-AUTOREGRESSIONS = {_ATTENDS: None, ("rnn", "ssru"): "ssru"}
+AUTOREGRESSIONS: dict[tuple[str, str | None], Recurrence | None] = {
+    _ATTENDS: None,
+    ("rnn", "ssru"): "ssru",
+}
 # Marian: norm before or after, dropout and addition; see `transformer-preprocess` there.
 NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 
