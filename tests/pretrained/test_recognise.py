@@ -105,7 +105,7 @@ def test_an_option_of_marian_that_nothing_computes_is_named(
     np.savez(tmp_path / "model.npz", **arrays)
     shutil.copy(translators / name / "vocab.spm", tmp_path)
     option, value = other.split(": ")
-    with pytest.raises(ImportRefusedError, match=f"{option}: '?{value}'?"):
+    with pytest.raises(ImportRefusedError, match=f"(?i){option}: '?{value}"):
         read_pretrained(tmp_path)
 
 

@@ -132,8 +132,8 @@ def since_the_first(kept: Tensor, added: Tensor) -> tuple[Tensor, Tensor]:
             distance *= 2
         return kept, added
     length = ops.shape(kept)[1]
-    # XLA stores what gradients need for this many rounds.
-    rounds = ops.cast(ops.ceil(ops.log2(ops.cast(length, "float32"))), "int32")
+    # XLA makes room for what gradients need of this many rounds, of which there must be one.
+    rounds = ops.cast(ops.ceil(ops.log2(ops.cast(length + 1, "float32"))), "int32")
     _, kept, added = ops.while_loop(
         lambda distance, *_: distance < length,
         lambda distance, kept, added: (2 * distance, *_joined(kept, added, distance)),

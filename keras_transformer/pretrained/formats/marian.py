@@ -225,7 +225,9 @@ def marian_table(model: Any, *, shared: bool) -> Iterator[Entry]:
                     yield Entry(part.layer.candidate.kernel, f"{here}_W")
                     yield Entry(part.layer.forget.kernel, f"{here}_Wf")
                     yield Entry(part.layer.forget.bias, f"{here}_bf", lead=1)
-                    yield from _norm(part.residual.layer_norm, f"{here}_ffn_ln", suffix)
+                    # Marian's name differs with the place of this norm.
+                    norm = f"{here}_ln" if suffix else f"{here}_ffn_ln"
+                    yield from _norm(part.residual.layer_norm, norm, suffix)
                     continue
                 if part.attends_to is None:
                     layers = {"1": part.layer.hidden, "2": part.layer.output_linear}
