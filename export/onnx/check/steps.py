@@ -158,16 +158,13 @@ def held(
     """
     if len(caches[0]) > 1:
         return by_name(prefix, caches)
-    buffers = {}
+    found = {}
     for layer, [state] in enumerate(caches):
-        name = state_name(prefix, layer)
-        rows, width = state.shape
-        held_before = None if before is None else before[name]
-        buffers[name] = np.zeros((rows, 1, STATES, width), np.float32)
-        if held_before is not None:
-            buffers[name][:] = held_before
-        buffers[name][:, 0, place % STATES] = state
-    return buffers
+        name, (rows, width) = state_name(prefix, layer), state.shape
+        empty = np.zeros((rows, 1, STATES, width), np.float32)
+        found[name] = empty if before is None else before[name].copy()
+        found[name][:, 0, place % STATES] = state
+    return found
 
 
 def _in_keras(buffers: Arrays, empty: Sequence[Any]) -> list[Any]:
