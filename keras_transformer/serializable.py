@@ -15,8 +15,8 @@ PACKAGE = "keras_transformer"
 # Where each class stands that `register_keras_serializable(PACKAGE)` decorates.
 HOMES = {
     "ClassHead": "layers.heads.classes",
-    "Decoder": "layers.decoder",
-    "DecoderBlock": "layers.decoder_block",
+    "Decoder": "layers.decoder.stack",
+    "DecoderBlock": "layers.decoder.block",
     "DecoderOnly": "models.decoder_only",
     "Embeddings": "layers.embeddings",
     "Encoder": "layers.encoder",

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.config.stack import BlockConfig
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.decoder_block import Cache
+from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.models.transformer import Transformer
 
 Tensor = Any

@@ -1,8 +1,8 @@
 """The Transformer's layers, one file for each section of the paper."""
 
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.decoder import Decoder
-from keras_transformer.layers.decoder_block import DecoderBlock
+from keras_transformer.layers.decoder.block import DecoderBlock
+from keras_transformer.layers.decoder.stack import Decoder
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward

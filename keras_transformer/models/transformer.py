@@ -11,7 +11,7 @@ from keras import ops
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.decoder_block import Cache
+from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
 from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.traced_once import TracedOnce

@@ -26,7 +26,7 @@ from keras_transformer.export.onnx.heads import candidates
 from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.decoder_block import Cache
+from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer

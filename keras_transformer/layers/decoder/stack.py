@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_transformer.config.transformer import Recurrence
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.decoder_block import Cache, DecoderBlock
+from keras_transformer.layers.decoder.block import Cache, DecoderBlock
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Stack
 
