@@ -105,7 +105,8 @@ std::vector<int> translate(Graph& encoder, Graph& decoder, std::vector<int> piec
     const auto& name = decoder.inputs()[place];
     if (!begins_with(name, "cache_")) continue;
     auto shape = decoder.input_shape(place);
-    shape[0] = 1, shape[2] = kMaxLength;
+    shape[0] = 1;
+    if (shape[2] < 0) shape[2] = kMaxLength;
     const auto size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     tensors.emplace(name, tensor(shape, std::vector<float>(size, 0.0f)));
   }

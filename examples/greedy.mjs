@@ -24,7 +24,9 @@ async function translate(ort, manifest, encoder, decoder, pieces) {
   const feeds = { source_mask: int32(new Array(length).fill(1), [1, length]) };
   for (const { name, shape } of manifest.graphs.greedy_scores.inputs) {
     if (name.startsWith("cross_")) feeds[name] = encoded[name];
-    if (name.startsWith("cache_")) feeds[name] = zeros(ort, [1, shape[1], MAX_LENGTH, shape[3]]);
+    // The places of a recurrence's states are two; all others have a name.
+    const places = Number(shape[2]) || MAX_LENGTH;
+    if (name.startsWith("cache_")) feeds[name] = zeros(ort, [1, shape[1], places, shape[3]]);
   }
   const ids = [];
   for (let newest = decoder_start, step = 0; step < MAX_LENGTH; step++) {

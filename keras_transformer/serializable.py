@@ -15,8 +15,8 @@ PACKAGE = "keras_transformer"
 # Where each class stands that `register_keras_serializable(PACKAGE)` decorates.
 HOMES = {
     "ClassHead": "layers.heads.classes",
-    "Decoder": "layers.decoder",
-    "DecoderBlock": "layers.decoder",
+    "Decoder": "layers.decoder.stack",
+    "DecoderBlock": "layers.decoder.block",
     "DecoderOnly": "models.decoder_only",
     "Embeddings": "layers.embeddings",
     "Encoder": "layers.encoder",
@@ -33,6 +33,7 @@ HOMES = {
     "RelativeBias": "layers.variants.relative_bias",
     "RelativeSinusoids": "layers.variants.relative_sinusoids",
     "Residual": "layers.residual",
+    "SSRU": "layers.variants.ssru",
     "SinusoidalPositions": "layers.positions",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",
     "TokenAccuracy": "training.loss.metrics",

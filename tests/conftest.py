@@ -231,6 +231,18 @@ class Paper:
         return states @ kernel + (np.asarray(dense.bias, np.float64) if dense.use_bias else 0)
 
     @classmethod
+    def ssru(cls, layer: Any, states: np.ndarray, keep: np.ndarray | None = None) -> np.ndarray:
+        """Kim et al. 2019, section 3.1, place by place: (T, D); places not kept are left out."""
+        found, remembered = [], np.zeros(states.shape[-1])
+        for place, state in enumerate(states):
+            if keep is None or keep[place]:
+                forget = 1 / (1 + np.exp(-cls.linear(layer.forget, state)))
+                new = cls.linear(layer.candidate, state)
+                remembered = forget * remembered + (1 - forget) * new
+            found.append(np.maximum(0, remembered))
+        return np.stack(found)
+
+    @classmethod
     def feed_forward(cls, layer: Any, states: np.ndarray) -> np.ndarray:
         """Equation 2, or gated, Shazeer 2020."""
         hidden = cls.activate(layer.activation, cls.linear(layer.hidden, states))

@@ -20,6 +20,7 @@ _EMITTED = frozenset(
         "value_dim",
         "num_encoder_layers",
         "num_decoder_layers",
+        "decoder_recurrence",
         "dropout",
         "attention_dropout",
         "activation_dropout",

@@ -10,6 +10,7 @@ import yaml
 
 from keras_transformer.pretrained.formats.marian import (
     ACTIVATIONS,
+    AUTOREGRESSIONS,
     EPSILON,
     NORMS,
     OPTIONS,
@@ -27,6 +28,7 @@ FORM = Form(
     "Marian",
     {
         "activation": tuple(ACTIVATIONS.values()),
+        "decoder_recurrence": tuple(AUTOREGRESSIONS.values()),
         "layer_norm_epsilon": (EPSILON,),
         "norm": tuple(NORMS.values()),
         "logit_bias": (True,),
@@ -41,7 +43,6 @@ _ALWAYS: dict[str, Any] = {
     "layer-normalization": False,
     "right-left": False,
     "skip": False,
-    "transformer-decoder-autoreg": "self-attention",
     "transformer-decoder-dim-ffn": 0,
     "transformer-decoder-ffn-depth": 0,
     "transformer-ffn-depth": 2,
@@ -101,6 +102,9 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 def _options(config: Any, rows: int) -> dict[str, Any]:
     before, after, top = next(steps for steps, norm in NORMS.items() if norm == config.norm)
+    autoregression, cell = next(
+        first for first, ours in AUTOREGRESSIONS.items() if ours == config.decoder_recurrence
+    )
     activations = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     return {
         **_ALWAYS,
@@ -111,6 +115,8 @@ def _options(config: Any, rows: int) -> dict[str, Any]:
         "tied-embeddings": config.share_embeddings == "target",
         "tied-embeddings-all": config.share_embeddings == "all",
         "tied-embeddings-src": False,
+        "transformer-decoder-autoreg": autoregression,
+        **({} if cell is None else {"dec-cell": cell}),
         "transformer-dim-ffn": config.feed_forward_dim,
         "transformer-heads": config.num_heads,
         "transformer-ffn-activation": activations[config.activation],

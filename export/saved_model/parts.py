@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.config.stack import BlockConfig
 from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.models.transformer import Transformer
 
 Tensor = Any
@@ -54,13 +55,17 @@ class SharedParts:
         self.align = model.align
         self.empty_caches = model.empty_caches
         self._project = model.decoder_stack.project
-        caches = [cache_specs(model.config)] * model.config.num_decoder_layers
+        layers = model.config.num_decoder_layers
+        cross = [cache_specs(model.config)] * layers
+        caches: Any = cross
+        if model.config.decoder_recurrence is not None:
+            caches = [(tf.TensorSpec((None, model.config.model_dim), tf.float32),)] * layers
         self._decode_step = shared(
             model.decode_step,
             tf.TensorSpec((None,), tf.int32),
             tf.TensorSpec((), tf.int32),
             tf.TensorSpec((None, None), tf.bool),
-            caches,
+            cross,
             caches,
         )
         self._read_prefix = shared(
@@ -69,7 +74,7 @@ class SharedParts:
             ROWS,
             tf.TensorSpec((), tf.int32),
             tf.TensorSpec((None, None), tf.bool),
-            caches,
+            cross,
             caches,
         )
 
@@ -83,8 +88,8 @@ class SharedParts:
         step: Tensor,
         source_keep_mask: Tensor,
         cross: list[KeysValues],
-        caches: list[KeysValues],
-    ) -> tuple[Tensor, list[KeysValues]]:
+        caches: list[Cache],
+    ) -> tuple[Tensor, list[Cache]]:
         """As `Transformer.decode_step`."""
         logits, written = self._decode_step(target_ids, step, source_keep_mask, cross, caches)
         return logits, of_known_length(written, caches)
@@ -96,8 +101,8 @@ class SharedParts:
         step: Tensor,
         source_keep_mask: Tensor,
         cross: list[KeysValues],
-        caches: list[KeysValues],
-    ) -> tuple[Tensor, list[KeysValues]]:
+        caches: list[Cache],
+    ) -> tuple[Tensor, list[Cache]]:
         """As `Transformer.read_prefix`."""
         scores, written = self._read_prefix(
             target_ids, labels, step, source_keep_mask, cross, caches
@@ -105,7 +110,7 @@ class SharedParts:
         return scores, of_known_length(written, caches)
 
 
-def of_known_length(written: list[KeysValues], caches: list[KeysValues]) -> list[KeysValues]:
+def of_known_length(written: list[Cache], caches: list[Cache]) -> list[Cache]:
     """Returns caches with the static shape that they had before a shared function wrote them.
 
     The function takes caches of any length, so the static length, which the search reads, is lost.

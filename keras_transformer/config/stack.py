@@ -173,11 +173,12 @@ class StackConfig(BlockConfig):
         super().__post_init__()
         check_size("num_layers", self.num_layers)
 
-    def parameter_count(self, *, attends_source: bool = False) -> int:
+    def parameter_count(self, *, attends_source: bool = False, recurs: bool = False) -> int:
         """Returns the number of trainable scalars, counted from the paper's equations.
 
         Args:
             attends_source: Whether each block also attends to an encoder.
+            recurs: Whether each block has an SSRU in place of self-attention.
         """
         width = self.model_dim
         queries, heads_out = self.num_heads * self.key_dim, self.num_heads * self.value_dim
@@ -189,7 +190,8 @@ class StackConfig(BlockConfig):
             attention += heads_in + width
             feed_forward += hidden + width
         norm = 2 * width if self.norm_kind == "layer_norm" else width
-        block = (1 + attends_source) * (attention + norm) + feed_forward + norm
+        own = 2 * width * width + self.use_bias * width if recurs else attention
+        block = own + norm + attends_source * (attention + norm) + feed_forward + norm
         if self.relative_sinusoids:
             block += (width + 2) * queries
         relative = (self.relative_buckets or 0) * self.num_heads

@@ -14,6 +14,7 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import BlockConfig, StackConfig
 
 EmbeddingSharing = Literal["all", "target", "none"]
+Recurrence = Literal["ssru"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
@@ -49,6 +50,9 @@ class TransformerConfig(EmbeddedConfig):
         target_vocab_size: Number of target token ids; the source's if omitted (None).
         num_encoder_layers: Encoder blocks N.
         num_decoder_layers: Decoder blocks N.
+        decoder_recurrence: What the decoder's blocks have in place of self-attention: "ssru", the
+            simpler simple recurrent unit (Kim et al. 2019), whose state has one size however long
+            a translation is; None for self-attention.
         share_embeddings: "all" one matrix for source, target and final linear layer
             (section 3.4), "target" for target and final linear layer, "none" for three matrices.
         logit_bias: Whether each logit has a trained bias.
@@ -70,6 +74,7 @@ class TransformerConfig(EmbeddedConfig):
     target_vocab_size: int = None  # type: ignore[assignment]
     num_encoder_layers: int = 6
     num_decoder_layers: int = 6
+    decoder_recurrence: Recurrence | None = None
     share_embeddings: EmbeddingSharing = "all"
     logit_bias: bool = False
     special_ids: SpecialIds = SpecialIds()
@@ -83,6 +88,8 @@ class TransformerConfig(EmbeddedConfig):
         super().__post_init__()
         for name in ("num_encoder_layers", "num_decoder_layers"):
             check_size(name, getattr(self, name))
+        if self.decoder_recurrence is not None:
+            check_choice("decoder_recurrence", self.decoder_recurrence, get_args(Recurrence))
         check_flag("logit_bias", self.logit_bias)
         check_choice("share_embeddings", self.share_embeddings, get_args(EmbeddingSharing))
         if self.share_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
@@ -117,8 +124,16 @@ class TransformerConfig(EmbeddedConfig):
 
     @property
     def decoder(self) -> StackConfig:
-        """The decoder's stack of blocks, each with attention to the encoder."""
-        return self._stack(self.num_decoder_layers)
+        """The decoder's stack of blocks, each with attention to the encoder.
+
+        With a recurrence in place of self-attention, nothing is left that could read distances.
+        """
+        stack = self._stack(self.num_decoder_layers)
+        if self.decoder_recurrence is None:
+            return stack
+        return dataclasses.replace(
+            stack, relative_buckets=None, relative_sinusoids=False, rotary_base=None
+        )
 
     def _stack(self, num_layers: int) -> StackConfig:
         block = {field.name: getattr(self, field.name) for field in dataclasses.fields(BlockConfig)}
@@ -140,7 +155,9 @@ class TransformerConfig(EmbeddedConfig):
     @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the paper's equations."""
-        stacks = self.encoder.parameter_count() + self.decoder.parameter_count(attends_source=True)
+        stacks = self.encoder.parameter_count() + self.decoder.parameter_count(
+            attends_source=True, recurs=self.decoder_recurrence is not None
+        )
         source, target = self.source_vocab_size, self.target_vocab_size
         tokens = {"all": source, "target": source + target, "none": source + 2 * target}
         matrices = tokens[self.share_embeddings] * self.model_dim

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask
 
 Tensor = Any
@@ -20,7 +21,7 @@ class DecodingModel(Protocol):
         """Returns each block's keys and values of the source."""
         ...
 
-    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
+    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[Cache]:
         """Returns empty caches."""
         ...
 
@@ -30,8 +31,8 @@ class DecodingModel(Protocol):
         step: Tensor,
         source_keep_mask: Tensor,
         cross: list[KeysValues],
-        caches: list[KeysValues],
-    ) -> tuple[Tensor, list[KeysValues]]:
+        caches: list[Cache],
+    ) -> tuple[Tensor, list[Cache]]:
         """Returns logits and caches."""
         ...
 
@@ -42,20 +43,25 @@ class DecodingModel(Protocol):
         step: Tensor,
         source_keep_mask: Tensor,
         cross: list[KeysValues],
-        caches: list[KeysValues],
-    ) -> tuple[Tensor, list[KeysValues]]:
+        caches: list[Cache],
+    ) -> tuple[Tensor, list[Cache]]:
         """Returns log-probabilities and caches."""
         ...
 
 
-def grow_caches(caches: list[KeysValues], length: int) -> list[KeysValues]:
-    """Returns caches `(rows, heads, cache_length, width)` with room for `length` positions."""
+def grow_caches(caches: list[Cache], length: int) -> list[Cache]:
+    """Returns caches `(rows, heads, cache_length, width)` with room for `length` positions.
 
-    def pad(cache: Tensor) -> Tensor:
-        more = length - cache.shape[2]
-        return ops.pad(cache, [[0, 0], [0, 0], [0, more], [0, 0]])
+    The state of a recurrence `(rows, width)` stays as it is.
+    """
 
-    return [(pad(keys), pad(values)) for keys, values in caches]
+    def pad(part: Tensor) -> Tensor:
+        if len(part.shape) == 2:
+            return part
+        more = length - part.shape[2]
+        return ops.pad(part, [[0, 0], [0, 0], [0, more], [0, 0]])
+
+    return [tuple(map(pad, cache)) for cache in caches]
 
 
 class CachedSteps:

@@ -1,7 +1,8 @@
 """The Transformer's layers, one file for each section of the paper."""
 
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.decoder import Decoder, DecoderBlock
+from keras_transformer.layers.decoder.block import DecoderBlock
+from keras_transformer.layers.decoder.stack import Decoder
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
@@ -14,8 +15,10 @@ from keras_transformer.layers.positions import LearnedPositions, SinusoidalPosit
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.rms_norm import RMSNorm
+from keras_transformer.layers.variants.ssru import SSRU
 
 __all__ = [
+    "SSRU",
     "ClassHead",
     "Decoder",
     "DecoderBlock",

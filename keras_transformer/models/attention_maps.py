@@ -19,12 +19,13 @@ class AttentionMaps:
 
     Attributes:
         encoder: float32 `(layers, batch, heads, source_length, source_length)`.
-        decoder: float32 `(layers, batch, heads, target_length, target_length)`.
+        decoder: float32 `(layers, batch, heads, target_length, target_length)`; None if the decoder
+            has a recurrence in place of self-attention.
         cross: float32 `(layers, batch, heads, target_length, source_length)`.
     """
 
     encoder: Weights
-    decoder: Weights
+    decoder: Weights | None
     cross: Weights
 
 
@@ -40,7 +41,7 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     special_ids = model.config.special_ids
     source_keep = padding_mask(source_ids, special_ids.pad)
     keep = target_padding_mask(target_ids, special_ids)
-    source_mask, mask = attention_mask(source_keep), attention_mask(keep, causal=True)
+    source_mask, mask = attention_mask(source_keep), model.decoder_stack.own_mask(keep)
     states = model.source_embeddings(source_ids, source_keep)
     bias = model.encoder_stack.attention_bias(states)
     encoder, decoder, cross = [], [], []
@@ -54,13 +55,14 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     bias = model.decoder_stack.attention_bias(states)
     cross_keys_values = model.source_keys_values(source_ids)
     for block, keys_values in zip(model.decoder_stack.blocks, cross_keys_values, strict=True):
-        inputs = block.self_attention_residual.enter(states)
-        decoder.append(
-            block.self_attention(inputs, keep_mask=mask, return_weights=True, bias=bias)[1]
-        )
+        if block.recurrence is None:
+            inputs = block.self_attention_residual.enter(states)
+            decoder.append(
+                block.self_attention(inputs, keep_mask=mask, return_weights=True, bias=bias)[1]
+            )
         states, weights = block.align(states, mask, source_mask, keys_values, bias)
         cross.append(weights)
-    return AttentionMaps(*(_stack(maps) for maps in (encoder, decoder, cross)))
+    return AttentionMaps(_stack(encoder), _stack(decoder) if decoder else None, _stack(cross))
 
 
 def _stack(maps: list[Tensor]) -> Weights:

@@ -11,6 +11,7 @@ from keras import ops
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
 from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.traced_once import TracedOnce
@@ -84,7 +85,11 @@ class Transformer(TracedOnce, keras.Model):
         with policy(dtype_policy):
             source_embeddings, target_embeddings = _make_embeddings(config)
             encoder_stack = Encoder(**config.encoder.layer_arguments(), name="encoder")
-            decoder_stack = Decoder(**config.decoder.layer_arguments(), name="decoder")
+            decoder_stack = Decoder(
+                **config.decoder.layer_arguments(),
+                recurrence=config.decoder_recurrence,
+                name="decoder",
+            )
             head = VocabularyHead(config.target_vocab_size, config.logit_bias, name="head")
             if config.share_embeddings != "none":
                 head.tie(target_embeddings.tokens)
@@ -184,8 +189,8 @@ class Transformer(TracedOnce, keras.Model):
         step: Tensor,
         source_keep_mask: Tensor,
         cross: list[KeysValues],
-        caches: list[KeysValues],
-    ) -> tuple[Tensor, list[KeysValues]]:
+        caches: list[Cache],
+    ) -> tuple[Tensor, list[Cache]]:
         """Runs the decoder on one token of every hypothesis.
 
         Args:
@@ -193,7 +198,7 @@ class Transformer(TracedOnce, keras.Model):
             step: int32 scalar, tokens already in the caches.
             source_keep_mask: Boolean `(batch, source_length)`.
             cross: `source_keys_values`'s result.
-            caches: For each block keys and values `(rows, heads, cache_length, width)`.
+            caches: For each block what `empty_caches` returns.
 
         Returns:
             Logits `(rows, vocabulary)` float32 and the caches with this position written.
@@ -210,8 +215,8 @@ class Transformer(TracedOnce, keras.Model):
         step: Tensor,
         source_keep_mask: Tensor,
         cross: list[KeysValues],
-        caches: list[KeysValues],
-    ) -> tuple[Tensor, list[KeysValues]]:
+        caches: list[Cache],
+    ) -> tuple[Tensor, list[Cache]]:
         """Runs the decoder on several given tokens of every sentence at once.
 
         Args:
@@ -255,11 +260,17 @@ class Transformer(TracedOnce, keras.Model):
         states, attention = self.decoder_stack.align(states, keep, source_keep_mask, cross)
         return self._log_probabilities(states, labels), ops.cast(attention, "float32")
 
-    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
+    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[Cache]:
         """Returns zeros for each block's keys and values.
 
-        Their shape is `(rows, key_value_heads, cache_length, width)`.
+        Their shape is `(rows, key_value_heads, cache_length, width)`; of a recurrence there is one
+        state `(rows, model_dim)` instead.
         """
+        if self.config.decoder_recurrence is not None:
+            state = (rows, self.config.model_dim)
+            return [
+                (ops.zeros(state, block.ssru.state_dtype),) for block in self.decoder_stack.blocks
+            ]
         shape = (rows, self.config.key_value_heads, cache_length)
         dtype = self.compute_dtype
         return [

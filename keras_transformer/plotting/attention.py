@@ -26,10 +26,15 @@ def attention_heads(pair: SeenPair, part: Part) -> Figure:
             attention to the source).
 
     Raises:
-        ValueError: There is no such part.
+        ValueError: There is no such part, or the model has none.
     """
     if part not in _TITLES:
         raise ValueError(f"part must be one of {', '.join(get_args(Part))}, got {part!r}.")
+    if getattr(pair.maps, part) is None:
+        raise ValueError(
+            f"part {part!r} has no attention, as the decoder has a recurrence in its place: draw "
+            "'encoder' or 'cross'."
+        )
     weights = getattr(pair.maps, part)[:, 0]  # [L, H, queries, keys]
     rows = pair.source if part == "encoder" else pair.written
     columns = pair.read if part == "decoder" else pair.source

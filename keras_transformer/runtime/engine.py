@@ -22,7 +22,7 @@ from keras_transformer.runtime.loop.batches import (
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.requests import Request, tokens_in_common
 from keras_transformer.runtime.loop.search import needs_ranking, search, step_graph
-from keras_transformer.runtime.onnx_graphs.cache import bytes_per_token, whole_blocks
+from keras_transformer.runtime.onnx_graphs.cache import bytes_of_row, cache_inputs, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions
 from keras_transformer.runtime.onnx_graphs.memory import KEPT_BYTES, Memory
@@ -215,11 +215,13 @@ class Engine:
         memory = None
         if self._max_cache_bytes is not None:
             inputs = self.manifest.graphs["decoder"].inputs
-            kinds = ("cache_key_", "cache_value_")
-            token = bytes_per_token([spec for spec in inputs if spec.name.startswith(kinds)])
+            cross = [spec for spec in inputs if spec.name.startswith("cross_")]
+            cache = cache_inputs(inputs)
             memory = MemoryBound(
                 limit=max(1, self._max_cache_bytes // division.at_a_time),
-                bytes_per_row=lambda source, target: token * (source + whole_blocks(target)),
+                bytes_per_row=lambda source, target: (
+                    bytes_of_row(cross, source) + bytes_of_row(cache, whole_blocks(target))
+                ),
                 target_lengths=limits,
             )
         return plan_batches(

@@ -18,7 +18,7 @@ from keras_transformer.runtime.loop.even_batches import even_batches
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.requests import Request, tokens_in_common
 from keras_transformer.runtime.loop.search import search, step_graph
-from keras_transformer.runtime.onnx_graphs.cache import bytes_per_token, whole_blocks
+from keras_transformer.runtime.onnx_graphs.cache import bytes_of_row, cache_inputs, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions
 from keras_transformer.runtime.onnx_graphs.memory import KEPT_BYTES, Memory
@@ -166,12 +166,10 @@ class OnnxGenerationEngine:
     def _plan(self, task: Task, options: SearchOptions, division: Division) -> list[list[int]]:
         memory = None
         if self._max_cache_bytes is not None:
-            kinds = ("cache_key_", "cache_value_")
-            inputs = self._manifest.graphs["decoder"].inputs
-            token = bytes_per_token([spec for spec in inputs if spec.name.startswith(kinds)])
+            cache = cache_inputs(self._manifest.graphs["decoder"].inputs)
             memory = MemoryBound(
                 limit=max(1, self._max_cache_bytes // division.at_a_time),
-                bytes_per_row=lambda _, length: token * whole_blocks(length),
+                bytes_per_row=lambda _, length: bytes_of_row(cache, whole_blocks(length)),
                 target_lengths=task.limits,
             )
         return plan_batches(

@@ -115,6 +115,7 @@ def test_prompts_of_a_decoder_alone_are_read_in_one_run(
         {"relative_buckets": 8, "relative_max_distance": 16},
         {"relative_sinusoids": True, "num_key_value_heads": 2},
         {"positions": "learned", "max_positions": 30},
+        {"decoder_recurrence": "ssru"},
     ],
     ids=lambda fields: ", ".join(fields) or "plain",
 )

@@ -42,6 +42,7 @@ MODERN_BLOCK = {
     "rotary_base": 100.0,
 }
 STACK = {"num_layers": 2, "relative_buckets": None, "relative_max_distance": 128}
+DECODER = {**STACK, "attends_source": True, "recurrence": None}
 RELATIVE = {"relative_buckets": 8, "relative_max_distance": 6}
 SINUSOIDS = {"relative_sinusoids": True}
 ATTENTION = {
@@ -88,6 +89,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "use_bias": False,
         "scale": False,
     },
+    "SSRU": {"use_bias": False},
     "FeedForward": FEED_FORWARD,
     "FeedForward gated": {**FEED_FORWARD, "gated": True, "use_bias": False},
     "RMSNorm": {"epsilon": 1e-4},
@@ -112,16 +114,18 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "epsilon": 1e-4,
     },
     "EncoderBlock": BLOCK,
-    "DecoderBlock": {"attends_source": True, **BLOCK},
-    "DecoderBlock alone": {"attends_source": False, **BLOCK},
+    "DecoderBlock": {"attends_source": True, "recurrence": None, **BLOCK},
+    "DecoderBlock alone": {"attends_source": False, "recurrence": None, **BLOCK},
+    "DecoderBlock recurrent": {"attends_source": True, "recurrence": "ssru", **BLOCK},
     "Encoder": {**STACK, **BLOCK},
     "Encoder modern": {**STACK, **MODERN_BLOCK},
     "Encoder relative": {**STACK, **BLOCK, **RELATIVE},
     "Encoder of distances": {**STACK, **BLOCK, **SINUSOIDS},
-    "Decoder of distances": {**STACK, "attends_source": True, **BLOCK, **SINUSOIDS},
-    "Decoder": {**STACK, "attends_source": True, **BLOCK},
-    "Decoder modern": {**STACK, "attends_source": True, **MODERN_BLOCK},
-    "Decoder alone": {**STACK, "attends_source": False, **MODERN_BLOCK, **RELATIVE},
+    "Decoder of distances": {**DECODER, **BLOCK, **SINUSOIDS},
+    "Decoder": {**DECODER, **BLOCK},
+    "Decoder modern": {**DECODER, **MODERN_BLOCK},
+    "Decoder alone": {**DECODER, "attends_source": False, **MODERN_BLOCK, **RELATIVE},
+    "Decoder recurrent": {**DECODER, **BLOCK, "recurrence": "ssru"},
 }
 # What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
 CALLS: dict[str, dict[str, str]] = {
@@ -129,6 +133,7 @@ CALLS: dict[str, dict[str, str]] = {
     "SinusoidalPositions": {"keep_mask": "mask"},
     "LearnedPositions": {"keep_mask": "mask"},
     "MultiHeadAttention": {"query": "states", "key": "source"},
+    "SSRU": {"inputs": "states", "keep_mask": "mask"},
     "FeedForward": {"inputs": "states"},
     "RMSNorm": {"states": "states"},
     "Residual": {"states": "states", "outputs": "states"},

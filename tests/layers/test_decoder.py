@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.layers import Decoder, DecoderBlock
-from keras_transformer.layers.decoder import write_cache
+from keras_transformer.layers.decoder.block import write_cache
 
 ARGUMENTS = {"num_heads": 2, "key_dim": 3, "value_dim": 5, "feed_forward_dim": 7}
 BATCH, TARGET, SOURCE, WIDTH = 2, 4, 5, 6

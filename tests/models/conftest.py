@@ -50,6 +50,15 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"sinusoid_layout": "halves", "position_offset": 2, "scale_embeddings": False},
     {"sinusoid_layout": "tensor2tensor", "logit_bias": True},
     {"embedding_norm": True, "share_embeddings": "none", "logit_bias": True},
+    {"decoder_recurrence": "ssru"},
+    {
+        "decoder_recurrence": "ssru",
+        "norm": "pre",
+        "norm_kind": "rms_norm",
+        "use_bias": False,
+        "positions": "none",
+        "relative_buckets": 8,
+    },
 ]
 ENCODERS: list[dict[str, Any]] = [
     {},

@@ -106,3 +106,13 @@ def test_the_mean_of_the_attention_to_the_source_is_the_one_of_align(random_mode
 def test_bfloat16_weights_come_as_float32(tiny_config) -> None:
     model = Transformer(tiny_config(), "mixed_bfloat16")
     assert attention_maps(model, SOURCE, TARGET).cross.dtype == np.float32
+
+
+def test_a_recurrence_has_no_map(random_model: Any) -> None:
+    model = random_model(decoder_recurrence="ssru")
+    maps = attention_maps(model, SOURCE, TARGET)
+    assert maps.decoder is None
+    keep, cross = SOURCE != PAD_ID, model.source_keys_values(SOURCE)
+    labels = np.roll(TARGET, -1, axis=1)
+    _, aligned = model.align(TARGET, labels, keep, cross)
+    np.testing.assert_allclose(maps.cross.mean(axis=(0, 2)), aligned, atol=1e-6)

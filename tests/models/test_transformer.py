@@ -69,11 +69,18 @@ def paper_forward(
     )
     bias = paper.relative_bias(model.decoder_stack, len(target))
     for block in model.decoder_stack.blocks:
-        states = sublayer(
-            block.self_attention_residual,
-            states,
-            lambda x, block=block: paper.multi_head(block.self_attention, x, x, causal, bias)[0],
-        )
+        if config.decoder_recurrence is None:
+            states = sublayer(
+                block.self_attention_residual,
+                states,
+                lambda x, block=block: paper.multi_head(block.self_attention, x, x, causal, bias)[
+                    0
+                ],
+            )
+        else:
+            states = sublayer(
+                block.ssru_residual, states, lambda x, block=block: paper.ssru(block.ssru, x)
+            )
         states = sublayer(
             block.cross_attention_residual,
             states,

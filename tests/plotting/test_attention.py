@@ -86,6 +86,14 @@ def test_an_unknown_part_is_refused(pair: SeenPair) -> None:
         attention_heads(pair, "self")  # type: ignore[arg-type]
 
 
+def test_a_recurrence_has_no_picture(tokenizer: Tokenizer, random_model) -> None:
+    model = random_model(source_vocab_size=tokenizer.vocab_size, decoder_recurrence="ssru")
+    pair = see_pair(model, tokenizer, tokenizer, "ab ba", "cab")
+    attention_heads(pair, "cross")
+    with pytest.raises(ValueError, match="'decoder' has no attention, as the decoder has a recurr"):
+        attention_heads(pair, "decoder")
+
+
 def test_the_alignment_is_the_mean_and_marks_the_strongest(pair: SeenPair) -> None:
     axes = alignment(pair).axes[0]
     mean = pair.maps.cross[:, 0].mean(axis=(0, 1))

@@ -85,17 +85,27 @@ def test_a_truncated_weights_file_is_named(copied: Path) -> None:
         read_pretrained(copied)
 
 
+@pytest.mark.parametrize(
+    ("name", "theirs", "other"),
+    [
+        ("marian", "decoder-autoreg: self-attention", "decoder-autoreg: average-attention"),
+        ("marian_ssru", "dec-cell: ssru", "dec-cell: gru"),
+        ("marian", "transformer-pool: false", "transformer-pool: true"),
+    ],
+)
 def test_an_option_of_marian_that_nothing_computes_is_named(
-    translators: Path, tmp_path: Path
+    translators: Path, tmp_path: Path, name: str, theirs: str, other: str
 ) -> None:
-    with np.load(translators / "marian" / "model.npz") as file:
+    with np.load(translators / name / "model.npz") as file:
         arrays = {name: file[name] for name in file.files}
     text = arrays["special:model.yml"].tobytes().decode().rstrip("\0")
-    text = text.replace("decoder-autoreg: self-attention", "decoder-autoreg: average-attention")
+    assert theirs in text
+    text = text.replace(theirs, other)
     arrays["special:model.yml"] = np.frombuffer(text.encode(), np.int8)
     np.savez(tmp_path / "model.npz", **arrays)
-    shutil.copy(translators / "marian" / "vocab.spm", tmp_path)
-    with pytest.raises(ImportRefusedError, match="autoreg: 'average-attention'"):
+    shutil.copy(translators / name / "vocab.spm", tmp_path)
+    option, value = other.split(": ")
+    with pytest.raises(ImportRefusedError, match=f"(?i){option}: '?{value}"):
         read_pretrained(tmp_path)
 
 

@@ -38,7 +38,15 @@ def onnx_translator(
 
 def test_there_are_models_of_every_kind(translators: Path) -> None:
     found = {path.name for path in translators.iterdir()}
-    assert {"marian", "marian_huggingface", "t5", "mbart50", "m2m100", "nllb"} <= found
+    assert {
+        "marian",
+        "marian_ssru",
+        "marian_huggingface",
+        "t5",
+        "mbart50",
+        "m2m100",
+        "nllb",
+    } <= found
 
 
 def test_ids_are_theirs(given: Any) -> None:

@@ -313,6 +313,15 @@ NATIVE: dict[str, dict[str, Any]] = {
         "transformer-ffn-activation": "relu",
         **PRE_NORM,
     },
+    # The form of browser translators.
+    "marian_ssru": {
+        "tied-embeddings-all": "true",
+        "transformer-ffn-activation": "relu",
+        "transformer-decoder-autoreg": "rnn",
+        "dec-cell": "ssru",
+        # One update then makes biases that are far from 0.
+        "learn-rate": 0.2,
+    },
 }
 
 
@@ -327,7 +336,7 @@ def main() -> None:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         if name in NATIVE:
-            make_native(path, searches=name == "marian", **NATIVE[name])
+            make_native(path, searches=name != "marian_pre_norm", **NATIVE[name])
         else:
             torch.manual_seed(0)
             model, tokenizer, first = MAKERS[name](path)

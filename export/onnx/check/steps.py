@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph, Comparison
+from keras_transformer.export.onnx.layers.attention.kinds import named
+from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 from keras_transformer.runtime.loop.top_k import log_softmax
 
 _STEPS = 4
@@ -55,7 +57,7 @@ def check_decoder(
         decoder: The graph.
         step_in_keras: Takes token ids `(rows,)`, the step and the caches and returns logits and
             the new caches.
-        empty: Keras's caches before the first step, with more places than there are steps.
+        empty: Keras's caches before the first step, with one place more than there are steps.
         inputs_of_all: What the graph takes beside these at every step.
         ids: The tokens `(steps, batch, beams)`.
         parents: The beam that each hypothesis continues after a step, shaped as `ids`.
@@ -63,8 +65,8 @@ def check_decoder(
     """
     steps, batch, beams = ids.shape
     caches: list[Any] = [tuple(map(np.asarray, pair)) for pair in empty]
-    buffers = decoder.typed({name: v.copy() for name, v in by_name("cache", caches).items()})
-    cache_beams = np.zeros((batch, beams, caches[0][0].shape[2]), np.int32)
+    buffers = decoder.typed({name: v.copy() for name, v in held("cache", caches).items()})
+    cache_beams = np.zeros((batch, beams, steps + 1), np.int32)
     totals = -np.arange(batch * beams, dtype=np.float32).reshape(batch, beams)
     for step in range(steps):
         rows = ids[step].ravel()
@@ -119,22 +121,54 @@ def check_prefill(
         expected: What it returns beside the caches.
     """
     random = np.random.default_rng(1)
-    caches: list[Any] = [
-        tuple(random.standard_normal(part.shape).astype(np.float32) for part in pair)
-        for pair in empty
-    ]
-    buffers = prefill.typed({name: part.copy() for name, part in by_name("cache", caches).items()})
+    before = {
+        name: random.standard_normal(part.shape).astype(np.float32)
+        for name, part in held("cache", empty).items()
+    }
+    caches: list[Any] = _in_keras(before, empty)
+    buffers = prefill.typed({name: part.copy() for name, part in before.items()})
     given = {"token_ids": ids, "target_ids": ids, **(inputs_of_all or {})}
     found = prefill.run_in_place(given, buffers)
     for step in range(ids.shape[1]):
         _, caches = step_in_keras(ids[:, step], np.int32(step), caches)
-    written = by_name("cache", [tuple(map(np.asarray, pair)) for pair in caches])
+    caches = [tuple(map(np.asarray, cache)) for cache in caches]
+    written = held("cache", caches, before, place=ids.shape[1] - 1)
     compare({**buffers, **found}, {**written, **(expected or {})})
 
 
-def by_name(prefix: str, pairs: list[Any]) -> Arrays:
+def by_name(prefix: str, pairs: Sequence[Any]) -> Arrays:
     """Returns keys and values of every block by their names among inputs and outputs."""
-    named = {}
-    for layer, (key, value) in enumerate(pairs):
-        named[f"{prefix}_key_{layer}"], named[f"{prefix}_value_{layer}"] = key, value
-    return named
+    return {
+        name: part
+        for layer, pair in enumerate(pairs)
+        for name, part in zip(named(prefix, layer), pair, strict=True)
+    }
+
+
+def held(
+    prefix: str, caches: Sequence[Any], before: Arrays | None = None, place: int = 0
+) -> Arrays:
+    """Returns Keras's caches as a graph holds them, by their names.
+
+    Args:
+        prefix: How the names begin.
+        caches: Keras's: keys and values, or a recurrence's state `(rows, width)`.
+        before: What the graph holds beside a state; zeros if None.
+        place: Where the token of a state stands.
+    """
+    if len(caches[0]) > 1:
+        return by_name(prefix, caches)
+    found = {}
+    for layer, [state] in enumerate(caches):
+        name, (rows, width) = state_name(prefix, layer), state.shape
+        empty = np.zeros((rows, 1, STATES, width), np.float32)
+        found[name] = empty if before is None else before[name].copy()
+        found[name][:, 0, place % STATES] = state
+    return found
+
+
+def _in_keras(buffers: Arrays, empty: Sequence[Any]) -> list[Any]:
+    """Returns what a prompt begins with in Keras: what is in buffers, but no state."""
+    if len(empty[0]) == 1:
+        return list(empty)
+    return [tuple(buffers[name] for name in named("cache", layer)) for layer in range(len(empty))]

@@ -3,6 +3,7 @@
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from keras_transformer.export.onnx.layers.linear import (
     weight_array,
 )
 from keras_transformer.export.onnx.layers.norms import normalized
+from keras_transformer.export.onnx.layers.recurrence import recurrent_step
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
@@ -143,7 +145,13 @@ class Native(OnnxRuntime):
             between = Between(graph, "CrossAttention", (*named("cross", number), "source_mask"))
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
 
-        return self.run(graph, parts.stack, states, {"own": own, "source": source})
+        recurrence = partial(recurrent_step, graph, ids=parts.ids, beams=beams)
+        attend: dict[str, EmitAttention] = {
+            "own": own,
+            "source": source,
+            "recurrence": recurrence,
+        }
+        return self.run(graph, parts.stack, states, attend)
 
     def best_continuations(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray
@@ -193,13 +201,13 @@ class Native(OnnxRuntime):
         """Returns the residual sum and its norm, both `(rows, model_dim)`."""
         projection, between, output, _ = parts
         if isinstance(norm, RMSNorm):
-            hidden = between(self.kernels.linear(graph, inputs, projection))
-            change = self.kernels.linear(graph, hidden, output)
+            change = parts.change(graph, self.kernels, inputs)
             sums = graph.op("Add", parts.added(states), change)
             return [sums, normalized(graph, sums, norm)]
         ends = weight_array(norm.gamma), weight_array(norm.beta)
         flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
-        first, last = self.kernels.packed(projection), self.kernels.packed(output)
+        first = self.kernels.packed(projection)
+        last = () if output is None else self.kernels.packed(output)
         operands = [inputs, states, *first, *last, *ends]
         if first and last and isinstance(between, Between):
             flags["count"] = 2 + len(between.outputs)
@@ -210,8 +218,7 @@ class Native(OnnxRuntime):
         if first and last and projection.relu:
             flags["units"] = projection.units
             return graph.ops("FeedForwardSubLayer", *operands, count=2, **flags)
-        hidden = between(self.kernels.linear(graph, inputs, projection))
-        change = self.kernels.linear(graph, hidden, output)
+        change = parts.change(graph, self.kernels, inputs)
         return graph.ops("AddNorm", parts.added(states), change, *ends, count=2, **flags)
 
     def _embed(

@@ -35,6 +35,7 @@ from keras_transformer.export.onnx.layers.attention.steps import (
 )
 from keras_transformer.export.onnx.layers.embedding import embed_sequences, embed_step
 from keras_transformer.export.onnx.layers.linear import Linear, source_projection
+from keras_transformer.export.onnx.layers.recurrence import recurrent_sequence, recurrent_step
 from keras_transformer.export.onnx.layers.stack import (
     EmitAttention,
     Parts,
@@ -142,6 +143,7 @@ class OnnxRuntime:
         attend: dict[str, EmitAttention] = {
             "own": partial(_own_attention, graph, given=given),
             "source": partial(visible_attention, graph, weights=weights),
+            "recurrence": partial(recurrent_sequence, graph, ids=parts.ids),
         }
         states = self._embed_given(graph, parts)
         states = self.run(graph, parts.stack, states, attend)
@@ -165,7 +167,13 @@ class OnnxRuntime:
         shape = partial(graph.extended_shape, parts.ids)
         source = partial(source_attention, graph, shape=shape)
         states = self._embed_given(graph, parts)
-        states = self.run(graph, parts.stack, states, {"own": own, "source": source})
+        recurrence = partial(recurrent_sequence, graph, ids=parts.ids, fills_cache=True)
+        attend: dict[str, EmitAttention] = {
+            "own": own,
+            "source": source,
+            "recurrence": recurrence,
+        }
+        states = self.run(graph, parts.stack, states, attend)
         if is_scored:
             first = first_places(graph, parts, states)
             graph.output("log_probabilities", self._label_scores(graph, parts, first))
@@ -251,6 +259,7 @@ class OnnxRuntime:
         attend: dict[str, EmitAttention] = {
             "own": partial(cached_attention, graph, **given),
             "source": partial(cross_attention, graph, beams=beams),
+            "recurrence": partial(recurrent_step, graph, ids=parts.ids, beams=beams),
         }
         bias = first_bias(parts.stack)
         states = embed_step(graph, self.kernels, parts.embeddings, parts.ids, bias)

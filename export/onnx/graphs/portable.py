@@ -14,11 +14,19 @@ from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.readers import single_head
-from keras_transformer.export.onnx.graphs.specs import LOGITS, Specs, decoder_sizes, graph_specs
+from keras_transformer.export.onnx.graphs.specs import (
+    LOGITS,
+    Specs,
+    decoder_sizes,
+    graph_specs,
+    recurs,
+)
 from keras_transformer.export.onnx.graphs.tracing import converted
 from keras_transformer.export.onnx.heads import candidates
 from keras_transformer.export.onnx.layers.attention.kinds import named
+from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
@@ -143,16 +151,22 @@ def _decode_step(model: Transformer | DecoderOnly, given: Tensors) -> Tensors:
     place: the rows that beam_size and cache_beams name are gathered for the attention only. With
     one row a sentence these inputs are not given.
     """
-    caches, step = _pairs("cache", model, given), given["step"]
-    seen = caches
+    rows, step = None, given["step"]
     if "cache_beams" in given:
         rows = _row_of_each_token(given["beam_size"], given["cache_beams"])
+    caches = _caches(model, given)
+    seen = caches
+    if recurs(model.config):
+        seen = [(_state_before(buffer, step, rows),) for [buffer] in caches]
+    elif rows is not None:
         seen = [tuple(_gather_tokens(buffer, rows) for buffer in pair) for pair in caches]
     if isinstance(model, DecoderOnly):
         logits, written = model.decode_step(given["token_ids"], step, seen)
     else:
         keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
         logits, written = model.decode_step(given["target_ids"], step, keep_mask, cross, seen)
+    if recurs(model.config):
+        return {LOGITS: logits, **_with_states(written, caches, step)}
     here = tf.equal(tf.range(tf.shape(caches[0][0])[2]), step)[None, None, :, None]
     new_caches = [
         tuple(tf.where(here, new, old) for new, old in zip(new_pair, pair, strict=True))
@@ -173,17 +187,52 @@ def _score(model: Transformer, given: Tensors) -> Tensors:
 def _read_prefix(model: Transformer, given: Tensors) -> Tensors:
     """Scores what translations begin with and writes its keys and values into the caches."""
     keep_mask = tf.cast(given["source_mask"], tf.bool)
-    pairs = [_pairs(prefix, model, given) for prefix in ("cross", "cache")]
-    scores, written = model.read_prefix(
-        given["target_ids"], given["labels"], _FIRST, keep_mask, *pairs
-    )
-    return {"log_probabilities": scores, **_by_name("new_cache", written)}
+    ids, cross, caches = given["target_ids"], _pairs("cross", model, given), _caches(model, given)
+    # Keys and values are written into what is there, a recurrence begins anew.
+    before = model.empty_caches(tf.shape(ids)[0], 0) if recurs(model.config) else caches
+    scores, written = model.read_prefix(ids, given["labels"], _FIRST, keep_mask, cross, before)
+    if recurs(model.config):
+        new_caches = _with_states(written, caches, tf.shape(ids)[1] - 1)
+    else:
+        new_caches = _by_name("new_cache", written)
+    return {"log_probabilities": scores, **new_caches}
 
 
 def _pairs(prefix: str, model: Any, given: Tensors) -> list[KeysValues]:
     """Returns the keys and values of every block among a graph's inputs."""
     names = (named(prefix, number) for number in range(decoder_sizes(model.config)[0]))
     return [(given[key], given[value]) for key, value in names]
+
+
+def _caches(model: Any, given: Tensors) -> list[Cache]:
+    """Returns what every block keeps of earlier tokens, among a graph's inputs."""
+    if not recurs(model.config):
+        return _pairs("cache", model, given)
+    blocks = range(decoder_sizes(model.config)[0])
+    return [(given[state_name("cache", number)],) for number in blocks]
+
+
+def _state_before(buffer: tf.Tensor, step: tf.Tensor, rows: tf.Tensor | None) -> tf.Tensor:
+    """Returns the state that each row continues: `(rows, width)`.
+
+    Args:
+        buffer: The two states of each row, `(rows, 1, 2, width)`.
+        step: int32 `(1,)`.
+        rows: The result of `_row_of_each_token`; None if each row continues its own.
+    """
+    states = tf.gather(buffer[:, 0], 1 - step % STATES, axis=1)[:, 0]
+    if rows is None:
+        return states
+    return tf.gather(states, tf.gather(rows, tf.maximum(step - 1, 0), axis=1)[:, 0])
+
+
+def _with_states(written: list[Cache], caches: list[Cache], place: tf.Tensor) -> Tensors:
+    """Returns caches with the states of a place, by their names among a graph's outputs."""
+    here = tf.equal(tf.range(STATES), place % STATES)[:, None]
+    return {
+        state_name("new_cache", number): tf.where(here, state[:, None, None], cache)
+        for number, ([state], [cache]) in enumerate(zip(written, caches, strict=True))
+    }
 
 
 def _by_name(prefix: str, pairs: Sequence[KeysValues]) -> Tensors:

@@ -4,7 +4,7 @@ its decoder, with the names of their inputs.
 
 from typing import Any, NamedTuple
 
-from keras_transformer.layers.decoder import Decoder
+from keras_transformer.layers.decoder.stack import Decoder
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.head import VocabularyHead

@@ -11,6 +11,7 @@ from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 
 LOGITS = "logits"
 
@@ -83,14 +84,14 @@ def decoder_specs(config: Any) -> Specs:
         *_mask_specs(config),
         TensorSpec(name="cache_beams", dtype="int32", shape=("batch", "beams", "cache_length")),
         *_cross_specs(config),
-        *_layer_specs(config, "cache", "rows", "cache_length"),
+        *_cache_specs(config, "cache", "rows"),
     ]
     outputs = [
         TensorSpec(name="candidate_ids", dtype="int32", shape=("batch", "candidates")),
         TensorSpec(name="candidate_values", dtype="float32", shape=("batch", "candidates")),
         TensorSpec(name="candidate_beams", dtype="int32", shape=("batch", "candidates")),
         TensorSpec(name=LOGITS, dtype="float32", shape=("rows", decoder_sizes(config)[1])),
-        *_layer_specs(config, "new_cache", "rows", "cache_length"),
+        *_cache_specs(config, "new_cache", "rows"),
     ]
     return inputs, outputs
 
@@ -147,7 +148,7 @@ def prefill_specs(config: Any) -> Specs:
     alone = isinstance(config, DecoderConfig)
     rows, scored = ("rows" if alone else "batch"), ("batch", "scored")
     ids = TensorSpec(name=_ids(config), dtype="int32", shape=(rows, "length"))
-    caches = _layer_specs(config, "cache", rows, "cache_length")
+    caches = _cache_specs(config, "cache", rows)
     written = [replace(spec, name=f"new_{spec.name}") for spec in caches]
     if alone:
         return [ids, *caches], written
@@ -172,6 +173,22 @@ def _cross_specs(config: Any) -> list[TensorSpec]:
     if isinstance(config, DecoderConfig):
         return []
     return _layer_specs(config, "cross", "batch", "source_length")
+
+
+def _cache_specs(config: Any, prefix: str, rows: str) -> list[TensorSpec]:
+    """Returns the specs of what each decoder layer keeps of earlier tokens."""
+    if not recurs(config):
+        return _layer_specs(config, prefix, rows, "cache_length")
+    shape = (rows, 1, STATES, config.model_dim)
+    return [
+        TensorSpec(name=state_name(prefix, layer), dtype="float32", shape=shape)
+        for layer in range(decoder_sizes(config)[0])
+    ]
+
+
+def recurs(config: ModelConfig) -> bool:
+    """Whether a decoder has a recurrence in place of self-attention."""
+    return getattr(config, "decoder_recurrence", None) is not None
 
 
 def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[TensorSpec]:

@@ -1,5 +1,5 @@
 """Takes a Keras stack and states and emits its residual sub-layers, one after another, each as two
-linear layers and the nodes between them.
+linear layers and the nodes between them, or as one and the nodes after it.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
 from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.variants.ssru import SSRU
 
 
 class Parts(NamedTuple):
@@ -23,15 +24,25 @@ class Parts(NamedTuple):
     Attributes:
         projection: Its first linear layer.
         between: Adds the nodes from the projection's outputs to the second layer's inputs.
-        output: Its second linear layer.
+        output: Its second linear layer; None if `between` returns the sub-layer's outputs.
         pick: Chooses among rows as `between` does, for the states that are added; None if that
             keeps all.
     """
 
     projection: Linear
     between: Callable[[str], str]
-    output: Linear
+    output: Linear | None
     pick: Callable[[str], str] | None = None
+
+    @property
+    def output_bias(self) -> np.ndarray | None:
+        """What the second linear layer adds; None if nothing."""
+        return None if self.output is None else self.output.bias
+
+    def change(self, graph: GraphBuilder, kernels: Kernels, inputs: str) -> str:
+        """Returns the sub-layer's outputs."""
+        hidden = self.between(kernels.linear(graph, inputs, self.projection))
+        return hidden if self.output is None else kernels.linear(graph, hidden, self.output)
 
     def added(self, states: str) -> str:
         """Returns the states that the sub-layer's outputs are added to."""
@@ -42,7 +53,7 @@ class Parts(NamedTuple):
         return self._replace(between=lambda value: pick(self.between(value)), pick=pick)
 
 
-# Takes an attention layer and the number of its block and returns its parts.
+# Takes an attention layer, or a recurrence, and the number of its block and returns its parts.
 EmitAttention = Callable[[Any, int], Parts]
 
 
@@ -84,14 +95,17 @@ def each_sub_layer(
     Args:
         graph: The graph.
         stack: The Keras stack.
-        attend: The functions that emit attention, by what is attended to: "own" and "source".
+        attend: The functions that emit attention, by what is attended to: "own" and "source"; that
+            of "recurrence" emits what stands in place of self-attention.
     """
     for number, block in enumerate(stack.blocks):
         for sub_layer in block.sub_layers:
             if isinstance(sub_layer.layer, FeedForward):
                 yield sub_layer.residual, feed_forward(graph, sub_layer.layer)
             else:
-                parts = attend[sub_layer.attends_to](sub_layer.layer, number)
+                recurs = isinstance(sub_layer.layer, SSRU)
+                kind = "recurrence" if recurs else sub_layer.attends_to
+                parts = attend[kind](sub_layer.layer, number)
                 yield sub_layer.residual, parts
 
 
@@ -99,7 +113,8 @@ def first_bias(stack: Any) -> np.ndarray | None:
     """Returns the bias that must be added to the input states of `run_sub_layers`, or None."""
     if stack.final_norm is not None:
         return None
-    return Linear.of(stack.blocks[0].sub_layers[0].layer.output_linear).bias
+    first = stack.blocks[0].sub_layers[0].layer
+    return None if isinstance(first, SSRU) else Linear.of(first.output_linear).bias
 
 
 def run_sub_layers(
@@ -122,10 +137,8 @@ def run_sub_layers(
         return _run_post_norm(graph, kernels, states, list(sub_layers))
     for residual, parts in sub_layers:
         inputs = normalized(graph, states, residual.layer_norm)
-        hidden = parts.between(kernels.linear(graph, inputs, parts.projection))
         # The bias is added with the product: int8 kernels take a bias, but no residual.
-        change = kernels.linear(graph, hidden, parts.output)
-        states = graph.op("Add", parts.added(states), change)
+        states = graph.op("Add", parts.added(states), parts.change(graph, kernels, inputs))
     return normalized(graph, states, stack.final_norm)
 
 
@@ -137,7 +150,7 @@ def _run_post_norm(
     The states already include the bias that the next sub-layer's output would add: the norm before
     it adds the bias to its beta, and the sub-layer's own projections subtract it in theirs.
     """
-    biases = [parts.output.bias for _, parts in sub_layers]
+    biases = [parts.output_bias for _, parts in sub_layers]
     for (residual, parts), carried, following in zip(
         sub_layers, biases, [*biases[1:], None], strict=True
     ):
@@ -146,7 +159,10 @@ def _run_post_norm(
             less = projection.bias - carried @ projection.kernel
             projection = replace(projection, bias=less)
         hidden = parts.between(kernels.linear(graph, states, projection))
-        output = replace(parts.output, bias=None)
-        joined = kernels.linear(graph, hidden, output, parts.added(states))
+        if parts.output is None:
+            joined = graph.op("Add", parts.added(states), hidden)
+        else:
+            output = replace(parts.output, bias=None)
+            joined = kernels.linear(graph, hidden, output, parts.added(states))
         states = normalized(graph, joined, residual.layer_norm, following)
     return states

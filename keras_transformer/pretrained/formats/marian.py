@@ -14,6 +14,8 @@ import numpy as np
 import yaml
 
 from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config.transformer import Recurrence
+from keras_transformer.layers.variants.ssru import SSRU
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
@@ -27,7 +29,6 @@ EPSILON = 1e-9  # Marian's layerNorm.
 # What a model must have chosen, since nothing here computes anything else.
 _FIXED: dict[str, Any] = {
     "type": "transformer",
-    "transformer-decoder-autoreg": "self-attention",
     "transformer-ffn-depth": 2,
     "transformer-decoder-ffn-depth": 0,
     "transformer-decoder-dim-ffn": 0,
@@ -37,6 +38,7 @@ _FIXED: dict[str, Any] = {
     "transformer-no-bias": False,
     "transformer-no-projection": False,
     "transformer-pool": False,
+    "transformer-rnn-projection": False,
     "transformer-tied-layers": [],
     "transformer-postprocess-emb": "d",
     "transformer-attention-mask": "default",
@@ -47,6 +49,12 @@ _FIXED: dict[str, Any] = {
     "input-types": [],
 }
 ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu"}
+# Marian's names of what a decoder's block has first, with the cell if it is a recurrence.
+_ATTENDS = ("self-attention", None)
+AUTOREGRESSIONS: dict[tuple[str, str | None], Recurrence | None] = {
+    _ATTENDS: None,
+    ("rnn", "ssru"): "ssru",
+}
 # Marian: norm before or after, dropout and addition; see `transformer-preprocess` there.
 NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 
@@ -129,6 +137,14 @@ def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> Tran
             f"transformer-ffn-activation {activation!r}: of these {list(NORMS)} and "
             f"{list(ACTIVATIONS)} are supported."
         )
+    autoregression = options.get("transformer-decoder-autoreg", _ATTENDS[0])
+    first = (autoregression, options.get("dec-cell") if autoregression == "rnn" else None)
+    if first not in AUTOREGRESSIONS:
+        raise ImportRefusedError(
+            f"the model has transformer-decoder-autoreg: {first[0]!r} and dec-cell: "
+            f"{options.get('dec-cell')!r}, and only 'self-attention', or 'rnn' with 'ssru', is "
+            "supported."
+        )
     sharing = "none"
     if options["tied-embeddings-all"] or (
         options["tied-embeddings"] and options["tied-embeddings-src"]
@@ -146,6 +162,7 @@ def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> Tran
         num_heads=int(options["transformer-heads"]),
         num_encoder_layers=int(options["enc-depth"]),
         num_decoder_layers=int(options["dec-depth"]),
+        decoder_recurrence=AUTOREGRESSIONS[first],
         activation=ACTIVATIONS[activation],
         norm=NORMS[steps],  # type: ignore[arg-type]
         layer_norm_epsilon=EPSILON,
@@ -203,6 +220,15 @@ def marian_table(model: Any, *, shared: bool) -> Iterator[Entry]:
             for part in block.sub_layers:
                 kind = {"own": "self", "source": "context", None: "ffn"}[part.attends_to]
                 here = f"{side}_l{number}_{kind}"
+                if isinstance(part.layer, SSRU):
+                    here = f"{side}_l{number}_rnn"
+                    yield Entry(part.layer.candidate.kernel, f"{here}_W")
+                    yield Entry(part.layer.forget.kernel, f"{here}_Wf")
+                    yield Entry(part.layer.forget.bias, f"{here}_bf", lead=1)
+                    # Marian's name differs with the place of this norm.
+                    norm = f"{here}_ln" if suffix else f"{here}_ffn_ln"
+                    yield from _norm(part.residual.layer_norm, norm, suffix)
+                    continue
                 if part.attends_to is None:
                     layers = {"1": part.layer.hidden, "2": part.layer.output_linear}
                     norm = f"{here}_ffn_ln"

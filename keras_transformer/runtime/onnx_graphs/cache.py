@@ -1,5 +1,6 @@
-"""The decoder's keys and values of the tokens generated so far: buffers that the graph writes in
-place and that grow by blocks, and a table of the rows that hold each hypothesis's earlier tokens.
+"""What the decoder keeps of the tokens generated so far, keys and values or a recurrence's states:
+buffers that the graph writes in place and that grow by blocks, and a table of the rows that hold
+each hypothesis's earlier tokens.
 """
 
 import math
@@ -13,16 +14,26 @@ from keras_transformer.runtime.loop.requests import Ids, Rows, keep_rows, rows_o
 from keras_transformer.runtime.onnx_graphs.memory import Block, Memory
 
 BLOCK_TOKENS = 16
+_KINDS = ("cache_key_", "cache_value_", "cache_state_")
+
+
+def cache_inputs(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """Returns a decoder's cache inputs: all keys, all values, or all states."""
+    return [spec for kind in _KINDS for spec in inputs if spec.name.startswith(kind)]
 
 
 class KeyValueCache:
     """Buffers `(rows, heads, capacity, width)`, finite everywhere.
 
+    A state of a recurrence has as many places as its input says, however many tokens there are: one
+    that a step reads and one that it writes, in turn.
+
     Hypotheses never move: if one continues another, `beams` records which row holds each of its
     earlier tokens.
 
     Args:
-        inputs: The decoder's cache inputs, of shape `(rows, heads, cache_length, width)`.
+        inputs: The decoder's cache inputs, of shape `(rows, heads, cache_length, width)`, where a
+            recurrence has a number in place of `cache_length`.
         sentences: Sentences in the batch, with one row each at first.
         capacity: Tokens to make room for initially; the buffers grow when they are full.
         limit: Most tokens there will ever be; the buffers never grow beyond them.
@@ -43,7 +54,7 @@ class KeyValueCache:
     ) -> None:
         self._limit = limit
         self._memory = memory
-        self._sizes = [(int(spec.shape[1]), int(spec.shape[3])) for spec in inputs]
+        self._inputs = inputs
         self._dtype = np.dtype(inputs[0].dtype)
         capacity = whole_blocks(min(capacity, limit))
         self._block, self.buffers = self._zeros(sentences, capacity)
@@ -67,7 +78,7 @@ class KeyValueCache:
         capacity = whole_blocks(max(step + 1, wanted))
         block, grown = self._zeros(len(self.buffers[0]), capacity)
         for old, new in zip(self.buffers, grown, strict=True):
-            new[:, :, :step] = old
+            new[:, :, : old.shape[2]] = old
         self._replace(block, grown)
         more = self._own(len(self.beams), self.beams.shape[1], capacity - self.capacity)
         self.beams = np.concatenate([self.beams, more], axis=2)
@@ -127,7 +138,7 @@ class KeyValueCache:
 
     def _zeros(self, rows: int, capacity: int) -> tuple[Block, list[npt.NDArray]]:
         """Returns a block of memory and the buffers in it."""
-        shapes = [(rows, heads, capacity, width) for heads, width in self._sizes]
+        shapes = [_buffer_shape(spec, rows, capacity) for spec in self._inputs]
         ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
         block = self._memory.take(ends[-1] * self._dtype.itemsize)
         values = block[: ends[-1] * self._dtype.itemsize].view(self._dtype)
@@ -137,11 +148,21 @@ class KeyValueCache:
         ]
 
 
-def bytes_per_token(inputs: Sequence[TensorSpec]) -> int:
-    """Returns the bytes that one token of one row takes in all buffers together."""
+def bytes_of_row(inputs: Sequence[TensorSpec], tokens: int) -> int:
+    """Returns the bytes that one row takes in all buffers together.
+
+    Args:
+        inputs: Of keys and values, or of states, which take the same for any number of tokens.
+        tokens: How many each of the others has room for.
+    """
     return sum(
-        np.dtype(spec.dtype).itemsize * int(spec.shape[1]) * int(spec.shape[3]) for spec in inputs
+        np.dtype(spec.dtype).itemsize * math.prod(_buffer_shape(spec, 1, tokens)) for spec in inputs
     )
+
+
+def _buffer_shape(spec: TensorSpec, rows: int, tokens: int) -> tuple[int, ...]:
+    _, heads, places, width = spec.shape
+    return rows, int(heads), tokens if isinstance(places, str) else places, int(width)
 
 
 def whole_blocks(tokens: int) -> int:

@@ -10,7 +10,7 @@ from onnxruntime import IOBinding, OrtValue
 
 from keras_transformer.artefact.manifest import Graph
 from keras_transformer.runtime.loop.requests import Best, First, Ids, Rows, Values, keep_rows
-from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache
+from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache, cache_inputs
 from keras_transformer.runtime.onnx_graphs.memory import Memory
 from keras_transformer.runtime.onnx_graphs.sessions import Session
 
@@ -50,8 +50,7 @@ class DecoderSteps:
         self._decoder = decoder
         self._with_logits = with_logits
         self._names = {spec.name for spec in (*graph.inputs, *graph.outputs)}
-        specs = [spec for spec in graph.inputs if spec.name.startswith("cache_key_")]
-        specs += [spec for spec in graph.inputs if spec.name.startswith("cache_value_")]
+        specs = cache_inputs(graph.inputs)
         self._cache_names = [spec.name for spec in specs]
         self._cache = KeyValueCache(specs, sentences, capacity, limit, memory)
         self.peak_bytes = 0
@@ -115,7 +114,7 @@ class DecoderSteps:
 
     def logits_again(self) -> Values:
         """See `Steps.logits_again`."""
-        # Running a step twice writes the same keys and values to the same places.
+        # Running a step twice reads and writes the same values in the same places.
         self._step -= 1
         return self._run_for_logits()
 

@@ -30,6 +30,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"logit_bias": True},
     {"scale_embeddings": False},
     {"embedding_norm": True},
+    {"decoder_recurrence": "ssru"},
 ]
 EMITTED_FORMS = (
     ("onnxruntime", "float32"),

@@ -17,6 +17,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 VARIANTS: dict[str, dict[str, Any]] = {
     "biases of logits": {"logit_bias": True},
     "sinusoids of Tensor2Tensor": {"sinusoid_layout": "tensor2tensor"},
+    "SSRU": {"decoder_recurrence": "ssru"},
     "as T5": {"special_ids": SpecialIds(decoder_start=SpecialIds.pad)},
 }
 PRECISIONS = (None, "int8", "int8_batch_dependent")
@@ -30,7 +31,7 @@ CASES = [
         if (name, one) != ("sinusoids of Tensor2Tensor", "int8_batch_dependent")
     ),
     # Slow to export; with float32 beside it in other tests.
-    *((name, "portable", "float16") for name in ("biases of logits", "as T5")),
+    *((name, "portable", "float16") for name in ("biases of logits", "SSRU", "as T5")),
 ]
 # Enough for one translation to be far better than the others.
 STEPS = 200

@@ -53,6 +53,8 @@ MARIAN: dict[str, dict[str, Any]] = {
     "pre": {"norm": "pre", "activation": "gelu"},
     "target": {"share_embeddings": "target"},
     "separate": {"share_embeddings": "none"},
+    "ssru": {"decoder_recurrence": "ssru"},
+    "ssru, pre": {"decoder_recurrence": "ssru", "norm": "pre", "share_embeddings": "target"},
 }
 HOSTILE = ["", "a  small   house", "Xyz!", "hello, hello", "\u00e9 the river"]
 

@@ -10,7 +10,7 @@ from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.runtime.onnx_graphs.cache import (
     BLOCK_TOKENS,
     KeyValueCache,
-    bytes_per_token,
+    bytes_of_row,
     whole_blocks,
 )
 from keras_transformer.runtime.onnx_graphs.memory import Memory
@@ -109,10 +109,10 @@ def test_it_tells_when_buffers_are_new() -> None:
 def test_it_counts_its_bytes() -> None:
     cache = KeyValueCache(INPUTS, 3, capacity=BLOCK_TOKENS, limit=100, memory=Memory(1 << 20))
     # 2 heads, 3 + 5 floats of 4 bytes.
-    assert bytes_per_token(INPUTS) == 2 * 8 * 4
-    assert cache.bytes == 3 * BLOCK_TOKENS * bytes_per_token(INPUTS)
+    assert bytes_of_row(INPUTS, 7) == 7 * 2 * 8 * 4
+    assert cache.bytes == 3 * bytes_of_row(INPUTS, BLOCK_TOKENS)
     cache.follow(np.zeros((3, 2), np.int32), 0)
-    assert cache.bytes == 2 * 3 * BLOCK_TOKENS * bytes_per_token(INPUTS)
+    assert cache.bytes == 2 * 3 * bytes_of_row(INPUTS, BLOCK_TOKENS)
 
 
 def test_unused_places_are_finite() -> None:
@@ -125,3 +125,37 @@ def test_unused_places_are_finite() -> None:
         write_one_token(cache, step)
         if step == 3:
             cache.keep(np.array([1]), step + 1)
+
+
+STATES = [TensorSpec(name="cache_state_0", dtype="float32", shape=("rows", 1, 2, 3))]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    steps=st.integers(1, 3 * BLOCK_TOKENS),
+    beams=st.integers(1, 4),
+    widened_at=st.integers(0, 3),
+)
+def test_each_hypothesis_finds_the_state_of_the_one_it_continues(
+    seed: int, steps: int, beams: int, widened_at: int
+) -> None:
+    random = np.random.default_rng(seed)
+    sentences = int(random.integers(1, 5))
+    cache = KeyValueCache(STATES, sentences, capacity=1, limit=steps, memory=Memory(1 << 20))
+    assert bytes_of_row(STATES, 100) == cache.bytes // sentences == 2 * 3 * 4
+    marks = np.zeros((sentences, 1), np.float32)
+    for step in range(steps):
+        if step == widened_at or (step > widened_at and random.random() < 0.7):
+            parents = random.integers(0, marks.shape[1], (len(marks), beams), np.int32)
+            cache.follow(parents, step)
+            marks = np.take_along_axis(marks, parents, axis=1)
+        if random.random() < 0.1:
+            kept = random.permutation(len(marks))[: int(random.integers(1, len(marks) + 1))]
+            cache.keep(kept, step)
+            marks = marks[kept]
+        cache.make_room(step)
+        rows = cache.beams[:, :, max(step - 1, 0)]
+        rows = rows + marks.shape[1] * np.arange(len(marks))[:, None]
+        np.testing.assert_array_equal(cache.buffers[0][rows, 0, 1 - step % 2, 0], marks)
+        marks = random.random(marks.shape, np.float32)
+        cache.buffers[0][:, 0, step % 2] = marks.reshape(-1, 1)

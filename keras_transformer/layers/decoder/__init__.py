@@ -1,0 +1,1 @@
+"""The decoder: its block, and the stack of blocks."""

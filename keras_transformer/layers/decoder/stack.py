@@ -1,0 +1,156 @@
+"""The decoder (paper, section 3.1), over a whole sequence or some tokens at a time with a cache."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.config.transformer import Recurrence
+from keras_transformer.layers.attention import KeysValues
+from keras_transformer.layers.decoder.block import Cache, DecoderBlock
+from keras_transformer.layers.masks import attention_mask
+from keras_transformer.layers.stack import Stack
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Decoder(Stack):
+    """The decoder's N blocks.
+
+    Args:
+        num_layers: Number of blocks N.
+        attends_source: Whether the blocks attend to an encoder; False for a decoder-only model.
+        recurrence: What the blocks have in place of self-attention; None for self-attention.
+        **arguments: As for a block.
+    """
+
+    block_class = DecoderBlock
+    attends_ahead = False
+
+    def __init__(
+        self,
+        num_layers: int,
+        attends_source: bool = True,
+        recurrence: Recurrence | None = None,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(num_layers, **arguments)
+        self.attends_source = attends_source
+        self.recurrence = recurrence
+
+    def own_mask(self, keep_mask: Tensor) -> Tensor:
+        """Returns what a block takes as `keep_mask`, from `(batch, target_length)`.
+
+        A recurrence knows no later places; attention must be kept from them.
+        """
+        return attention_mask(keep_mask, causal=True) if self.recurrence is None else keep_mask
+
+    def call(
+        self,
+        states: Tensor,
+        encoder_states: Tensor | None = None,
+        keep_mask: Tensor | None = None,
+        source_keep_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Runs the blocks over whole sequences.
+
+        Args:
+            states: `(batch, target_length, model_dim)`.
+            encoder_states: `(batch, source_length, model_dim)`; None without attention to a source.
+            keep_mask: Boolean `(batch, target_length)`, True at real target tokens; all if None.
+            source_keep_mask: Boolean `(batch, source_length)`, True at real source tokens; all if
+                None.
+            training: Whether to apply dropout.
+
+        Returns:
+            `(batch, target_length, model_dim)`.
+        """
+        if keep_mask is None:
+            keep_mask = ops.ones(ops.shape(states)[:2], dtype="bool")
+        mask = self.own_mask(keep_mask)
+        source_mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
+        bias = self.attention_bias(states)
+        masks = {"keep_mask": mask, "source_keep_mask": source_mask}
+        for block in self.blocks:
+            inputs = {"states": states, "encoder_states": encoder_states, "bias": bias}
+            states = self._run_block(block, inputs, masks, training)
+        return self._finish(states)
+
+    def project(self, encoder_states: Tensor) -> list[KeysValues]:
+        """Projects the encoder's states once for each block's cross-attention.
+
+        Returns:
+            For each block keys `(batch, heads, source_length, key_dim)` and values
+            `(batch, heads, source_length, value_dim)`.
+        """
+        return [block.cross_attention.project(encoder_states) for block in self.blocks]
+
+    def align(
+        self,
+        states: Tensor,
+        keep_mask: Tensor,
+        source_keep_mask: Tensor,
+        cross: list[KeysValues],
+    ) -> tuple[Tensor, Tensor]:
+        """Runs the blocks over whole sequences and returns their attention to the source.
+
+        Args:
+            states: `(batch, target_length, model_dim)`.
+            keep_mask: Boolean `(batch, target_length)`, True at real target tokens.
+            source_keep_mask: Boolean `(batch, source_length)`, True at real source tokens.
+            cross: `project`'s result.
+
+        Returns:
+            States, and the mean of all blocks' and heads' cross-attention `(batch, target_length,
+            source_length)`.
+        """
+        mask, source_mask = self.own_mask(keep_mask), attention_mask(source_keep_mask)
+        bias = self.attention_bias(states)
+        weights = []
+        for block, keys_values in zip(self.blocks, cross, strict=True):
+            states, attention = block.align(states, mask, source_mask, keys_values, bias)
+            weights.append(ops.mean(attention, axis=1))
+        return self._finish(states), sum(weights) / len(weights)
+
+    def step(
+        self,
+        states: Tensor,
+        step: Tensor,
+        source_keep_mask: Tensor | None,
+        cross: Sequence[KeysValues | None],
+        caches: list[Cache],
+    ) -> tuple[Tensor, list[Cache]]:
+        """Runs the blocks on the tokens from position `step` on: one, or several at once.
+
+        Args:
+            states: `(rows, tokens, model_dim)`.
+            step: int32 scalar, tokens already in the caches.
+            source_keep_mask: Boolean `(batch, source_length)`; None without attention to a source.
+            cross: `project`'s result; for each block None without attention to a source.
+            caches: For each block what `DecoderBlock.step` takes.
+
+        Returns:
+            States `(rows, tokens, model_dim)` and the caches with these positions written.
+        """
+        mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
+        bias = None
+        if self.relative is not None:
+            keys = ops.arange(ops.shape(caches[0][0])[2], dtype="int32")
+            places = ops.cast(step, "int32") + ops.arange(ops.shape(states)[1], dtype="int32")
+            bias = self.relative.between(places, keys)
+        new_caches = []
+        for block, keys_values, cache in zip(self.blocks, cross, caches, strict=True):
+            states, new_cache = block.step(states, step, mask, keys_values, cache, bias)
+            new_caches.append(new_cache)
+        return self._finish(states), new_caches
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "attends_source": self.attends_source,
+            "recurrence": self.recurrence,
+        }
