@@ -116,6 +116,11 @@ def tokenizer_of(
     return Tokenizer(result.SerializeToString())
 
 
+def unknown_of(model: Any) -> str:
+    """Returns the piece for text that a model's vocabulary lacks, which every model has."""
+    return next(piece.piece for piece in model.pieces if piece.type == _PIECE.UNKNOWN)
+
+
 def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
     """A piece without an id would change how all texts are split."""
     missing = [
