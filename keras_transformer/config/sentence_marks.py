@@ -8,20 +8,22 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.checks import check_choice, check_size
 
-LanguageMarks = Literal["both", "source"]
+LanguageMarks = Literal["both", "source", "ends"]
 _SHOWN = 8
 
 
 class Begins(NamedTuple):
-    """The ids before the text of a sentence.
+    """The ids around the text of a sentence, beside eos and the decoder's start.
 
     Attributes:
         source: Those before a source.
         target: Those that a translation begins with, after the decoder's start.
+        source_ends: Those behind the eos of a source.
     """
 
     source: tuple[int, ...] = ()
     target: tuple[int, ...] = ()
+    source_ends: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,8 +35,9 @@ class SentenceMarks:
         target: Ids that each translation begins with.
         languages: The id of each language's code; empty if the model has no marks of languages.
         languages_in: Where they stand: in "both", the source's before the source and the target's
-            before the translation (mBART-50, M2M100, NLLB); or that of the target before the
-            "source" (Marian).
+            before the translation (mBART-50, M2M100, NLLB); that of the target before the
+            "source" (Marian); or at the "ends" of texts, the source's behind its eos and the
+            target's as the decoder's start, for one pair of languages (mBART).
         source_language: The code taken if none is asked for.
         target_language: Likewise.
 
@@ -66,6 +69,13 @@ class SentenceMarks:
         return hash((self.source, self.target, tuple(self.languages.items()), self.languages_in))
 
     @property
+    def source_ends(self) -> tuple[int, ...]:
+        """The ids behind the eos of each source."""
+        if self.languages_in != "ends" or not self.languages:
+            return ()
+        return (self._id("source_language", self.source_language),)
+
+    @property
     def ids(self) -> frozenset[int]:
         """All ids that mark something."""
         return frozenset((*self.source, *self.target, *self.languages.values()))
@@ -90,6 +100,9 @@ class SentenceMarks:
                     f"the model translates between two languages only: leave out {asked!r}."
                 )
             return Begins(self.source, self.target)
+        if self.languages_in == "ends":
+            self._check_pair(source_language, target_language)
+            return Begins(self.source, self.target, self.source_ends)
         target = (self._id("target_language", target_language or self.target_language),)
         if self.languages_in == "source":
             if source_language is not None:
@@ -99,6 +112,18 @@ class SentenceMarks:
             return Begins((*self.source, *target), self.target)
         source = (self._id("source_language", source_language or self.source_language),)
         return Begins((*self.source, *source), (*self.target, *target))
+
+    def _check_pair(self, source_language: str | None, target_language: str | None) -> None:
+        for name, asked in (
+            ("source_language", source_language),
+            ("target_language", target_language),
+        ):
+            chosen = getattr(self, name)
+            if asked not in (None, chosen):
+                raise ValueError(
+                    f"{name} was chosen when the model was imported: it is {chosen!r}, got "
+                    f"{asked!r}; import the model for other languages again."
+                )
 
     def _id(self, name: str, code: str | None) -> int:
         if code is not None and code in self.languages:

@@ -38,18 +38,18 @@ def onnx_translator(
 
 def test_there_are_models_of_every_kind(translators: Path) -> None:
     found = {path.name for path in translators.iterdir()}
-    assert {"marian", "marian_huggingface", "t5", "mbart50", "m2m100", "nllb"} <= found
+    assert {"bart", "marian", "marian_huggingface", "t5", "mbart", "m2m100", "nllb"} <= found
 
 
 def test_ids_are_theirs(given: Any) -> None:
     begins, eos = given.model.config.marks.begins(), given.model.config.special_ids.eos
-    for side, tokenizer, begin in (
-        ("source", given.source, begins.source),
-        ("target", given.target, begins.target),
+    for side, tokenizer, begin, ends in (
+        ("source", given.source, begins.source, begins.source_ends),
+        ("target", given.target, begins.target, ()),
     ):
         theirs = given.reference[f"{side}_ids"]
         ours = tokenizer.encode(given.reference[f"{side}s"])
-        assert [[*begin, *row, eos] for row in ours] == theirs
+        assert [[*begin, *row, eos, *ends] for row in ours] == theirs
     assert given.source.encode(given.reference["hostile"]) == given.reference["hostile_ids"]
 
 

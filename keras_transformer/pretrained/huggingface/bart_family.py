@@ -12,9 +12,9 @@ from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.vocabularies import (
     Vocabularies,
     bart_vocabularies,
-    fairseq_vocabularies,
     m2m100_vocabularies,
     marian_vocabularies,
+    mbart_vocabularies,
     pegasus_vocabularies,
 )
 from keras_transformer.pretrained.imported import Imported
@@ -49,7 +49,7 @@ PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies)
 # Positions count from 2 in fairseq's models.
 _LEARNED = {"positions": "learned", "position_offset": 2}
 BART = Variant("post", _LEARNED, True, bart_vocabularies)
-MBART = Variant("pre", _LEARNED, True, fairseq_vocabularies)
+MBART = Variant("pre", _LEARNED, True, mbart_vocabularies)
 M2M100 = Variant(
     "pre",
     {"positions": "sinusoidal", "sinusoid_layout": "tensor2tensor", "position_offset": 2},
