@@ -37,6 +37,7 @@ HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
     "pegasus": partial(read_bart_family, variant=PEGASUS),
     "t5": read_t5,
     "mt5": read_t5,
+    "umt5": read_t5,
     **{
         name: partial(read_single_stack, variant=variant) for name, variant in SINGLE_STACKS.items()
     },
