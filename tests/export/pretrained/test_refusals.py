@@ -18,6 +18,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("huggingface", {"position_offset": 2}, "position_offset=0, got 2"),
     ("huggingface", {"sinusoid_layout": "tensor2tensor"}, "'halves', got 'tensor2tensor'"),
     ("huggingface", {"relative_sinusoids": True}, "relative_sinusoids=False, got True"),
+    (
+        "ctranslate2",
+        {"positions": "none", "relative_buckets": 8, "relative_per_block": True},
+        "relative_per_block=False, got True",
+    ),
     ("huggingface", {"value_dim": 4}, "value_dim=8, got 4"),
     ("marian", {}, "sinusoid_layout='tensor2tensor', got 'interleaved'"),
     ("ctranslate2", {"rotary_base": 100.0}, "rotary_base=None, got 100.0"),
