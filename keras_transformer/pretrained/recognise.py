@@ -13,6 +13,7 @@ from keras_transformer.pretrained.formats.ctranslate2 import is_ctranslate2, rea
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
 from keras_transformer.pretrained.huggingface.bart_family import (
     BART,
+    FSMT,
     M2M100,
     MARIAN,
     MBART,
@@ -34,6 +35,7 @@ HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
     "marian": partial(read_bart_family, variant=MARIAN),
     "mbart": partial(read_bart_family, variant=MBART),
     "m2m_100": partial(read_bart_family, variant=M2M100),
+    "fsmt": partial(read_bart_family, variant=FSMT),
     "pegasus": partial(read_bart_family, variant=PEGASUS),
     "t5": read_t5,
     "mt5": read_t5,

@@ -2,6 +2,7 @@
 and byte-level BPE of Hugging Face, whose tokenizers it returns.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tokenizers import (
     trainers,
 )
 
+FAIRSEQ_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 # Of BART and RoBERTa.
 BART_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 BART_NAMES = {
@@ -43,6 +45,21 @@ def train_pieces(path: Path, texts: list[str], size: int, **options: Any) -> Any
             **options,
         )
     return sentencepiece.SentencePieceProcessor(str(path))
+
+
+def moses_bpe(path: Path, texts: tuple[list[str], list[str]], size: int) -> None:
+    """Writes FSMT's files: merges that both sides share, and a vocabulary of each side."""
+    both = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    trainer = trainers.BpeTrainer(vocab_size=size, end_of_word_suffix="</w>", show_progress=False)
+    both.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    both.train_from_iterator([*texts[0], *texts[1]], trainer)
+    merges = json.loads(both.to_str())["model"]["merges"]
+    lines = [" ".join([*pair, str(len(merges) - rank)]) for rank, pair in enumerate(merges)]
+    (path / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, given in zip(("src", "tgt"), texts, strict=True):
+        pieces = sorted({piece for text in given for piece in both.encode(text).tokens})
+        ids = {piece: place for place, piece in enumerate([*FAIRSEQ_SPECIAL, *pieces])}
+        (path / f"vocab-{name}.json").write_text(json.dumps(ids), encoding="utf-8")
 
 
 def wordpiece(texts: list[str], size: int, *, lowercase: bool) -> Any:
