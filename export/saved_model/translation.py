@@ -134,7 +134,7 @@ class Translation:
             rows = tf.concat([self._tiled(self._begins.source, source_ids), source_ids], axis=1)
             empty = row_lengths(source_ids, self.special_ids) == 0
             source_ids = tf.where(empty[:, None], self.special_ids.pad, rows)
-        return with_end(source_ids, self.special_ids, self._begins.source_ends)
+        return with_end(source_ids, self.special_ids, self.model.config.source_ends)
 
     def _marks_of(self, source_ids: Tensor) -> Tensor:
         """Returns what each translation begins with: int32 `(batch, marks)`."""

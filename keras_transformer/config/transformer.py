@@ -113,7 +113,7 @@ class TransformerConfig(EmbeddedConfig):
     @property
     def source_ends(self) -> tuple[int, ...]:
         """The ids behind each source: eos and, if the model reads one there, its language's."""
-        return (self.special_ids.eos, *self.marks.source_ends)
+        return self.marks.behind_source(self.special_ids.eos)
 
     @property
     def encoder(self) -> StackConfig:

@@ -64,7 +64,7 @@ def see_pair(
     ends = model.config.source_ends
     maps = attention_maps(model, _row(*source_ids, *ends), read)
     pieces = target_tokenizer.pieces(target_ids)
-    read_source = [*source_tokenizer.pieces(source_ids), _END, *source_tokenizer.pieces(ends[1:])]
+    read_source = source_tokenizer.pieces([*source_ids, *ends])
     return SeenPair(read_source, [_BEGIN, *pieces], [*pieces, _END], maps)
 
 

@@ -19,6 +19,25 @@ _PIECE = _PROTO.ModelProto.SentencePiece
 _UNUSED = "<unused_{}>"
 
 
+def model_beside(directory: Path, side: str) -> Path:
+    """Returns the SentencePiece model that a user put beside the weights of another toolkit.
+
+    Args:
+        directory: Where the weights are.
+        side: "source" or "target".
+
+    Raises:
+        ImportRefusedError: There is none.
+    """
+    names = [f"{side}.spm", f"{side}.model", "sentencepiece.model", "spm.model"]
+    found = [directory / name for name in names if (directory / name).is_file()]
+    if not found:
+        raise ImportRefusedError(
+            f"{directory} has no SentencePiece model of the {side}: put it there as {names[0]}."
+        )
+    return found[0]
+
+
 def read_model(path: Path) -> Any:
     """Reads a `.spm` or `.model` file.
 

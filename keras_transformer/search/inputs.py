@@ -216,7 +216,9 @@ class ModelLimits:
             source_vocab_size=int(config["source_vocab_size"]),
             target_vocab_size=int(config["target_vocab_size"]),
             max_positions=config.get("max_positions"),
-            source_ends=1 + len(SentenceMarks(**config.get("marks", {})).source_ends),
+            source_ends=len(
+                SentenceMarks(**config.get("marks", {})).behind_source(special_ids.eos)
+            ),
         )
 
     def longest_source(self, max_source_length: int) -> int:

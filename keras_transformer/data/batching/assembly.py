@@ -90,7 +90,7 @@ def in_order(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 def source_rows(ids: RaggedIds, special_ids: SpecialIds, begins: Begins = _NOTHING) -> RaggedIds:
     """Returns the rows as an encoder reads them, with eos and the marks of sources."""
-    return _surround(ids, begins=begins.source, ends=(special_ids.eos, *begins.source_ends))
+    return _surround(ids, begins=begins.source, ends=begins.behind_source(special_ids.eos))
 
 
 def target_rows(ids: RaggedIds, special_ids: SpecialIds, begins: Begins = _NOTHING) -> RaggedIds:

@@ -64,7 +64,7 @@ class Graphs:
     ) -> None:
         self._manifest = manifest
         marks = SentenceMarks(**manifest.config.get("marks", {}))
-        self._source_ends = marks.source_ends
+        self._source_ends = marks.behind_source(manifest.special_ids.eos)
         self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
 
     def open(self, *names: str) -> Sessions:
@@ -115,4 +115,4 @@ class Graphs:
 
     def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
         ids = self._manifest.special_ids
-        return pad_sources(sources, pad_id=ids.pad, ends=[ids.eos, *self._source_ends])
+        return pad_sources(sources, pad_id=ids.pad, ends=self._source_ends)
