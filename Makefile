@@ -36,11 +36,15 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.make tests/fixtures/oracles
 	$(ORACLES)/bin/python -m tools.oracles.stacks tests/fixtures/stacks
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
+	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
 	$(BIN)/python -m pytest tests/models/test_oracles.py tests/pretrained
 
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip install --quiet torch transformers pymarian sentencepiece sacremoses
+	$(ORACLES)/bin/python -m pip install --quiet tensorflow-cpu tf_keras pyyaml packaging
+	# Its requirements name an older TensorFlow and packages without releases for today's Python.
+	$(ORACLES)/bin/python -m pip install --quiet --no-deps --ignore-requires-python OpenNMT-tf
 	touch $@
 
 # The tests of our operators with an operators' library that notices any read or write beyond a

@@ -115,9 +115,9 @@ class Paper:
         return weights @ v, weights
 
     @classmethod
-    def relative_bias(cls, stack: Any, length: int) -> np.ndarray | None:
+    def relative_bias(cls, stack: Any, length: int, block: int = 0) -> np.ndarray | None:
         """Raffel et al. 2020, section 2.1, distance by distance: (heads, T, T); None for none."""
-        layer = stack.relative
+        layer = stack.relative_of(block)
         if layer is None:
             return None
         matrix = np.asarray(layer.matrix, np.float64)

@@ -34,6 +34,7 @@ _EMITTED = frozenset(
         "num_key_value_heads",
         "rotary_base",
         "relative_buckets",
+        "relative_per_block",
         "relative_max_distance",
         "positions",
         "max_positions",

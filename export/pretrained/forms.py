@@ -63,7 +63,7 @@ class Form:
             return None
         if field.name == "marks":
             value: Any = getattr(config, field.name)
-            return (field.default,) if value.ids else (value,)
+            return (field.default,) if value.ids or not value.source_eos else (value,)
         if field.name in ("key_dim", "value_dim"):
             # Where queries may have any width, values have that of queries.
             is_free = "key_dim" in self.values

@@ -2,7 +2,7 @@
 can fail, as one row of a batch must not spoil the others.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -53,8 +53,19 @@ def last_tokens(ids: Tensor, limit: int, special_ids: SpecialIds) -> Tensor:
     return tf.gather(ids, begin[:, None] + tf.range(width), batch_dims=1)
 
 
-def with_end(ids: Tensor, special_ids: SpecialIds) -> Tensor:
-    """Returns the rows, each followed by an end token: int32 `(batch, length + 1)`."""
-    wider = tf.pad(ids, [[0, 0], [0, 1]], constant_values=special_ids.pad)
-    ends = tf.range(tf.shape(wider)[1]) == row_lengths(ids, special_ids)[:, None]
-    return tf.where(ends, special_ids.eos, wider)
+def with_end(ids: Tensor, special_ids: SpecialIds, ends: Sequence[int] | None = None) -> Tensor:
+    """Returns the rows, each followed by what ends it.
+
+    Args:
+        ids: int32 `(batch, length)`.
+        special_ids: Those of the vocabulary.
+        ends: What ends a row; eos if None.
+
+    Returns:
+        int32 `(batch, length + ends)`.
+    """
+    for token in (special_ids.eos,) if ends is None else ends:
+        wider = tf.pad(ids, [[0, 0], [0, 1]], constant_values=special_ids.pad)
+        is_end = tf.range(tf.shape(wider)[1]) == row_lengths(ids, special_ids)[:, None]
+        ids = tf.where(is_end, token, wider)
+    return ids

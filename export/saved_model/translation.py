@@ -94,15 +94,14 @@ class Translation:
     def _score(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns score and log-probability of each target, float32 `(batch,)`."""
         target_ids = tf.concat([self._marks_of(source_ids), target_ids], axis=1)
-        rows = (self._marked(source_ids), target_ids)
-        sources, labels = (with_end(ids, self.special_ids) for ids in rows)
+        sources, labels = self._marked(source_ids), with_end(target_ids, self.special_ids)
         totals, _ = align_ids(self._parts, sources, labels, self.special_ids)
         lengths = tf.cast(row_lengths(target_ids, self.special_ids) + 1, tf.float32)
         return totals / length_penalty(lengths, self.options), totals
 
     def _encoder_states(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns states float32 `(batch, length + 1, model_dim)` and their mask, eos included."""
-        ids = with_end(self._marked(source_ids), self.special_ids)
+        ids = self._marked(source_ids)
         mask = ids != self.special_ids.pad
         states = self._parts.encoder_states(ids)
         return tf.where(mask[:, :, None], states, 0.0), mask
@@ -115,7 +114,7 @@ class Translation:
 
     def _find(self, source_ids: Tensor, sentences: Sentences) -> Found:
         empty = row_lengths(source_ids, self.special_ids) == 0
-        ended = with_end(self._marked(source_ids), self.special_ids)
+        ended = self._marked(source_ids)
         steps = CachedSteps(self._parts, ended, self.special_ids)
         batch = tf.shape(source_ids)[0]
         found = search(steps, batch, self.options, sentences._replace(skipped=empty))
@@ -130,12 +129,12 @@ class Translation:
         )
 
     def _marked(self, source_ids: Tensor) -> Tensor:
-        """Returns the rows behind the marks of their language; empty ones stay empty."""
-        if not self._begins.source:
-            return source_ids
-        rows = tf.concat([self._tiled(self._begins.source, source_ids), source_ids], axis=1)
-        empty = row_lengths(source_ids, self.special_ids) == 0
-        return tf.where(empty[:, None], self.special_ids.pad, rows)
+        """Returns the rows as the encoder reads them; empty ones are nothing but their end."""
+        if self._begins.source:
+            rows = tf.concat([self._tiled(self._begins.source, source_ids), source_ids], axis=1)
+            empty = row_lengths(source_ids, self.special_ids) == 0
+            source_ids = tf.where(empty[:, None], self.special_ids.pad, rows)
+        return with_end(source_ids, self.special_ids, self.model.config.source_ends)
 
     def _marks_of(self, source_ids: Tensor) -> Tensor:
         """Returns what each translation begins with: int32 `(batch, marks)`."""

@@ -6,22 +6,30 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
-from keras_transformer.config.checks import check_choice, check_size
+from keras_transformer.config.checks import check_choice, check_flag, check_size
 
-LanguageMarks = Literal["both", "source"]
+LanguageMarks = Literal["both", "source", "ends"]
 _SHOWN = 8
 
 
 class Begins(NamedTuple):
-    """The ids before the text of a sentence.
+    """The ids around the text of a sentence, beside eos and the decoder's start.
 
     Attributes:
         source: Those before a source.
         target: Those that a translation begins with, after the decoder's start.
+        source_ends: Those behind the eos of a source.
+        source_eos: Whether a source has an eos.
     """
 
     source: tuple[int, ...] = ()
     target: tuple[int, ...] = ()
+    source_ends: tuple[int, ...] = ()
+    source_eos: bool = True
+
+    def behind_source(self, eos: int) -> tuple[int, ...]:
+        """Returns the ids behind the text of a source."""
+        return (eos, *self.source_ends) if self.source_eos else self.source_ends
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,8 +41,11 @@ class SentenceMarks:
         target: Ids that each translation begins with.
         languages: The id of each language's code; empty if the model has no marks of languages.
         languages_in: Where they stand: in "both", the source's before the source and the target's
-            before the translation (mBART-50, M2M100, NLLB); or that of the target before the
-            "source" (Marian).
+            before the translation (mBART-50, M2M100, NLLB); that of the target before the
+            "source" (Marian); or at the "ends" of texts, the source's behind its eos and the
+            target's as the decoder's start, for one pair of languages (mBART).
+        source_eos: Whether a source ends with eos; without, it is nothing but its text
+            (OpenNMT-tf).
         source_language: The code taken if none is asked for.
         target_language: Likewise.
 
@@ -47,6 +58,7 @@ class SentenceMarks:
     target: tuple[int, ...] = ()
     languages: Mapping[str, int] = dataclasses.field(default_factory=dict)
     languages_in: LanguageMarks = "both"
+    source_eos: bool = True
     source_language: str | None = None
     target_language: str | None = None
 
@@ -55,6 +67,7 @@ class SentenceMarks:
             object.__setattr__(self, name, tuple(getattr(self, name)))
             for token in getattr(self, name):
                 check_size(f"marks.{name}", token, least=0)
+        check_flag("marks.source_eos", self.source_eos)
         check_choice("marks.languages_in", self.languages_in, get_args(LanguageMarks))
         for code, token in self.languages.items():
             check_size(f"marks.languages[{code!r}]", token, least=0)
@@ -63,7 +76,19 @@ class SentenceMarks:
                 self._id(name, getattr(self, name))
 
     def __hash__(self) -> int:
-        return hash((self.source, self.target, tuple(self.languages.items()), self.languages_in))
+        languages = tuple(self.languages.items())
+        return hash((self.source, self.target, languages, self.languages_in, self.source_eos))
+
+    def behind_source(self, eos: int) -> tuple[int, ...]:
+        """Returns the ids behind the text of each source."""
+        return self._around().behind_source(eos)
+
+    def _around(self) -> Begins:
+        """Returns the marks that are the same whatever languages are asked for."""
+        ends: tuple[int, ...] = ()
+        if self.languages and self.languages_in == "ends":
+            ends = (self._id("source_language", self.source_language),)
+        return Begins(self.source, self.target, ends, self.source_eos)
 
     @property
     def ids(self) -> frozenset[int]:
@@ -89,16 +114,33 @@ class SentenceMarks:
                 raise ValueError(
                     f"the model translates between two languages only: leave out {asked!r}."
                 )
-            return Begins(self.source, self.target)
+            return self._around()
+        if self.languages_in == "ends":
+            self._check_pair(source_language, target_language)
+            return self._around()
         target = (self._id("target_language", target_language or self.target_language),)
         if self.languages_in == "source":
             if source_language is not None:
                 raise ValueError(
                     f"the model is not told the source's language: leave out {source_language!r}."
                 )
-            return Begins((*self.source, *target), self.target)
+            return self._around()._replace(source=(*self.source, *target))
         source = (self._id("source_language", source_language or self.source_language),)
-        return Begins((*self.source, *source), (*self.target, *target))
+        return self._around()._replace(
+            source=(*self.source, *source), target=(*self.target, *target)
+        )
+
+    def _check_pair(self, source_language: str | None, target_language: str | None) -> None:
+        for name, asked in (
+            ("source_language", source_language),
+            ("target_language", target_language),
+        ):
+            chosen = getattr(self, name)
+            if asked not in (None, chosen):
+                raise ValueError(
+                    f"{name} was chosen when the model was imported: it is {chosen!r}, got "
+                    f"{asked!r}; import the model for other languages again."
+                )
 
     def _id(self, name: str, code: str | None) -> int:
         if code is not None and code in self.languages:

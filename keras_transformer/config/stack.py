@@ -48,6 +48,8 @@ class BlockConfig:
             `positions` adds; 10,000 in the paper, None for none.
         relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
             trained bias to the scores of its self-attention (Raffel et al. 2020); None for none.
+        relative_per_block: Whether each block has such biases of its own (UMT5, Chung et al. 2023)
+            instead of those that all share.
         relative_max_distance: Distances from here on share a bucket.
         relative_sinusoids: Whether the scores of self-attention read the distance of a key from its
             query as sinusoids, with a projection and two biases of their own in each block (Dai et
@@ -77,6 +79,7 @@ class BlockConfig:
     num_key_value_heads: int | None = None
     rotary_base: float | None = None
     relative_buckets: int | None = None
+    relative_per_block: bool = False
     relative_max_distance: int = 128
     relative_sinusoids: bool = False
 
@@ -96,7 +99,9 @@ class BlockConfig:
             )
         check_choice("norm", self.norm, get_args(NormPlacement))
         check_choice("norm_kind", self.norm_kind, get_args(NormKind))
-        for name in ("gated_feed_forward", "use_bias", "scale_attention", "relative_sinusoids"):
+        for name in ("gated_feed_forward", "use_bias", "scale_attention"):
+            check_flag(name, getattr(self, name))
+        for name in ("relative_per_block", "relative_sinusoids"):
             check_flag(name, getattr(self, name))
         self._check_attention()
         self._check_relative_bias()
@@ -136,6 +141,8 @@ class BlockConfig:
     def _check_relative_bias(self) -> None:
         check_size("relative_max_distance", self.relative_max_distance)
         if self.relative_buckets is None:
+            if self.relative_per_block:
+                raise ValueError("relative_per_block needs relative_buckets, got None.")
             return
         check_size("relative_buckets", self.relative_buckets, least=4)
         if self.relative_buckets % 2:
@@ -195,6 +202,8 @@ class StackConfig(BlockConfig):
         if self.relative_sinusoids:
             block += (width + 2) * queries
         relative = (self.relative_buckets or 0) * self.num_heads
+        if self.relative_per_block:
+            relative *= self.num_layers
         return self.num_layers * block + (norm if self.norm == "pre" else 0) + relative
 
     def layer_arguments(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class TransformerConfig(EmbeddedConfig):
             (section 3.4), "target" for target and final linear layer, "none" for three matrices.
         logit_bias: Whether each logit has a trained bias.
         special_ids: The ids that are not text, the same on both sides.
-        marks: Ids that stand before the texts, such as those of languages.
+        marks: Ids that stand around the texts, such as those of languages.
         **fields: As for `EmbeddedConfig`.
 
     Raises:
@@ -116,6 +116,11 @@ class TransformerConfig(EmbeddedConfig):
                 f"special_ids names the id {self.special_ids.highest}, but the smaller vocabulary "
                 f"has the ids 0 to {vocabulary - 1}."
             )
+
+    @property
+    def source_ends(self) -> tuple[int, ...]:
+        """The ids behind each source: eos and, if the model reads one there, its language's."""
+        return self.marks.behind_source(self.special_ids.eos)
 
     @property
     def encoder(self) -> StackConfig:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.candidates import candidates_of, strip, with_seed
@@ -70,7 +69,7 @@ class KerasEngine:
         results = [[EMPTY] for _ in sources]
         lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
         for places in batches(lengths, self._batch_tokens, options.rows_per_sentence):
-            source_ids = _ended([sources[place] for place in places], self._special_ids)
+            source_ids = self._ended([sources[place] for place in places])
             given = _given(places, options, limits, prefixes)
             found = self._search(options, given)({"source_ids": source_ids, **given})
             for place, row in zip(places, candidates_of(found, self._special_ids), strict=True):
@@ -101,18 +100,14 @@ class KerasEngine:
         lengths = {place: len(source) + 1 for place, source in enumerate(sources)}
         found: dict[int, npt.NDArray[np.float32]] = {}
         for places in batches(lengths, self._batch_tokens):
-            rows = np.array(
-                self._encoder_states(
-                    _ended([sources[place] for place in places], self._special_ids)
-                )
-            )
+            rows = np.array(self._encoder_states(self._ended([sources[place] for place in places])))
             found.update((p, states[: lengths[p]]) for p, states in zip(places, rows, strict=True))
         return [found[place] for place in range(len(sources))]
 
     def _stream(
         self, source: Sequence[int], options: SearchOptions, given: dict[str, np.ndarray]
     ) -> Iterator[int]:
-        source_ids = tf.constant(_ended([source], self._special_ids))
+        source_ids = tf.constant(self._ended([source]))
         steps = CachedSteps(
             self._model, source_ids, self._special_ids, self._keys_values(source_ids)
         )
@@ -168,6 +163,10 @@ class KerasEngine:
             self._searches[key] = tf.function(run, input_signature=[signature])
         return self._searches[key]
 
+    def _ended(self, sources: IdRows) -> npt.NDArray[np.int32]:
+        ends = self._model.config.source_ends
+        return pad([[*source, *ends] for source in sources], self._special_ids.pad)
+
 
 def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
     """Returns the specs of all inputs that a search may have, for any number of sentences."""
@@ -182,10 +181,6 @@ def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
 
 def _spec(tensor: Tensor) -> tf.TensorSpec:
     return tf.TensorSpec(tensor.shape, tensor.dtype)
-
-
-def _ended(sources: IdRows, special_ids: SpecialIds) -> npt.NDArray[np.int32]:
-    return pad([[*source, special_ids.eos] for source in sources], special_ids.pad)
 
 
 def _given(

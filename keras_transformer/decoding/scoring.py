@@ -32,6 +32,7 @@ class TeacherForcing:
         self._batch_tokens = batch_tokens
         ids = tf.TensorSpec((None, None), tf.int32)
         self._special_ids = model.config.special_ids
+        self._source_ends = model.config.source_ends
         run = partial(align_tokens, model, special_ids=self._special_ids)
         self._run = tf.function(run, input_signature=[ids, ids])
 
@@ -52,8 +53,8 @@ class TeacherForcing:
         found: dict[int, Alignment] = {}
         for places in batches(lengths, self._batch_tokens):
             source_ids, labels = (
-                pad([[*rows[place], special.eos] for place in places], special.pad)
-                for rows in (sources, targets)
+                pad([[*rows[place], *ends] for place in places], special.pad)
+                for rows, ends in ((sources, self._source_ends), (targets, (special.eos,)))
             )
             log_probs, attention = (np.array(part) for part in self._run(source_ids, labels))
             for row, place in enumerate(places):

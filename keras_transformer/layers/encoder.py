@@ -68,8 +68,8 @@ class Encoder(Stack):
     ) -> Tensor:
         """Runs the blocks one after the other."""
         mask = None if keep_mask is None else attention_mask(keep_mask)
-        bias = self.attention_bias(states)
-        for block in self.blocks:
+        biases = self.attention_biases(states)
+        for block, bias in zip(self.blocks, biases, strict=True):
             inputs = {"states": states, "bias": bias}
             states = self._run_block(block, inputs, {"keep_mask": mask}, training)
         return self._finish(states)
@@ -82,8 +82,8 @@ class Encoder(Stack):
             keep_mask: Boolean `(batch, source_length)`, True at real tokens.
         """
         mask = None if keep_mask is None else attention_mask(keep_mask)
-        bias = self.attention_bias(states)
+        biases = self.attention_biases(states)
         found = [states]
-        for block in self.blocks:
+        for block, bias in zip(self.blocks, biases, strict=True):
             found.append(block(found[-1], mask, bias=bias))
         return [*found[:-1], self._finish(found[-1])]

@@ -2,6 +2,7 @@
 (paper, section 3.1).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -179,10 +180,12 @@ class Stack(Block):
         num_layers: Number of blocks N.
         relative_buckets: Buckets of the relative bias that all blocks share; None for none.
         relative_max_distance: See `RelativeBias`.
+        relative_per_block: Whether each block has a relative bias of its own instead.
         **block_arguments: As for a block.
 
     Attributes:
-        relative: The `RelativeBias`; None without.
+        relative: The `RelativeBias` that all blocks share; None without.
+        relatives: Each block's own; empty without.
         recompute: Whether training keeps only a block's inputs and computes the rest again for the
             gradients: less memory for about a third more time. Not saved with the model.
     """
@@ -196,6 +199,7 @@ class Stack(Block):
         num_layers: int,
         relative_buckets: int | None = None,
         relative_max_distance: int = 128,
+        relative_per_block: bool = False,
         **block_arguments: Any,
     ) -> None:
         if num_layers < 1:
@@ -204,21 +208,32 @@ class Stack(Block):
         self.num_layers = num_layers
         self.relative_buckets = relative_buckets
         self.relative_max_distance = relative_max_distance
+        self.relative_per_block = relative_per_block
         self.relative: RelativeBias | None = None
-        if relative_buckets is not None:
-            self.relative = RelativeBias(
-                self.num_heads,
-                relative_buckets,
-                relative_max_distance,
-                self.attends_ahead,
-                dtype=self.dtype_policy,
-                name="relative",
-            )
+        self.relatives: list[RelativeBias] = []
+        if relative_buckets is None:
+            return
+        if relative_per_block:
+            names = (f"relative_{index}" for index in range(num_layers))
+            self.relatives = [self._relative_bias(relative_buckets, name) for name in names]
+        else:
+            self.relative = self._relative_bias(relative_buckets, "relative")
+
+    def _relative_bias(self, buckets: int, name: str) -> RelativeBias:
+        return RelativeBias(
+            self.num_heads,
+            buckets,
+            self.relative_max_distance,
+            self.attends_ahead,
+            dtype=self.dtype_policy,
+            name=name,
+        )
 
     def build(self, states_shape: Any) -> None:
-        """Creates the blocks for the states' width, and the relative bias."""
-        if self.relative is not None:
-            self.relative.build()
+        """Creates the blocks for the states' width, and the relative biases."""
+        for relative in (self.relative, *self.relatives):
+            if relative is not None:
+                relative.build()
         self.blocks = [
             self.block_class(
                 **self._block_arguments(), dtype=self.dtype_policy, name=f"block_{index}"
@@ -236,17 +251,28 @@ class Stack(Block):
 
     def _block_arguments(self) -> dict[str, Any]:
         own = ["name", "trainable", "dtype", "num_layers", "relative_buckets"]
-        own += ["relative_max_distance"]
+        own += ["relative_max_distance", "relative_per_block"]
         return {key: value for key, value in self.get_config().items() if key not in own}
 
-    def attention_bias(self, states: Tensor) -> Tensor | None:
+    def relative_of(self, number: int) -> RelativeBias | None:
+        """Returns the relative bias of a block, its own or the shared one; None without."""
+        return self.relatives[number] if self.relatives else self.relative
+
+    def attention_biases(self, states: Tensor) -> list[Tensor | None]:
         """Returns what each block adds to its scores: `(1, heads, length, length)`; None if nothing
         is added.
 
         Args:
             states: `(batch, length, model_dim)`.
         """
-        return None if self.relative is None else self.relative(states)
+        return self._biases(lambda relative: relative(states))
+
+    def _biases(self, biases_of: Callable[[RelativeBias], Tensor]) -> list[Tensor | None]:
+        """Returns the biases for each block, computed once if the blocks share them."""
+        if self.relatives:
+            return [biases_of(relative) for relative in self.relatives]
+        shared = None if self.relative is None else biases_of(self.relative)
+        return [shared] * self.num_layers
 
     def _run_block(
         self,
@@ -269,4 +295,5 @@ class Stack(Block):
             "num_layers": self.num_layers,
             "relative_buckets": self.relative_buckets,
             "relative_max_distance": self.relative_max_distance,
+            "relative_per_block": self.relative_per_block,
         }

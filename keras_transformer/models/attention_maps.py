@@ -43,18 +43,20 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     keep = target_padding_mask(target_ids, special_ids)
     source_mask, mask = attention_mask(source_keep), model.decoder_stack.own_mask(keep)
     states = model.source_embeddings(source_ids, source_keep)
-    bias = model.encoder_stack.attention_bias(states)
+    biases = model.encoder_stack.attention_biases(states)
     encoder, decoder, cross = [], [], []
-    for block in model.encoder_stack.blocks:
+    for block, bias in zip(model.encoder_stack.blocks, biases, strict=True):
         inputs = block.attention_residual.enter(states)
         encoder.append(
             block.attention(inputs, keep_mask=source_mask, return_weights=True, bias=bias)[1]
         )
         states = block(states, source_mask, bias=bias)
     states = model.target_embeddings(target_ids, keep)
-    bias = model.decoder_stack.attention_bias(states)
+    biases = model.decoder_stack.attention_biases(states)
     cross_keys_values = model.source_keys_values(source_ids)
-    for block, keys_values in zip(model.decoder_stack.blocks, cross_keys_values, strict=True):
+    for block, keys_values, bias in zip(
+        model.decoder_stack.blocks, cross_keys_values, biases, strict=True
+    ):
         if block.recurrence is None:
             inputs = block.self_attention_residual.enter(states)
             decoder.append(

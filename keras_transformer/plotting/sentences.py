@@ -61,11 +61,11 @@ def see_pair(
         target_ids = [*begins.target, *target_tokenizer.encode([target])[0]]
     special_ids = model.config.special_ids
     read = _row(special_ids.decoder_start, *target_ids)
-    maps = attention_maps(model, _row(*source_ids, special_ids.eos), read)
+    ends = model.config.source_ends
+    maps = attention_maps(model, _row(*source_ids, *ends), read)
     pieces = target_tokenizer.pieces(target_ids)
-    return SeenPair(
-        [*source_tokenizer.pieces(source_ids), _END], [_BEGIN, *pieces], [*pieces, _END], maps
-    )
+    read_source = source_tokenizer.pieces([*source_ids, *ends])
+    return SeenPair(read_source, [_BEGIN, *pieces], [*pieces, _END], maps)
 
 
 def _row(*ids: int) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import Entry, load_weights
 from keras_transformer.text.tokenizer import Tokenizer
@@ -44,20 +45,26 @@ class Imported:
         if not isinstance(self.config, TransformerConfig):
             raise ValueError("a model with one stack does not translate: leave out its languages.")
         marks = self.config.marks
-        marks.begins(source_language, target_language)
+        if marks.languages_in != "ends":
+            marks.begins(source_language, target_language)
         marks = replace(
             marks,
             source_language=source_language or marks.source_language,
             target_language=target_language or marks.target_language,
         )
-        return replace(self, config=replace(self.config, marks=marks))
+        config = replace(self.config, marks=marks)
+        if marks.languages_in == "ends" and marks.target_language is not None:
+            start = marks.languages[marks.target_language]
+            config = replace(config, special_ids=replace(config.special_ids, decoder_start=start))
+        return replace(self, config=config)
 
     def build(self, dtype_policy: str | None = None) -> AnyModel:
         """Builds the model and gives it the weights.
 
         Raises:
-            ImportRefusedError: The weights do not fit the config.
+            ImportRefusedError: The weights do not fit the config, or a language must be chosen.
         """
+        self._check_languages()
         model = build_model(self.config, dtype_policy)
         load_weights(
             model,
@@ -67,3 +74,11 @@ class Imported:
             unread=self.unread,
         )
         return model
+
+    def _check_languages(self) -> None:
+        marks = getattr(self.config, "marks", None)
+        if marks is not None and marks.languages_in == "ends" and marks.target_language is None:
+            raise ImportRefusedError(
+                f"{self.tensors.origin} is a model whose decoder begins with the language to "
+                "translate into: import it with --target-language and --source-language."
+            )

@@ -11,8 +11,10 @@ from keras_transformer.models.families import AnyModel
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.ctranslate2 import is_ctranslate2, read_ctranslate2
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
+from keras_transformer.pretrained.formats.opennmt import is_opennmt, read_opennmt
 from keras_transformer.pretrained.huggingface.bart_family import (
     BART,
+    FSMT,
     M2M100,
     MARIAN,
     MBART,
@@ -34,9 +36,11 @@ HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
     "marian": partial(read_bart_family, variant=MARIAN),
     "mbart": partial(read_bart_family, variant=MBART),
     "m2m_100": partial(read_bart_family, variant=M2M100),
+    "fsmt": partial(read_bart_family, variant=FSMT),
     "pegasus": partial(read_bart_family, variant=PEGASUS),
     "t5": read_t5,
     "mt5": read_t5,
+    "umt5": read_t5,
     **{
         name: partial(read_single_stack, variant=variant) for name, variant in SINGLE_STACKS.items()
     },
@@ -46,7 +50,10 @@ HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
 def supported() -> str:
     """Returns what can be imported, for messages."""
     names = ", ".join(sorted(HUGGINGFACE))
-    return f"Marian (.npz), CTranslate2 (model.bin) and, of Hugging Face, {names} are supported"
+    return (
+        "Marian (.npz), CTranslate2 (model.bin), OpenNMT-tf (a TensorFlow checkpoint) and, of "
+        f"Hugging Face, {names} are supported"
+    )
 
 
 def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
@@ -71,6 +78,8 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
         return _read_huggingface(path)
     if is_marian(path):
         return read_marian(path)
+    if is_opennmt(path):
+        return read_opennmt(path)
     raise ImportRefusedError(f"{path} holds no model that is known: {supported()}.")
 
 

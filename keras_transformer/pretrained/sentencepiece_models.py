@@ -19,6 +19,25 @@ _PIECE = _PROTO.ModelProto.SentencePiece
 _UNUSED = "<unused_{}>"
 
 
+def model_beside(directory: Path, side: str) -> Path:
+    """Returns the SentencePiece model that a user put beside the weights of another toolkit.
+
+    Args:
+        directory: Where the weights are.
+        side: "source" or "target".
+
+    Raises:
+        ImportRefusedError: There is none.
+    """
+    names = [f"{side}.spm", f"{side}.model", "sentencepiece.model", "spm.model"]
+    found = [directory / name for name in names if (directory / name).is_file()]
+    if not found:
+        raise ImportRefusedError(
+            f"{directory} has no SentencePiece model of the {side}: put it there as {names[0]}."
+        )
+    return found[0]
+
+
 def read_model(path: Path) -> Any:
     """Reads a `.spm` or `.model` file.
 
@@ -114,6 +133,11 @@ def tokenizer_of(
     trainer.unk_id, trainer.eos_id, trainer.pad_id = numbers[unk], numbers[eos], numbers[pad]
     trainer.bos_id = -1 if bos is None else numbers[bos]
     return Tokenizer(result.SerializeToString())
+
+
+def unknown_of(model: Any) -> str:
+    """Returns the piece for text that a model's vocabulary lacks, which every model has."""
+    return next(piece.piece for piece in model.pieces if piece.type == _PIECE.UNKNOWN)
 
 
 def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:

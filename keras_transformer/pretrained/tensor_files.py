@@ -39,6 +39,9 @@ class Tensors(Mapping[str, Array]):
     def __getitem__(self, name: str) -> Array:
         return self._readers[name]()
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._readers
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._readers)
 
@@ -91,8 +94,18 @@ def open_tensorflow(prefix: Path) -> Tensors:
         checkpoint = tf.train.load_checkpoint(str(prefix))
     except (tf.errors.OpError, ValueError) as error:
         raise ImportRefusedError(f"{prefix} is no TensorFlow checkpoint: {error}") from error
-    names = list(checkpoint.get_variable_to_shape_map())
-    return Tensors({name: partial(checkpoint.get_tensor, name) for name in names}, str(prefix))
+
+    def reader(name: str) -> Callable[[], Array]:
+        def read() -> Array:
+            try:
+                return np.asarray(checkpoint.get_tensor(name))
+            except (tf.errors.OpError, ValueError, IndexError, RuntimeError) as error:
+                raise ImportRefusedError(f"{prefix}: {name} cannot be read: {error}") from error
+
+        return read
+
+    names = checkpoint.get_variable_to_shape_map()
+    return Tensors({name: reader(name) for name in names}, str(prefix))
 
 
 def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:

@@ -41,7 +41,7 @@ def _align_batch(
 ) -> Iterator[Alignment]:
     ids = manifest.special_ids
     mask, cross = graphs.keys_values(opened["encoder"], [source for source, _ in pairs])
-    labels = pad_sources([target for _, target in pairs], pad_id=ids.pad, eos_id=ids.eos)
+    labels = pad_sources([target for _, target in pairs], pad_id=ids.pad, ends=[ids.eos])
     target_ids = np.roll(labels, 1, axis=1)
     target_ids[:, 0] = ids.decoder_start
     inputs = {"target_ids": target_ids, "labels": labels, "source_mask": mask, **cross}

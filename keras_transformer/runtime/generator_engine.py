@@ -140,7 +140,7 @@ class OnnxGenerationEngine:
         )
 
         def score(places: list[int]) -> npt.NDArray[np.float32]:
-            labels = pad_sources([texts[place] for place in places], pad_id=ids.pad, eos_id=ids.eos)
+            labels = pad_sources([texts[place] for place in places], pad_id=ids.pad, ends=[ids.eos])
             token_ids = np.roll(labels, 1, axis=1)
             token_ids[:, 0] = ids.decoder_start
             inputs = {"token_ids": token_ids, "labels": labels}

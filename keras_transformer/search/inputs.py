@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
 
@@ -198,12 +199,14 @@ class ModelLimits:
         special_ids: The ids that are no text.
         max_positions: Positions that the model learned, for tokens and their end token; None for
             sinusoids, which have no end.
+        source_ends: How many tokens stand behind a source: its eos, and a mark of its language.
     """
 
     source_vocab_size: int
     target_vocab_size: int
     special_ids: SpecialIds
     max_positions: int | None = None
+    source_ends: int = 1
 
     @classmethod
     def of(cls, config: Mapping[str, Any], special_ids: SpecialIds) -> "ModelLimits":
@@ -213,13 +216,16 @@ class ModelLimits:
             source_vocab_size=int(config["source_vocab_size"]),
             target_vocab_size=int(config["target_vocab_size"]),
             max_positions=config.get("max_positions"),
+            source_ends=len(
+                SentenceMarks(**config.get("marks", {})).behind_source(special_ids.eos)
+            ),
         )
 
     def longest_source(self, max_source_length: int) -> int:
         """Returns the most tokens of a source, end token excluded: as given, or fewer."""
         if self.max_positions is None:
             return max_source_length
-        return min(max_source_length, self.max_positions - 1)
+        return min(max_source_length, self.max_positions - self.source_ends)
 
     def fit(self, options: SearchOptions) -> SearchOptions:
         """Returns the options with a `max_length` that the positions allow.
@@ -276,9 +282,9 @@ class ModelLimits:
         Raises:
             ValueError: One holds an id outside the vocabulary, or more tokens than positions.
         """
-        self._check_rows("source", sources, self.source_vocab_size)
+        self._check_rows("source", sources, self.source_vocab_size, self.source_ends)
 
-    def _check_rows(self, side: str, rows: IdRows, size: int) -> None:
+    def _check_rows(self, side: str, rows: IdRows, size: int, ends: int = 1) -> None:
         longest = self.max_positions
         for number, row in enumerate(rows):
             if len(row) and not 0 <= min(row) <= max(row) < size:
@@ -286,8 +292,8 @@ class ModelLimits:
                 raise ValueError(
                     f"{side}_ids must lie in 0 to {size - 1}, got {wrong} in row {number}."
                 )
-            if longest is not None and len(row) + 1 > longest:
+            if longest is not None and len(row) + ends > longest:
                 raise ValueError(
-                    f"text {number} has {len(row) + 1} {side} tokens with eos, more than the "
+                    f"text {number} has {len(row) + ends} {side} tokens with eos, more than the "
                     f"model's max_positions ({longest}): split it."
                 )

@@ -30,6 +30,25 @@ def test_a_source_may_be_marked_with_the_target_language() -> None:
         marks.begins("en", "fr")
 
 
+def test_languages_may_stand_at_the_ends_of_one_pair() -> None:
+    pair = {"source_language": "en", "target_language": "de"}
+    marks = SentenceMarks(languages=LANGUAGES, languages_in="ends", **pair)
+    assert marks.behind_source(3) == (3, 20)
+    assert marks.begins() == marks.begins("en", "de") == Begins(source_ends=(20,))
+    config = TransformerConfig(source_vocab_size=30, model_dim=8, num_heads=2, marks=marks)
+    assert config.source_ends == (config.special_ids.eos, 20)
+    with pytest.raises(ValueError, match="target_language was chosen .*: it is 'de', got 'fr'"):
+        marks.begins(target_language="fr")
+    with pytest.raises(ValueError, match=r"source_language must be one of 3 .*, got None"):
+        SentenceMarks(languages=LANGUAGES, languages_in="ends").behind_source(3)
+
+
+def test_a_source_may_be_nothing_but_its_text() -> None:
+    marks = SentenceMarks(source_eos=False)
+    assert marks.behind_source(3) == marks.begins().behind_source(3) == ()
+    assert marks != SentenceMarks()
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

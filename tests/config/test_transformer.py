@@ -60,6 +60,7 @@ def test_a_config_cannot_be_changed() -> None:
             "relative_sinusoids .* rotary_base must be None, got 100.0",
         ),
         ({"decoder_recurrence": "lstm"}, "decoder_recurrence must be .*ssru.*, got 'lstm'"),
+        ({"relative_per_block": True}, "relative_per_block needs relative_buckets, got None"),
         ({"rotary_base": 1.0}, "rotary_base must be above 1 and finite, got 1.0"),
         ({"rotary_base": float("nan")}, "rotary_base must be above 1 and finite, got nan"),
         ({"rotary_base": 10_000.0, "key_dim": 5}, "rotary_base needs an even key_dim.*key_dim=5"),

@@ -41,7 +41,12 @@ MODERN_BLOCK = {
     "num_key_value_heads": 1,
     "rotary_base": 100.0,
 }
-STACK = {"num_layers": 2, "relative_buckets": None, "relative_max_distance": 128}
+STACK = {
+    "num_layers": 2,
+    "relative_buckets": None,
+    "relative_max_distance": 128,
+    "relative_per_block": False,
+}
 DECODER = {**STACK, "attends_source": True, "recurrence": None}
 RELATIVE = {"relative_buckets": 8, "relative_max_distance": 6}
 SINUSOIDS = {"relative_sinusoids": True}
@@ -120,6 +125,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Encoder": {**STACK, **BLOCK},
     "Encoder modern": {**STACK, **MODERN_BLOCK},
     "Encoder relative": {**STACK, **BLOCK, **RELATIVE},
+    "Encoder relative in blocks": {**STACK, **BLOCK, **RELATIVE, "relative_per_block": True},
     "Encoder of distances": {**STACK, **BLOCK, **SINUSOIDS},
     "Decoder of distances": {**DECODER, **BLOCK, **SINUSOIDS},
     "Decoder": {**DECODER, **BLOCK},

@@ -39,6 +39,7 @@ VARIANTS: list[dict[str, Any]] = [
         "positions": "none",
         "max_positions": None,
         "logit_bias": True,
+        "relative_per_block": True,
     },
     {"logit_bias": True, "tied_head": False, "position_offset": 2, "embedding_norm": True},
 ]
@@ -61,21 +62,21 @@ def logits_in_float64(paper: Any, model: DecoderOnly, ids: np.ndarray) -> np.nda
     """Radford et al. 2019, with the config's options, for one text without padding."""
     config = model.config
     states = paper.embed(model.embeddings, ids)
-    bias = paper.relative_bias(model.decoder_stack, len(ids))
     causal = np.tril(np.ones((len(ids), len(ids)), bool))
 
-    def run(layer: Any, attends: bool, states: np.ndarray) -> np.ndarray:
+    def run(layer: Any, attends: bool, states: np.ndarray, bias: Any) -> np.ndarray:
         if attends:
             return paper.multi_head(layer, states, states, causal, bias)[0]
         return paper.feed_forward(layer, states)
 
-    for block in model.decoder_stack.blocks:
+    for number, block in enumerate(model.decoder_stack.blocks):
+        bias = paper.relative_bias(model.decoder_stack, len(ids), number)
         for part in block.sub_layers:
             norm, attends = part.residual.layer_norm, part.attends_to == "own"
             if config.norm == "post":
-                states = paper.norm(norm, states + run(part.layer, attends, states))
+                states = paper.norm(norm, states + run(part.layer, attends, states, bias))
             else:
-                states = states + run(part.layer, attends, paper.norm(norm, states))
+                states = states + run(part.layer, attends, paper.norm(norm, states), bias)
     if config.norm == "pre":
         states = paper.norm(model.decoder_stack.final_norm, states)
     return paper.logits(model.head, states)

@@ -59,9 +59,9 @@ def layers_in_float64(paper: Any, model: EncoderOnly, row: int) -> list[np.ndarr
     config, length = model.config, LENGTHS[row]
     types = TYPES[row, :length] if config.num_token_types else None
     states = paper.embed(model.embeddings, IDS[row, :length], types)
-    bias = paper.relative_bias(model.encoder_stack, length)
     found = [states]
-    for block in model.encoder_stack.blocks:
+    for number, block in enumerate(model.encoder_stack.blocks):
+        bias = paper.relative_bias(model.encoder_stack, length, number)
         for sub_layer in block.sub_layers:
             states = residual(paper, config.norm, sub_layer, states, bias)
         found.append(states)

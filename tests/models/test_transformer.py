@@ -49,12 +49,12 @@ def paper_forward(
         return paper.norm(stack.final_norm, states) if config.norm == "pre" else states
 
     memory = paper.embed(model.source_embeddings, source)
-    bias = paper.relative_bias(model.encoder_stack, len(source))
-    for block in model.encoder_stack.blocks:
+    for number, block in enumerate(model.encoder_stack.blocks):
+        bias = paper.relative_bias(model.encoder_stack, len(source), number)
         memory = sublayer(
             block.attention_residual,
             memory,
-            lambda x, block=block: paper.multi_head(block.attention, x, x, bias=bias)[0],
+            lambda x, block=block, bias=bias: paper.multi_head(block.attention, x, x, bias=bias)[0],
         )
         memory = sublayer(
             block.feed_forward_residual,
@@ -67,15 +67,14 @@ def paper_forward(
         paper.embed(model.target_embeddings, target),
         np.tril(np.ones((len(target), len(target)), bool)),
     )
-    bias = paper.relative_bias(model.decoder_stack, len(target))
-    for block in model.decoder_stack.blocks:
+    for number, block in enumerate(model.decoder_stack.blocks):
         if config.decoder_recurrence is None:
+            bias = paper.relative_bias(model.decoder_stack, len(target), number)
+            own = block.self_attention
             states = sublayer(
                 block.self_attention_residual,
                 states,
-                lambda x, block=block: paper.multi_head(block.self_attention, x, x, causal, bias)[
-                    0
-                ],
+                lambda x, own=own, bias=bias: paper.multi_head(own, x, x, causal, bias)[0],
             )
         else:
             states = sublayer(

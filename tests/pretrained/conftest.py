@@ -26,7 +26,7 @@ class Given(NamedTuple):
     @property
     def limits(self) -> dict[str, Any]:
         """The options of a search that ends where theirs did."""
-        limits = {"length_penalty": 0.0, "early_stopping": "exact"}
+        limits = {"length_penalty": 0.0, "early_stopping": "exact", "min_length": 0}
         if "max_length" in self.reference:
             return {**limits, "max_length": self.reference["max_length"]}
         return {**limits, "max_length": 1_000, "max_length_ratio": 3.0}

@@ -33,7 +33,9 @@ def test_a_missing_directory_says_that_nothing_is_downloaded(tmp_path: Path) -> 
 
 
 def test_an_empty_directory_says_what_is_supported(tmp_path: Path) -> None:
-    with pytest.raises(ImportRefusedError, match=r"no model that is known: Marian .*, t5 are sup"):
+    with pytest.raises(
+        ImportRefusedError, match=r"no model that is known: Marian .*, t5, umt5 are sup"
+    ):
         read_pretrained(tmp_path)
 
 

@@ -14,7 +14,7 @@ from keras_transformer.text.layout import encoder_row
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks"
 ENCODERS = ("bert", "bert_classes", "distilbert", "roberta", "roberta_classes")
-DECODERS = ("gpt2", "llama")
+DECODERS = ("gpt2", "llama", "llama_sentencepiece")
 
 
 class Read(NamedTuple):

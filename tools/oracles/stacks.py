@@ -11,23 +11,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import sentencepiece
 import torch
 import transformers
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
 
 from tools.oracles.texts import hostile, pairs
 from tools.oracles.translators import randomize
+from tools.oracles.vocabularies import (
+    BART_NAMES,
+    BART_SPECIAL,
+    byte_level,
+    train_pieces,
+    wordpiece,
+)
 
 WIDTH, HIDDEN, HEADS, LAYERS, PIECES = 16, 24, 2, 2, 280
 TRAINING, GIVEN, NEW_TOKENS = 400, 10, 12
+BYTE_LEVEL, BYTE_FALLBACK = 340, 420
 ENCODER = {
     "hidden_size": WIDTH,
     "intermediate_size": HIDDEN,
@@ -37,96 +37,91 @@ ENCODER = {
 }
 
 
-def wordpiece(lowercase: bool) -> Any:
-    """Trains BERT's kind of vocabulary."""
-    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=PIECES, special_tokens=special, show_progress=False
-    )
-    made.train_from_iterator(pairs(TRAINING)[0], trainer)
-    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    made.decoder = decoders.WordPiece(prefix="##", cleanup=True)
-    names = ("pad", "unk", "cls", "sep", "mask")
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        **{f"{name}_token": token for name, token in zip(names, special, strict=True)},
-    )
-
-
-def byte_level(special: list[str], **named: str) -> Any:
-    """Trains GPT-2's kind of vocabulary."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=PIECES + 60,
-        special_tokens=special,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    made.train_from_iterator(pairs(TRAINING)[0], trainer)
-    if "cls_token" in named:
-        made.post_processor = processors.RobertaProcessing(
-            ("</s>", 2), ("<s>", 0), add_prefix_space=False
-        )
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
-
-
-ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-ROBERTA_NAMES = {
-    "bos_token": "<s>",
-    "cls_token": "<s>",
-    "pad_token": "<pad>",
-    "eos_token": "</s>",
-    "sep_token": "</s>",
-    "unk_token": "<unk>",
-    "mask_token": "<mask>",
-}
-
-
-def make(name: str) -> tuple[Any, Any]:
-    """Returns a model and its tokenizer."""
+def make(name: str, path: Path) -> tuple[Any, Any]:
+    """Returns a model and its tokenizer, whose files it writes."""
+    texts = pairs(TRAINING)[0]
     if name.startswith("bert"):
-        tokenizer = wordpiece(lowercase=True)
+        tokenizer = wordpiece(texts, PIECES, lowercase=True)
         config = transformers.BertConfig(vocab_size=len(tokenizer), num_labels=3, **ENCODER)
         head = {"bert": "MaskedLM", "bert_classes": "SequenceClassification"}[name]
-        return getattr(transformers, f"BertFor{head}")(config), tokenizer
-    if name.startswith("roberta"):
-        tokenizer = byte_level(ROBERTA_SPECIAL, **ROBERTA_NAMES)
+        model = getattr(transformers, f"BertFor{head}")(config)
+    elif name.startswith("roberta"):
+        tokenizer = byte_level(texts, BYTE_LEVEL, BART_SPECIAL, **BART_NAMES)
         config = transformers.RobertaConfig(
             vocab_size=len(tokenizer), type_vocab_size=1, num_labels=2, **ENCODER
         )
         head = {"roberta": "MaskedLM", "roberta_classes": "SequenceClassification"}[name]
-        return getattr(transformers, f"RobertaFor{head}")(config), tokenizer
-    if name == "distilbert":
-        tokenizer = wordpiece(lowercase=False)
+        model = getattr(transformers, f"RobertaFor{head}")(config)
+    elif name == "distilbert":
+        tokenizer = wordpiece(texts, PIECES, lowercase=False)
         sizes = {"dim": WIDTH, "hidden_dim": HIDDEN, "n_heads": HEADS, "n_layers": LAYERS}
         config = transformers.DistilBertConfig(
             vocab_size=len(tokenizer), max_position_embeddings=64, **sizes
         )
-        return transformers.DistilBertForMaskedLM(config), tokenizer
-    tokenizer = byte_level(["<|endoftext|>"], eos_token="<|endoftext|>", bos_token="<|endoftext|>")
-    if name == "gpt2":
-        sizes = {"n_embd": WIDTH, "n_inner": HIDDEN, "n_head": HEADS, "n_layer": LAYERS}
-        config = transformers.GPT2Config(
-            vocab_size=len(tokenizer), n_positions=64, bos_token_id=0, eos_token_id=0, **sizes
-        )
-        return transformers.GPT2LMHeadModel(config), tokenizer
+        model = transformers.DistilBertForMaskedLM(config)
+    elif name == "llama_sentencepiece":
+        return make_llama(path, texts)
+    else:
+        ends = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}
+        tokenizer = byte_level(texts, BYTE_LEVEL, ["<|endoftext|>"], **ends)
+        model = llama(tokenizer, 0, 0) if name == "llama" else gpt2(tokenizer)
+    tokenizer.save_pretrained(path)
+    return model, tokenizer
+
+
+def gpt2(tokenizer: Any) -> Any:
+    """Makes a GPT-2."""
+    sizes = {"n_embd": WIDTH, "n_inner": HIDDEN, "n_head": HEADS, "n_layer": LAYERS}
+    config = transformers.GPT2Config(
+        vocab_size=len(tokenizer), n_positions=64, bos_token_id=0, eos_token_id=0, **sizes
+    )
+    return transformers.GPT2LMHeadModel(config)
+
+
+def llama(tokenizer: Any, bos: int, eos: int) -> Any:
+    """Makes a Llama."""
     config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
         num_key_value_heads=1,
-        bos_token_id=0,
-        eos_token_id=0,
+        bos_token_id=bos,
+        eos_token_id=eos,
         tie_word_embeddings=False,
         **ENCODER,
     )
-    return transformers.LlamaForCausalLM(config), tokenizer
+    return transformers.LlamaForCausalLM(config)
 
 
-NAMES = ("bert", "bert_classes", "roberta", "roberta_classes", "distilbert", "gpt2", "llama")
+def make_llama(path: Path, texts: list[str]) -> tuple[Any, Any]:
+    """Makes a Llama with a vocabulary of the kind of the first ones: BPE that falls back to bytes.
+
+    SentencePiece, which those were trained with, says the ids; the tokenizer of Hugging Face agrees
+    on sentences, but not on unusual white space.
+    """
+    train_pieces(
+        path / "tokenizer.model",
+        texts,
+        BYTE_FALLBACK,
+        model_type="bpe",
+        byte_fallback=True,
+        split_digits=True,
+        allow_whitespace_only_pieces=True,
+        remove_extra_whitespaces=False,
+    )
+    pieces = sentencepiece.SentencePieceProcessor(str(path / "tokenizer.model"))
+    theirs = transformers.LlamaTokenizer.from_pretrained(str(path))
+    given = pairs(GIVEN, start=TRAINING)[0]
+    found = [theirs(text, add_special_tokens=False)["input_ids"] for text in given]
+    if found != pieces.encode(given):
+        raise RuntimeError("the tokenizer of Hugging Face does not give SentencePiece's ids.")
+
+    def ids(text: str, **_: Any) -> dict[str, Any]:
+        return {"input_ids": pieces.encode(text)}
+
+    return llama(pieces, bos=1, eos=2), ids
+
+
+DECODERS = ("gpt2", "llama", "llama_sentencepiece")
+NAMES = ("bert", "bert_classes", "roberta", "roberta_classes", "distilbert", *DECODERS)
 
 
 def references(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
@@ -138,8 +133,9 @@ def references(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in found["hostile"]
     ]
     with torch.no_grad():
-        if name in ("gpt2", "llama"):
-            rows = [[0, *row, 0] for row in ids]
+        if name in DECODERS:
+            bos, eos = model.config.bos_token_id, model.config.eos_token_id
+            rows = [[bos, *row, eos] for row in ids]
             values = [model(torch.tensor([row[:-1]])).logits.log_softmax(-1)[0] for row in rows]
             found["log_probabilities"] = [
                 one.gather(1, torch.tensor(row[1:])[:, None]).sum().item()
@@ -147,11 +143,11 @@ def references(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
             ]
             found["greedy"] = [
                 model.generate(
-                    torch.tensor([[0, *row[:5]]]),
+                    torch.tensor([[bos, *row[:5]]]),
                     attention_mask=torch.ones(1, len(row[:5]) + 1),
                     max_new_tokens=NEW_TOKENS,
                     do_sample=False,
-                    pad_token_id=0,
+                    pad_token_id=eos,
                 )[0].tolist()[len(row[:5]) + 1 :]
                 for row in ids
             ]
@@ -176,11 +172,10 @@ def main() -> None:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         torch.manual_seed(0)
-        model, tokenizer = make(name)
+        model, tokenizer = make(name, path)
         randomize(model)
         model.eval()
         model.save_pretrained(path)
-        tokenizer.save_pretrained(path)
         (path / "reference.json").write_text(json.dumps(references(name, model, tokenizer)))
         size = sum(file.stat().st_size for file in path.iterdir())
         print(f"{path}: {size // 1024} kB")

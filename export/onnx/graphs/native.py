@@ -102,9 +102,8 @@ class Native(OnnxRuntime):
             ids, positions = rows.take(ids), rows.take(positions)
             types = None if types is None else rows.take(types)
 
-        relative = parts.stack.relative
-
-        def own(attention: Any, _: int) -> Parts:
+        def own(attention: Any, number: int) -> Parts:
+            relative = parts.stack.relative_of(number)
             if not _is_ours(attention, relative):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
 
@@ -130,9 +129,9 @@ class Native(OnnxRuntime):
     def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:
         """Emits all of a decoder step but its head; see `OnnxRuntime.step_states`."""
         states = self._embed(graph, parts.embeddings, parts.ids, "step")
-        relative = parts.stack.relative
 
         def own(attention: Any, number: int) -> Parts:
+            relative = parts.stack.relative_of(number)
             if not _is_ours(attention, relative):
                 return cached_attention(graph, attention, number, parts.ids, beams, relative)
             operands = (*named("cache", number), "step", *beams[1:])

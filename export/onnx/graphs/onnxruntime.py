@@ -139,9 +139,9 @@ class OnnxRuntime:
         """
         parts, weights = decoder_parts(model), list[str]()
         # Padding comes after all real tokens, which look back only: it needs no mask.
-        given = {"ids": parts.ids, "mask": None, "relative": parts.stack.relative}
+        given = {"ids": parts.ids, "mask": None}
         attend: dict[str, EmitAttention] = {
-            "own": partial(_own_attention, graph, given=given),
+            "own": partial(_own_attention, graph, stack=parts.stack, given=given),
             "source": partial(visible_attention, graph, weights=weights),
             "recurrence": partial(recurrent_sequence, graph, ids=parts.ids),
         }
@@ -161,7 +161,8 @@ class OnnxRuntime:
 
         def own(attention: Any, number: int) -> Parts:
             may_group = number < len(parts.stack.blocks) - 1 and not is_scored
-            flags: dict[str, Any] = {"may_group": may_group, "relative": parts.stack.relative}
+            flags: dict[str, Any] = {"may_group": may_group}
+            flags["relative"] = parts.stack.relative_of(number)
             return prefill_attention(graph, attention, number, parts.ids, **flags)
 
         shape = partial(graph.extended_shape, parts.ids)
@@ -210,8 +211,8 @@ class OnnxRuntime:
         rows = TokenRows.of(graph, mask) if parts.drops_padding else None
         embedded = (ids, first_bias(parts.stack), mask, parts.token_types, rows)
         states = embed_sequences(graph, self.kernels, parts.embeddings, *embedded)
-        given = {"ids": ids, "mask": mask, "rows": rows, "relative": parts.stack.relative}
-        own = partial(_own_attention, graph, given=given)
+        given = {"ids": ids, "mask": mask, "rows": rows}
+        own = partial(_own_attention, graph, stack=parts.stack, given=given)
         return states, mask, own, rows
 
     def run(
@@ -255,9 +256,13 @@ class OnnxRuntime:
         from the row named by `beams`, the inputs beam_size and cache_beams, so that no cache is
         ever copied or reordered. With one row a sentence, `beams` is empty.
         """
-        given: dict[str, Any] = {"ids": parts.ids, "beams": beams, "relative": parts.stack.relative}
+
+        def own(attention: Any, number: int) -> Parts:
+            relative = parts.stack.relative_of(number)
+            return cached_attention(graph, attention, number, parts.ids, beams, relative)
+
         attend: dict[str, EmitAttention] = {
-            "own": partial(cached_attention, graph, **given),
+            "own": own,
             "source": partial(cross_attention, graph, beams=beams),
             "recurrence": partial(recurrent_step, graph, ids=parts.ids, beams=beams),
         }
@@ -292,8 +297,10 @@ class OnnxRuntime:
         return self.kernels.linear(graph, states, layer)
 
 
-def _own_attention(graph: GraphBuilder, layer: Any, _: int, given: dict[str, Any]) -> Parts:
-    return sequence_attention(graph, layer, **given)
+def _own_attention(
+    graph: GraphBuilder, layer: Any, number: int, stack: Any, given: dict[str, Any]
+) -> Parts:
+    return sequence_attention(graph, layer, **given, relative=stack.relative_of(number))
 
 
 def first_places(graph: GraphBuilder, parts: DecoderParts, states: str) -> str:

@@ -104,6 +104,11 @@ def check(outgoing: Outgoing) -> None:
     """
     config = outgoing.config
     form_of(config, FORMS[type(config)])
+    if isinstance(config, TransformerConfig) and config.marks.languages_in == "ends":
+        raise ValueError(
+            "CTranslate2 adds nothing behind the end of a source: marks.languages_in must be "
+            f"'both' or 'source', got {config.marks.languages_in!r}."
+        )
     if config.positions == "none":
         own = "relative_buckets" if isinstance(config, TransformerConfig) else "rotary_base"
         if getattr(config, own) is None:
@@ -174,7 +179,7 @@ def _translator(outgoing: Outgoing) -> Any:
     spec.config.bos_token = pieces[special.decoder_start]
     spec.config.decoder_start_token = pieces[special.decoder_start]
     spec.config.eos_token = pieces[special.eos]
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = config.marks.source_eos
     return spec
 
 

@@ -24,10 +24,11 @@ def check_shared(outgoing: Outgoing) -> None:
             )
     marks = outgoing.config.marks
     pieces = {f">>{code}<<": token for code, token in marks.languages.items()}
-    if marks.source or marks.target or any(target[token] != one for one, token in pieces.items()):
+    has_others = any(target[token] != one for one, token in pieces.items())
+    if marks.source or marks.target or has_others or not marks.source_eos:
         raise ValueError(
-            "Hugging Face's tokenizer for this model needs marks of languages that are pieces such "
-            f"as '>>fra<<' before the source, got marks={marks!r}."
+            "Hugging Face's tokenizer for this model needs sources that end with eos and marks of "
+            f"languages that are pieces such as '>>fra<<' before them, got marks={marks!r}."
         )
 
 

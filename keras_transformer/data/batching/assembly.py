@@ -7,11 +7,14 @@ Takes the parts of a `Plan` and two ragged tables of ids, and returns elements
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.encoding.id_pairs import RaggedIds
 
 # Parallel calls of the functions that make elements, and elements made ahead of the reader.
 PARALLEL_CALLS, _MADE_AHEAD = 4, 8
+
+_NOTHING = Begins()
 
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]
 
@@ -85,17 +88,17 @@ def in_order(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.prefetch(_MADE_AHEAD).with_options(options)
 
 
-def source_rows(ids: RaggedIds, special_ids: SpecialIds, begins: tuple[int, ...] = ()) -> RaggedIds:
-    """Returns the rows as an encoder reads them, each between what it `begins` with and eos."""
-    return _surround(ids, begins=begins, ends=(special_ids.eos,))
+def source_rows(ids: RaggedIds, special_ids: SpecialIds, begins: Begins = _NOTHING) -> RaggedIds:
+    """Returns the rows as an encoder reads them, with eos and the marks of sources."""
+    return _surround(ids, begins=begins.source, ends=begins.behind_source(special_ids.eos))
 
 
-def target_rows(ids: RaggedIds, special_ids: SpecialIds, begins: tuple[int, ...] = ()) -> RaggedIds:
+def target_rows(ids: RaggedIds, special_ids: SpecialIds, begins: Begins = _NOTHING) -> RaggedIds:
     """Returns the rows that decoder input and labels are cut from: decoder start, ids, eos.
 
-    What a row `begins` with is predicted as its ids are.
+    What a row begins with is predicted as its ids are.
     """
-    start = (special_ids.decoder_start, *begins)
+    start = (special_ids.decoder_start, *begins.target)
     return _surround(ids, begins=start, ends=(special_ids.eos,))
 
 

@@ -114,8 +114,8 @@ def _gather_batches(
     """Maps row numbers (B,) to padded batches, in parallel and in order."""
     special_ids = encoded.special_ids
     with tf.device("CPU:0"):
-        source = _ragged(source_rows(encoded.source, special_ids, encoded.begins.source))
-        target = _ragged(target_rows(encoded.target, special_ids, encoded.begins.target))
+        source = _ragged(source_rows(encoded.source, special_ids, encoded.begins))
+        target = _ragged(target_rows(encoded.target, special_ids, encoded.begins))
     pad = special_ids.pad
     batches = rows.map(
         lambda numbers: padded_batch(source, target, *worker_share(numbers, worker), pad),

@@ -155,8 +155,8 @@ class ResegmentingReader(MemoryReader):
         def draw(epoch: npt.NDArray[np.int64]) -> tuple[npt.NDArray, ...]:
             source, target = self.pairs.draw(place.seed, int(epoch))
             order = _order(source, target)
-            source = source_rows(source, special_ids, self.pairs.begins.source)
-            target = target_rows(target, special_ids, self.pairs.begins.target)
+            source = source_rows(source, special_ids, self.pairs.begins)
+            target = target_rows(target, special_ids, self.pairs.begins)
             return source.values, target.values, source.offsets, target.offsets, *order
 
         def drawn_epoch(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:

@@ -11,6 +11,7 @@ from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache, DecoderBlock
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Stack
+from keras_transformer.layers.variants.relative_bias import RelativeBias
 
 Tensor = Any
 
@@ -72,9 +73,9 @@ class Decoder(Stack):
             keep_mask = ops.ones(ops.shape(states)[:2], dtype="bool")
         mask = self.own_mask(keep_mask)
         source_mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
-        bias = self.attention_bias(states)
+        biases = self.attention_biases(states)
         masks = {"keep_mask": mask, "source_keep_mask": source_mask}
-        for block in self.blocks:
+        for block, bias in zip(self.blocks, biases, strict=True):
             inputs = {"states": states, "encoder_states": encoder_states, "bias": bias}
             states = self._run_block(block, inputs, masks, training)
         return self._finish(states)
@@ -108,9 +109,9 @@ class Decoder(Stack):
             source_length)`.
         """
         mask, source_mask = self.own_mask(keep_mask), attention_mask(source_keep_mask)
-        bias = self.attention_bias(states)
+        biases = self.attention_biases(states)
         weights = []
-        for block, keys_values in zip(self.blocks, cross, strict=True):
+        for block, keys_values, bias in zip(self.blocks, cross, biases, strict=True):
             states, attention = block.align(states, mask, source_mask, keys_values, bias)
             weights.append(ops.mean(attention, axis=1))
         return self._finish(states), sum(weights) / len(weights)
@@ -136,13 +137,15 @@ class Decoder(Stack):
             States `(rows, tokens, model_dim)` and the caches with these positions written.
         """
         mask = None if source_keep_mask is None else attention_mask(source_keep_mask)
-        bias = None
-        if self.relative is not None:
+
+        def biases_of(relative: RelativeBias) -> Tensor:
             keys = ops.arange(ops.shape(caches[0][0])[2], dtype="int32")
             places = ops.cast(step, "int32") + ops.arange(ops.shape(states)[1], dtype="int32")
-            bias = self.relative.between(places, keys)
+            return relative.between(places, keys)
+
+        biases = self._biases(biases_of)
         new_caches = []
-        for block, keys_values, cache in zip(self.blocks, cross, caches, strict=True):
+        for block, keys_values, cache, bias in zip(self.blocks, cross, caches, biases, strict=True):
             states, new_cache = block.step(states, step, mask, keys_values, cache, bias)
             new_caches.append(new_cache)
         return self._finish(states), new_caches

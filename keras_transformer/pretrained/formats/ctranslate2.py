@@ -16,7 +16,11 @@ from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.ctranslate2_file import MODEL, open_ctranslate2
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
+from keras_transformer.pretrained.sentencepiece_models import (
+    model_beside,
+    read_model,
+    tokenizer_of,
+)
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
@@ -97,17 +101,12 @@ def _json(path: Path) -> Any:
 def _tokenizer(
     directory: Path, side: str, pieces: list[str], settings: dict[str, Any], total: int
 ) -> Tokenizer:
-    names = [f"{side}.spm", f"{side}.model", "sentencepiece.model", "spm.model"]
-    found = [directory / one for one in names if (directory / one).is_file()]
-    if not found:
-        raise ImportRefusedError(
-            f"{directory} has no SentencePiece model of the {side}: put it there as {names[0]}."
-        )
+    file = model_beside(directory, side)
     ids = {piece: place for place, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
         raise ImportRefusedError(f"{directory}: a piece of the {side}'s vocabulary occurs twice.")
     eos, unk = settings.get("eos_token") or "</s>", settings.get("unk_token") or "<unk>"
-    return tokenizer_of(read_model(found[0]), eos=eos, unk=unk, ids=ids, vocab_size=total)
+    return tokenizer_of(read_model(file), eos=eos, unk=unk, ids=ids, vocab_size=total)
 
 
 def _config(

@@ -1,5 +1,5 @@
 """BART (Lewis et al. 2020) and the translators that share its layers: Marian as Hugging Face saves
-it, mBART, M2M100 and NLLB, Pegasus.
+it, mBART, M2M100 and NLLB, Pegasus, and FSMT, which has a vocabulary for each side.
 """
 
 from collections.abc import Collection, Iterator
@@ -7,22 +7,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keras_transformer.config import TransformerConfig
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.piece_vocabularies import fsmt_vocabularies
 from keras_transformer.pretrained.huggingface.vocabularies import (
     Vocabularies,
     bart_vocabularies,
-    fairseq_vocabularies,
     m2m100_vocabularies,
     marian_vocabularies,
+    mbart_vocabularies,
     pegasus_vocabularies,
 )
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.tensor_files import open_huggingface
+from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
 
 # The same matrices under further names, and tables that are computed.
-_ALIASES = ("embed_tokens.weight", "lm_head.weight", "model.shared.weight")
+_ALIASES = (
+    "embed_tokens.weight",
+    "lm_head.weight",
+    "model.shared.weight",
+    "output_projection.weight",
+)
+# Of models with a vocabulary for each side: the target's embeddings, and the head's matrix, which
+# is the same if it is tied.
+_TARGET = ("model.decoder.embed_tokens.weight", "model.decoder.output_projection.weight")
 _SINUSOIDS = ("embed_positions.weight", "embed_positions.weights")
 
 
@@ -35,12 +46,14 @@ class Variant:
         positions: Fields of the config that say what they add.
         embedding_norm: Whether embeddings are normalized.
         vocabularies: Takes the directory and the fields and returns tokenizers and special ids.
+        is_shared: Whether source and target have one vocabulary and one matrix of embeddings.
     """
 
     norm: str
     positions: dict[str, Any]
     embedding_norm: bool
     vocabularies: Any
+    is_shared: bool = True
 
 
 _HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
@@ -49,13 +62,10 @@ PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies)
 # Positions count from 2 in fairseq's models.
 _LEARNED = {"positions": "learned", "position_offset": 2}
 BART = Variant("post", _LEARNED, True, bart_vocabularies)
-MBART = Variant("pre", _LEARNED, True, fairseq_vocabularies)
-M2M100 = Variant(
-    "pre",
-    {"positions": "sinusoidal", "sinusoid_layout": "tensor2tensor", "position_offset": 2},
-    False,
-    m2m100_vocabularies,
-)
+MBART = Variant("pre", _LEARNED, True, mbart_vocabularies)
+_FAIRSEQ = {"positions": "sinusoidal", "sinusoid_layout": "tensor2tensor", "position_offset": 2}
+M2M100 = Variant("pre", _FAIRSEQ, False, m2m100_vocabularies)
+FSMT = Variant("post", _FAIRSEQ, False, fsmt_vocabularies, is_shared=False)
 
 
 def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Imported:
@@ -70,10 +80,12 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
         ("encoder_attention_heads", "decoder_attention_heads"),
         ("encoder_ffn_dim", "decoder_ffn_dim"),
     )
-    fields.require(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
+    if variant.is_shared:
+        fields.require(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
     vocabularies: Vocabularies = variant.vocabularies(path, fields)
-    config = _config(fields, variant, vocabularies)
     tensors = open_huggingface(path)
+    sharing = _sharing(tensors, variant)
+    config = _config(fields, variant, vocabularies, sharing)
     learned = config.positions == "learned"
     return Imported(
         values["model_type"],
@@ -86,12 +98,26 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
     )
 
 
-def _config(fields: Fields, variant: Variant, vocabularies: Vocabularies) -> TransformerConfig:
+def _sharing(tensors: Tensors, variant: Variant) -> str:
+    """Returns which matrices of the embeddings and the head are one, whatever the config says."""
+    if variant.is_shared:
+        return "all"
+    found = [tensors[name] for name in _TARGET if name in tensors]
+    return "target" if len(found) < 2 or np.array_equal(*found) else "none"
+
+
+def _config(
+    fields: Fields, variant: Variant, vocabularies: Vocabularies, sharing: str
+) -> TransformerConfig:
     positions = dict(variant.positions)
     if positions["positions"] == "learned":
         positions["max_positions"] = int(fields["max_position_embeddings"])
+    sizes = {"source_vocab_size": "vocab_size"}
+    if not variant.is_shared:
+        sizes = {"source_vocab_size": "src_vocab_size", "target_vocab_size": "tgt_vocab_size"}
     return TransformerConfig(
-        source_vocab_size=int(fields["vocab_size"]),
+        **{ours: int(fields[theirs]) for ours, theirs in sizes.items()},
+        share_embeddings=sharing,  # type: ignore[arg-type]
         model_dim=int(fields["d_model"]),
         feed_forward_dim=int(fields["encoder_ffn_dim"]),
         num_heads=int(fields["encoder_attention_heads"]),
@@ -105,7 +131,7 @@ def _config(fields: Fields, variant: Variant, vocabularies: Vocabularies) -> Tra
         layer_norm_epsilon=1e-5,
         embedding_norm=variant.embedding_norm,
         scale_embeddings=bool(fields.get("scale_embedding", False)),
-        logit_bias=True,
+        logit_bias=variant.is_shared,
         special_ids=vocabularies.special_ids,
         marks=vocabularies.marks,
         **positions,
@@ -119,9 +145,16 @@ def bart_table(model: Any, tensors: Collection[str] = ()) -> Iterator[Entry]:
         model: Ours.
         tensors: The names that a file has; those that Hugging Face writes if empty.
     """
-    names = ("model.shared.weight", "lm_head.weight", "model.encoder.embed_tokens.weight")
-    shared = next((name for name in names if name in tensors), names[0])
-    yield Entry(model.source_embeddings.tokens.matrix, shared)
+    source, target = model.source_embeddings.tokens, model.target_embeddings.tokens
+    if source is target:
+        names = ("model.shared.weight", "lm_head.weight", "model.encoder.embed_tokens.weight")
+        shared = next((name for name in names if name in tensors), names[0])
+        yield Entry(source.matrix, shared)
+    else:
+        yield Entry(source.matrix, "model.encoder.embed_tokens.weight")
+        yield Entry(target.matrix, next((name for name in _TARGET if name in tensors), _TARGET[0]))
+    if model.head.linear is not None:
+        yield Entry(model.head.linear.kernel, _TARGET[1], transposed=True)
     if model.head.bias is not None:
         yield Entry(model.head.bias, "final_logits_bias", lead=1, absent=0.0)
     sides = (

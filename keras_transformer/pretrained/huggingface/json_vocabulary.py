@@ -34,7 +34,7 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
     except ValueError as error:
         found = _told_by_config(path, fields, error)
     if not begins:
-        eos = _eos(fields)
+        eos = eos_of(fields)
         # A prompt begins where a text ended, or with the token that is named so.
         start = fields.get("decoder_start_token_id", fields.get("bos_token_id", None))
         found = dataclasses.replace(
@@ -50,7 +50,7 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
 
 
 def _told_by_config(path: Path, fields: Fields, error: ValueError) -> SpecialIds:
-    eos = _eos(fields)
+    eos = eos_of(fields)
     if eos is None:
         raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
     pad = fields.get("pad_token_id", None)
@@ -58,7 +58,7 @@ def _told_by_config(path: Path, fields: Fields, error: ValueError) -> SpecialIds
     return SpecialIds(pad=pad, unk=None, bos=None, eos=eos)
 
 
-def _eos(fields: Fields) -> int | None:
+def eos_of(fields: Fields) -> int | None:
     """Returns the id that ends a text, the first where a config lists several."""
     eos = fields.get("eos_token_id", None)
     return None if eos is None else int(eos[0] if isinstance(eos, list) else eos)
@@ -72,8 +72,8 @@ def _content(path: Path) -> bytes:
     if (path / "merges.txt").is_file() and (path / "vocab.json").is_file():
         return _byte_level(path).to_str().encode()
     raise ImportRefusedError(
-        f"{path} has no tokenizer: {TOKENIZER}, vocab.txt, or vocab.json and merges.txt must lie "
-        "beside the weights."
+        f"{path} has no tokenizer: {TOKENIZER}, vocab.txt, vocab.json and merges.txt or, of a "
+        "Llama, tokenizer.model must lie beside the weights."
     )
 
 

@@ -10,8 +10,15 @@ from keras_transformer.pretrained.errors import ImportRefusedError
 
 _TOKENIZER = "tokenizer.json"
 _CONFIG = "tokenizer_config.json"
+# Of older files.
+_ADDED = "added_tokens.json"
 _SPECIAL = "special_tokens_map.json"
-# The languages of M2M100 (Fan et al. 2020), which newer files of it do not list.
+# The languages of mBART (Liu et al. 2020), and of M2M100 (Fan et al. 2020), which some files of
+# theirs do not list.
+_MBART = (
+    "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT "
+    "lv_LV my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN"
+)
 _M2M100 = (
     "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl "
     "gu ha he hi hr ht hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml "
@@ -31,18 +38,25 @@ def added_tokens(path: Path, first_id: int | None = None) -> dict[str, int]:
     Raises:
         ImportRefusedError: No file lists them, or a file is damaged.
     """
-    whole, config = read_json(path / _TOKENIZER), read_json(path / _CONFIG)
-    found = {str(token["content"]): int(token["id"]) for token in whole.get("added_tokens", ())}
-    for number, token in config.get("added_tokens_decoder", {}).items():
-        found[str(token["content"])] = int(number)
+    found = tokens_with_ids(path)
     if first_id is not None:
-        for place, name in enumerate(_listed(path, config)):
+        for place, name in enumerate(_listed(path, read_json(path / _CONFIG))):
             found.setdefault(name, first_id + place)
     if not found:
         raise ImportRefusedError(
             f"{path} does not say which languages its tokens stand for: {_TOKENIZER}, {_CONFIG} or "
             f"{_SPECIAL} must list them."
         )
+    return found
+
+
+def tokens_with_ids(path: Path) -> dict[str, int]:
+    """Returns the tokens beside the vocabulary whose ids a tokenizer's files say."""
+    whole, config = read_json(path / _TOKENIZER), read_json(path / _CONFIG)
+    found = {str(token): int(number) for token, number in read_json(path / _ADDED).items()}
+    found |= {str(token["content"]): int(token["id"]) for token in whole.get("added_tokens", ())}
+    for number, token in config.get("added_tokens_decoder", {}).items():
+        found[str(token["content"])] = int(number)
     return found
 
 
@@ -56,6 +70,8 @@ def _listed(path: Path, config: dict[str, Any]) -> list[str]:
                 ]
     if config.get("language_codes") == "m2m100":
         return [f"__{code}__" for code in _M2M100.split()]
+    if str(config.get("tokenizer_class", "")).startswith("MBartTokenizer"):
+        return _MBART.split()
     return []
 
 

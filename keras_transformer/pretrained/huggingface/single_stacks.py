@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.pretrained.huggingface import bert_family, decoders
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
+from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
 from keras_transformer.pretrained.weight_table import Entry
+from keras_transformer.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,13 @@ class SingleStack:
         config: Takes fields, special ids and tensors and returns the config.
         table: Takes a model and the tensors and returns the weights' entries.
         unread: As for `Imported`.
-        begins: As for `read_vocabulary`.
+        vocabulary: Takes the directory and its fields and returns the tokenizer.
     """
 
     config: Callable[..., Any]
     table: Callable[[Any, Tensors], Iterable[Entry]]
     unread: tuple[str, ...]
-    begins: bool
+    vocabulary: Callable[[Path, Fields], Tokenizer]
 
 
 def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) -> Imported:
@@ -38,7 +41,7 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
             supported.
     """
     fields, tensors = Fields(path / "config.json", values), open_huggingface(path)
-    tokenizer = read_vocabulary(path, fields, begins=variant.begins)
+    tokenizer = variant.vocabulary(path, fields)
     return Imported(
         values["model_type"],
         variant.config(fields, tokenizer.special_ids, tensors),
@@ -53,7 +56,7 @@ def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStac
     def table(model: Any, tensors: Tensors) -> Iterable[Entry]:
         return bert_family.encoder_table(model, tensors, names)
 
-    return SingleStack(config, table, bert_family.UNREAD, begins=True)
+    return SingleStack(config, table, bert_family.UNREAD, partial(read_vocabulary, begins=True))
 
 
 SINGLE_STACKS = {
@@ -61,9 +64,12 @@ SINGLE_STACKS = {
     "roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
     "distilbert": _encoder(bert_family.distilbert_config, bert_family.DISTILBERT),
     "gpt2": SingleStack(
-        decoders.gpt2_config, decoders.gpt2_table, decoders.GPT2_UNREAD, begins=False
+        decoders.gpt2_config,
+        decoders.gpt2_table,
+        decoders.GPT2_UNREAD,
+        partial(read_vocabulary, begins=False),
     ),
     "llama": SingleStack(
-        decoders.llama_config, decoders.llama_table, decoders.LLAMA_UNREAD, begins=False
+        decoders.llama_config, decoders.llama_table, decoders.LLAMA_UNREAD, llama_vocabulary
     ),
 }

@@ -1,4 +1,5 @@
-"""T5 (Raffel et al. 2020) and its kin: T5 1.1 and Flan-T5 with gates, mT5 with them too.
+"""T5 (Raffel et al. 2020) and its kin: T5 1.1 and Flan-T5 with gates, mT5 with them too, and UMT5
+(Chung et al. 2023), whose blocks each have a relative bias of their own.
 
 T5 multiplies the states in front of a tied head by 1/√d; here the decoder's last norm does it.
 """
@@ -32,7 +33,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
     tensors = open_huggingface(path)
     is_tied = _is_tied(tensors)
     # mT5 never scales; T5 1.1 has a head of its own, and says so by not tying it.
-    is_t5 = values["model_type"] == "t5"
+    is_t5 = values["model_type"] != "mt5"
     tied_by_config = fields.get("tie_word_embeddings", True)
     scales_head = is_t5 and bool(fields.get("scale_decoder_outputs", tied_by_config))
     kind = str(fields.get("feed_forward_proj", "relu"))
@@ -65,6 +66,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
         positions="none",
         scale_embeddings=False,
         relative_buckets=int(fields.get("relative_attention_num_buckets", 32)),
+        relative_per_block=values["model_type"] == "umt5",
         relative_max_distance=int(fields.get("relative_attention_max_distance", 128)),
         special_ids=vocabularies.special_ids,
     )
@@ -101,8 +103,9 @@ def t5_table(model: Any, tensors: Collection[str], factor: float) -> Iterator[En
         yield Entry(model.target_embeddings.tokens.matrix, shared)
         yield Entry(model.head.linear.kernel, "lm_head.weight", transposed=True)
     for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
-        first = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-        yield Entry(stack.relative.matrix, first)
+        for number, relative in enumerate(stack.relatives or [stack.relative]):
+            here = f"{side}.block.{number}.layer.0.SelfAttention"
+            yield Entry(relative.matrix, f"{here}.relative_attention_bias.weight")
         for number, block in enumerate(stack.blocks):
             for place, part in enumerate(block.sub_layers):
                 here = f"{side}.block.{number}.layer.{place}"

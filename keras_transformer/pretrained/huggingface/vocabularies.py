@@ -20,6 +20,8 @@ from keras_transformer.text.tokenizer import Tokenizer
 # Of `generation_config.json`, or of `config.json` in older files → our names.
 SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty", "max_length": "max_length"}
 _PEGASUS_OFFSET = 103
+# What their tokenizer takes if nothing names another.
+_MBART_SOURCE = "en_XX"
 # What fairseq puts before the pieces of a SentencePiece model.
 _FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 
@@ -116,6 +118,30 @@ def fairseq_vocabularies(path: Path, fields: Fields) -> Vocabularies:
             ids[piece.piece] = len(ids)
     added = added_tokens(path, first_id=len(ids))
     return _of_languages(path, fields, model, ids, added)
+
+
+def mbart_vocabularies(path: Path, fields: Fields) -> Vocabularies:
+    """Reads the vocabulary of mBART-50, or that of mBART (2020).
+
+    The latter has its languages at the ends of texts, and its decoder starts with the target's.
+    """
+    found = fairseq_vocabularies(path, fields)
+    start, codes = found.special_ids.decoder_start, found.marks.languages
+    name = str(read_json(path / "tokenizer_config.json").get("tokenizer_class", ""))
+    is_of_2020 = name.startswith("MBartTokenizer") or (not name and start in codes.values())
+    if not is_of_2020:
+        return found
+    target = next((code for code, token in codes.items() if token == start), None)
+    marks = dataclasses.replace(
+        found.marks,
+        languages_in="ends",
+        source_language=found.marks.source_language or _MBART_SOURCE,
+        target_language=target or found.marks.target_language,
+    )
+    if marks.target_language is not None:
+        start = codes[marks.target_language]
+    special_ids = dataclasses.replace(found.special_ids, decoder_start=start)
+    return dataclasses.replace(found, marks=marks, special_ids=special_ids)
 
 
 def m2m100_vocabularies(path: Path, fields: Fields) -> Vocabularies:

@@ -128,22 +128,22 @@ def _share(numbers: list[int], workers: int, least: int) -> list[list[int]]:
     return [numbers[part::parts] for part in range(parts)]
 
 
-def pad_sources(rows: IdRows, *, pad_id: int, eos_id: int) -> Ids:
-    """Ends each row with eos and pads it on the right.
+def pad_sources(rows: IdRows, *, pad_id: int, ends: Sequence[int]) -> Ids:
+    """Ends each row with fixed ids and pads it on the right.
 
     Args:
         rows: Ids of each sentence of a batch, without bos and eos.
         pad_id: What fills a row up.
-        eos_id: What ends a row.
+        ends: What ends a row: eos, and what the model reads behind it.
 
     Returns:
-        int32 `(batch, source_length)`, as long as the longest row and its eos.
+        int32 `(batch, source_length)`, as long as the longest row and its ends.
     """
-    source_length = max(map(len, rows), default=0) + 1
+    source_length = max(map(len, rows), default=0) + len(ends)
     padded = np.full((len(rows), source_length), pad_id, np.int32)
     for target, row in zip(padded, rows, strict=True):
         target[: len(row)] = row
-        target[len(row)] = eos_id
+        target[len(row) : len(row) + len(ends)] = ends
     return padded
 
 

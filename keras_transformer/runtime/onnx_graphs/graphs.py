@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.loop.batches import IdRows, pad_sources
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
@@ -62,6 +63,8 @@ class Graphs:
         providers: Sequence[Provider] | None = None,
     ) -> None:
         self._manifest = manifest
+        marks = SentenceMarks(**manifest.config.get("marks", {}))
+        self._source_ends = marks.behind_source(manifest.special_ids.eos)
         self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
 
     def open(self, *names: str) -> Sessions:
@@ -112,4 +115,4 @@ class Graphs:
 
     def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
         ids = self._manifest.special_ids
-        return pad_sources(sources, pad_id=ids.pad, eos_id=ids.eos)
+        return pad_sources(sources, pad_id=ids.pad, ends=self._source_ends)

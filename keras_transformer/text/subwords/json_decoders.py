@@ -69,7 +69,7 @@ class WordPieceDecoder:
     """WordPiece (Schuster and Nakajima 2012, as BERT has it): "##" continues a word.
 
     Args:
-        prefix: What continues a word.
+        prefix: What continues a word; empty if every piece is one.
         cleanup: Whether punctuation of English loses the space before it.
     """
 
@@ -91,7 +91,7 @@ class WordPieceDecoder:
 
     def begins_word(self, piece: str) -> bool:
         """Returns whether a piece has no prefix."""
-        return not piece.startswith(self._prefix)
+        return not self._prefix or not piece.startswith(self._prefix)
 
     def _clean(self, text: str) -> bytes:
         if self._cleanup:
@@ -112,14 +112,14 @@ def read_decoder(values: Mapping[str, Any]) -> PieceDecoder:
     match model, decoder.get("type"):
         case "BPE", "ByteLevel":
             return ByteLevelDecoder()
-        case "WordPiece", "WordPiece":
+        case "WordPiece" | "WordLevel", "WordPiece":
             return WordPieceDecoder(
                 decoder.get("prefix", "##"), cleanup=decoder.get("cleanup", True)
             )
     raise ValueError(
         f"its model is {model!r} with the decoder {decoder.get('type')!r}, and what can be read is "
-        "BPE with ByteLevel and WordPiece with WordPiece: of a vocabulary that is SentencePiece's, "
-        "give the .model file."
+        "BPE with ByteLevel, and WordPiece or WordLevel with WordPiece: of a vocabulary that is "
+        "SentencePiece's, give the .model file."
     )
 
 

@@ -27,6 +27,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"sinusoid_layout": "tensor2tensor"},
     {"relative_buckets": 8},
     {"relative_buckets": 8, "relative_max_distance": 20},
+    {"relative_buckets": 8, "relative_per_block": True},
     {"logit_bias": True},
     {"scale_embeddings": False},
     {"embedding_norm": True},

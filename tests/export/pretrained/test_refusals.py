@@ -8,16 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.export import export_pretrained
 from keras_transformer.export.pretrained import marian
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
+AT_THE_ENDS = SentenceMarks(languages={"en": 5, "de": 6}, languages_in="ends", source_language="en")
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("huggingface", {"layer_norm_epsilon": 1e-3}, "layer_norm_epsilon=1e-05, got 0.001"),
     ("huggingface", {"share_embeddings": "target"}, "share_embeddings='all', got 'target'"),
     ("huggingface", {"position_offset": 2}, "position_offset=0, got 2"),
     ("huggingface", {"sinusoid_layout": "tensor2tensor"}, "'halves', got 'tensor2tensor'"),
     ("huggingface", {"relative_sinusoids": True}, "relative_sinusoids=False, got True"),
+    (
+        "ctranslate2",
+        {"positions": "none", "relative_buckets": 8, "relative_per_block": True},
+        "relative_per_block=False, got True",
+    ),
+    ("huggingface", {"marks": SentenceMarks(source_eos=False)}, "sources that end with eos"),
+    ("ctranslate2", {"marks": AT_THE_ENDS}, "must be 'both' or 'source', got 'ends'"),
     ("huggingface", {"value_dim": 4}, "value_dim=8, got 4"),
     ("marian", {}, "sinusoid_layout='tensor2tensor', got 'interleaved'"),
     ("ctranslate2", {"decoder_recurrence": "ssru"}, "decoder_recurrence=None, got 'ssru'"),

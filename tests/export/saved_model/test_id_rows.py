@@ -22,6 +22,8 @@ def test_the_end_token_stands_behind_the_last_token() -> None:
     rows = np.array([[7, 8], [7, 0], [0, 0]], np.int32)
     assert row_lengths(rows, IDS).numpy().tolist() == [2, 1, 0]
     assert with_end(rows, IDS).numpy().tolist() == [[7, 8, 3], [7, 3, 0], [3, 0, 0]]
+    marked = [[7, 8, 3, 9], [7, 3, 9, 0], [3, 9, 0, 0]]
+    assert with_end(rows, IDS, (3, 9)).numpy().tolist() == marked
 
 
 def test_no_rows_and_no_columns_are_rows_too() -> None:

@@ -33,7 +33,7 @@ def start(request: pytest.FixtureRequest) -> Start:
     def begin(
         sources: list[list[int]], graph: str = "decoder", capacity: int = 1, limit: int = 100
     ) -> DecoderSteps:
-        source_ids = pad_sources(sources, pad_id=0, eos_id=3)
+        source_ids = pad_sources(sources, pad_id=0, ends=[3])
         cross = sessions["encoder"].run(outputs, {"source_ids": source_ids})
         return DecoderSteps(
             sessions[graph],

@@ -1,5 +1,5 @@
-"""The relative bias that a stack's blocks share (Raffel et al. 2020): takes its Keras layer and
-returns what is added to scores, computed once in each run of a graph.
+"""The relative bias of a block, or one that a stack's blocks share (Raffel et al. 2020): takes its
+Keras layer and returns what is added to scores, computed once in each run of a graph.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ def sequence_bias(graph: GraphBuilder, relative: RelativeBias | None, ids: str) 
 
     Args:
         graph: The graph.
-        relative: The stack's layer; without one there is no bias.
+        relative: The layer; without one there is no bias.
         ids: A value `(batch, length)`.
     """
     if relative is None:
@@ -25,7 +25,7 @@ def sequence_bias(graph: GraphBuilder, relative: RelativeBias | None, ids: str) 
         places = places_of_rows(graph, ids)
         return _between(graph, relative, graph.op("Unsqueeze", places, integers(1)), places)
 
-    return graph.shared(("relative bias", ids), make)
+    return graph.shared(("relative bias", relative.name, ids), make)
 
 
 def step_bias(
@@ -50,7 +50,7 @@ def step_bias(
         places = graph.op("Range", np.int64(0), graph.op("Squeeze", end), np.int64(1))
         return _between(graph, relative, graph.op("Unsqueeze", step, integers(1)), places)
 
-    return graph.shared(("relative bias of a step", whole_cache), make)
+    return graph.shared(("relative bias of a step", relative.name, whole_cache), make)
 
 
 def with_bias(graph: GraphBuilder, mask: str, bias: str | None) -> str:

@@ -43,7 +43,7 @@ def sequence_attention(
         ids: A value `(batch, length)`.
         mask: int32 `(batch, length)`, 1 where a key may be attended to; None for causal attention.
         rows: The tokens that states stand for; all places if None.
-        relative: The stack's relative bias; None without.
+        relative: The block's relative bias; None without.
     """
     packed, bias = own_projection(attention), sequence_bias(graph, relative, ids)
 
@@ -87,7 +87,7 @@ def prefill_attention(
         may_group: Whether GroupQueryAttention may do all of it at once. Where nothing reads what is
             attended to, but the cache alone, other operators leave it out; and it ends the process
             if there are no rows.
-        relative: The stack's relative bias; None without.
+        relative: The block's relative bias; None without.
     """
     packed, cache = own_projection(attention), named("cache", number)
     bias = sequence_bias(graph, relative, ids)

@@ -41,7 +41,7 @@ def cached_attention(
         ids: The input of new tokens `(rows,)`.
         beams: The inputs beam_size and cache_beams, which name the row that holds each earlier
             token; empty if a sentence has one row, which is faster.
-        relative: The stack's relative bias; None without.
+        relative: The block's relative bias; None without.
     """
     packed, cache = own_projection(attention), named("cache", number)
     kind: dict[str, Any] = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}

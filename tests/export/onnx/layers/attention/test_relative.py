@@ -29,7 +29,10 @@ class Stack:
     """What the reference reads of a stack."""
 
     def __init__(self, relative: RelativeBias) -> None:
-        self.relative = relative
+        self._relative = relative
+
+    def relative_of(self, _: int) -> RelativeBias:
+        return self._relative
 
 
 def made(buckets: int, further: int, attends_ahead: bool, randomize: Any) -> RelativeBias:
@@ -97,6 +100,19 @@ def test_all_blocks_share_one_table_and_one_sum(build: Any, randomize: Any) -> N
         emit, {**IDS, **mask}, {"sum": ("float32", (1, HEADS, "queries", "keys"))}
     )
     assert [node.op_type for node in model.graph.node].count("Gather") == 1
+
+
+def test_blocks_with_layers_of_their_own_have_a_table_each(build: Any, randomize: Any) -> None:
+    layers = [made(8, 5, True, randomize) for _ in range(2)]
+
+    def emit(graph: GraphBuilder) -> dict[str, str]:
+        found = [sequence_bias(graph, layer, "ids") for layer in layers]
+        assert found[0] != found[1]
+        return {"sum": graph.op("Add", *found)}
+
+    outputs = {"sum": ("float32", (1, HEADS, "queries", "keys"))}
+    model: onnx.ModelProto = build(emit, IDS, outputs)
+    assert [node.op_type for node in model.graph.node].count("Gather") == 2
 
 
 def test_without_the_layer_nothing_is_added(build: Callable[..., Any]) -> None:

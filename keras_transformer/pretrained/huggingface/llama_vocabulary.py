@@ -1,0 +1,53 @@
+"""The vocabularies of Llama and its kin: takes a directory and its config, and returns the
+tokenizer of a `tokenizer.json`, or of a SentencePiece `tokenizer.model` where there is none.
+"""
+
+from pathlib import Path
+
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.json_vocabulary import (
+    TOKENIZER,
+    eos_of,
+    read_vocabulary,
+)
+from keras_transformer.pretrained.huggingface.languages import tokens_with_ids
+from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of, unknown_of
+from keras_transformer.text.tokenizer import Tokenizer
+
+SENTENCEPIECE = "tokenizer.model"
+
+
+def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:
+    """Reads a vocabulary, whose bos a prompt begins with.
+
+    A SentencePiece model of theirs has no padding: the id after its last piece becomes it, unless
+    the config names another.
+
+    Raises:
+        ImportRefusedError: There is none, or the config names ids that it lacks.
+    """
+    if (path / TOKENIZER).is_file() or not (path / SENTENCEPIECE).is_file():
+        return read_vocabulary(path, fields, begins=False)
+    model = read_model(path / SENTENCEPIECE)
+    ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
+    added = {name: token for name, token in tokens_with_ids(path).items() if name not in ids}
+    ids |= added
+    by_id = {token: name for name, token in ids.items()}
+    unk, bos = unknown_of(model), by_id.get(fields.get("bos_token_id", None))
+    eos, pad = by_id.get(eos_of(fields)), by_id.get(fields.get("pad_token_id", None))
+    if eos is None:
+        raise ImportRefusedError(
+            f"{fields.path} has eos_token_id: {fields.get('eos_token_id', None)!r}, which is no id "
+            f"of {path / SENTENCEPIECE}."
+        )
+    return tokenizer_of(
+        model,
+        eos=eos,
+        unk=unk,
+        pad="<pad>" if pad in (None, unk, eos, bos) else pad,
+        bos=bos,
+        ids=ids,
+        vocab_size=int(fields["vocab_size"]),
+        further=tuple(added),
+    )

@@ -1,0 +1,100 @@
+"""Trains small vocabularies of each kind on given texts: SentencePiece models, and the WordPiece
+and byte-level BPE of Hugging Face, whose tokenizers it returns.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import transformers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+
+FAIRSEQ_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
+# Of BART and RoBERTa.
+BART_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+BART_NAMES = {
+    "bos_token": "<s>",
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "eos_token": "</s>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
+
+
+def train_pieces(path: Path, texts: list[str], size: int, **options: Any) -> Any:
+    """Trains a SentencePiece model and returns it; a table of NFKC would be most of the file."""
+    options.setdefault("normalization_rule_name", "identity")
+    with path.open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts),
+            model_writer=file,
+            vocab_size=size,
+            hard_vocab_limit=False,
+            minloglevel=2,
+            **options,
+        )
+    return sentencepiece.SentencePieceProcessor(str(path))
+
+
+def moses_bpe(path: Path, texts: tuple[list[str], list[str]], size: int) -> None:
+    """Writes FSMT's files: merges that both sides share, and a vocabulary of each side."""
+    both = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    trainer = trainers.BpeTrainer(vocab_size=size, end_of_word_suffix="</w>", show_progress=False)
+    both.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    both.train_from_iterator([*texts[0], *texts[1]], trainer)
+    merges = json.loads(both.to_str())["model"]["merges"]
+    lines = [" ".join([*pair, str(len(merges) - rank)]) for rank, pair in enumerate(merges)]
+    (path / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, given in zip(("src", "tgt"), texts, strict=True):
+        pieces = sorted({piece for text in given for piece in both.encode(text).tokens})
+        ids = {piece: place for place, piece in enumerate([*FAIRSEQ_SPECIAL, *pieces])}
+        (path / f"vocab-{name}.json").write_text(json.dumps(ids), encoding="utf-8")
+
+
+def wordpiece(texts: list[str], size: int, *, lowercase: bool) -> Any:
+    """Trains BERT's kind of vocabulary."""
+    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size, special_tokens=special, show_progress=False
+    )
+    made.train_from_iterator(texts, trainer)
+    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    made.decoder = decoders.WordPiece(prefix="##", cleanup=True)
+    names = ("pad", "unk", "cls", "sep", "mask")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        **{f"{name}_token": token for name, token in zip(names, special, strict=True)},
+    )
+
+
+def byte_level(texts: list[str], size: int, special: list[str], **named: str) -> Any:
+    """Trains GPT-2's kind of vocabulary; with a `cls_token` BART's, which begins texts."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(texts, trainer)
+    if "cls_token" in named:
+        made.post_processor = processors.RobertaProcessing(
+            ("</s>", 2), ("<s>", 0), add_prefix_space=False
+        )
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
