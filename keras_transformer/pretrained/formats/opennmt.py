@@ -231,7 +231,7 @@ def opennmt_table(model: Any, tensors: Collection[str]) -> Iterator[Entry]:
 
 
 def _linears(part: Any, here: str) -> Iterator[Entry]:
-    names = ("inner", "outer")
+    names: tuple[str, ...] = ("inner", "outer")
     if part.attends_to is not None:
         names = tuple(f"linear_{name}" for name in ("queries", "keys", "values", "output"))
     for name, layer in zip(names, part.layer.linear_layers, strict=True):

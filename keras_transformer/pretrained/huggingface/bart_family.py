@@ -102,8 +102,10 @@ def _sharing(tensors: Tensors, variant: Variant) -> str:
     """Returns which matrices of the embeddings and the head are one, whatever the config says."""
     if variant.is_shared:
         return "all"
-    found = [tensors[name] for name in _TARGET if name in tensors]
-    return "target" if len(found) < 2 or np.array_equal(*found) else "none"
+    if not all(name in tensors for name in _TARGET):
+        return "target"
+    embeddings, head = (tensors[name] for name in _TARGET)
+    return "target" if np.array_equal(embeddings, head) else "none"
 
 
 def _config(
@@ -112,11 +114,11 @@ def _config(
     positions = dict(variant.positions)
     if positions["positions"] == "learned":
         positions["max_positions"] = int(fields["max_position_embeddings"])
-    sizes = {"source_vocab_size": "vocab_size"}
-    if not variant.is_shared:
-        sizes = {"source_vocab_size": "src_vocab_size", "target_vocab_size": "tgt_vocab_size"}
+    sides = ("vocab_size",) * 2 if variant.is_shared else ("src_vocab_size", "tgt_vocab_size")
+    source_size, target_size = (int(fields[name]) for name in sides)
     return TransformerConfig(
-        **{ours: int(fields[theirs]) for ours, theirs in sizes.items()},
+        source_vocab_size=source_size,
+        target_vocab_size=target_size,
         share_embeddings=sharing,  # type: ignore[arg-type]
         model_dim=int(fields["d_model"]),
         feed_forward_dim=int(fields["encoder_ffn_dim"]),

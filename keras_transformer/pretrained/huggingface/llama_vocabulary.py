@@ -33,7 +33,7 @@ def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:
     ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
     added = {name: token for name, token in tokens_with_ids(path).items() if name not in ids}
     ids |= added
-    by_id = {token: name for name, token in ids.items()}
+    by_id: dict[int | None, str] = {token: name for name, token in ids.items()}
     unk, bos = unknown_of(model), by_id.get(fields.get("bos_token_id", None))
     eos, pad = by_id.get(eos_of(fields)), by_id.get(fields.get("pad_token_id", None))
     if eos is None:
