@@ -7,13 +7,14 @@ from typing import Any
 import keras
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.quantization import Composite
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class FeedForward(keras.layers.Layer):
+class FeedForward(Composite):
     """Two linear layers with an activation between them, the same at every position.
 
     Args:

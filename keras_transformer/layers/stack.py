@@ -9,6 +9,7 @@ import keras
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.quantization import Composite
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
@@ -34,7 +35,7 @@ class SubLayer:
     attends_to: Literal["own", "source"] | None
 
 
-class Block(keras.layers.Layer):
+class Block(Composite):
     """The base of encoder and decoder blocks: their arguments and the parts built from these.
 
     Args:
