@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.quantization import Composite
+from keras_transformer.layers.variants.quantization import Composite
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rotary import rotate
 

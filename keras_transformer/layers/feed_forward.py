@@ -7,8 +7,8 @@ from typing import Any
 import keras
 
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.quantization import Composite
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
+from keras_transformer.layers.variants.quantization import Composite
 
 Tensor = Any
 

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.quantization import Composite, float_kernel
 from keras_transformer.layers.token_embedding import TokenEmbedding
+from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
 Tensor = Any
 

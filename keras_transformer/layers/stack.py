@@ -9,10 +9,10 @@ import keras
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.quantization import Composite
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
+from keras_transformer.layers.variants.quantization import Composite
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import make_norm
 

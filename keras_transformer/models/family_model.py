@@ -10,7 +10,11 @@ from typing import Any, ClassVar, Self
 import keras
 
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.layers.quantization import quantize_parts, quantized_parts
+from keras_transformer.layers.variants.quantization import (
+    quantize_parts,
+    quantized_parts,
+    quick_replacement,
+)
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
 from keras_transformer.models.lora.weights_file import load_lora_file, save_lora_file
 from keras_transformer.models.preset import load_preset, save_preset
@@ -45,7 +49,8 @@ class FamilyModel(TracedOnce, keras.Model):
             filters: Which layers, as for `keras.Model.quantize`; all linear ones if None.
             **kwargs: As for `keras.Model.quantize`.
         """
-        super().quantize(mode, config=config, filters=filters or _can_be_quantized, **kwargs)
+        with quick_replacement():
+            super().quantize(mode, config=config, filters=filters or _can_be_quantized, **kwargs)
         self._forget_functions()
 
     def enable_lora(

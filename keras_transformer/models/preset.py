@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import keras
 
 from keras_transformer.config.families import CONFIG, MODEL, load_config
-from keras_transformer.layers.quantization import quantized_parts
+from keras_transformer.layers.variants.quantization import quantized_parts
 from keras_transformer.models.lora.adaptation import without_low_rank
 from keras_transformer.models.model_file import save_model
 from keras_transformer.text.tokenizer import Tokenizer

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.quantization import Composite, float_kernel
+from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
 Tensor = Any
 

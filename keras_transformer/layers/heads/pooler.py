@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.quantization import Composite
+from keras_transformer.layers.variants.quantization import Composite
 
 Tensor = Any
 

@@ -1,1 +1,3 @@
-"""What followed the paper and may replace its parts: other norms and other positions."""
+"""What followed the paper and may replace its parts: other norms, other positions,
+and integers for weights.
+"""

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.positions import SinusoidalPositions
-from keras_transformer.layers.quantization import Composite
+from keras_transformer.layers.variants.quantization import Composite
 
 Tensor = Any
 

@@ -2,7 +2,9 @@
 whole, and it is quantized again before its weights are loaded.
 """
 
+import gc
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -48,10 +50,26 @@ def quantized_parts(whole: keras.layers.Layer) -> Quantized:
 
 def quantize_parts(whole: keras.layers.Layer, quantized: Mapping[str, Mapping[str, Any]]) -> None:
     """Quantizes layers inside a built layer or model as `quantized_parts` says."""
-    parts = dict(_parts(whole)) if quantized else {}
-    for path, saved in quantized.items():
-        config = keras.saving.deserialize_keras_object(saved["config"])
-        parts[path].quantize(saved["mode"], config=config)
+    if not quantized:
+        return
+    parts = dict(_parts(whole))
+    with quick_replacement():
+        for path, saved in quantized.items():
+            config = keras.saving.deserialize_keras_object(saved["config"])
+            parts[path].quantize(saved["mode"], config=config)
+
+
+@contextmanager
+def quick_replacement() -> Iterator[None]:
+    """Makes Keras's replacement of weights quick: it collects garbage after each.
+
+    That looks at every object of TensorFlow each time, which takes longer than to quantize.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def float_kernel(linear: keras.layers.Dense) -> Tensor:
