@@ -15,6 +15,7 @@ from keras_transformer.layers.variants.quantization import (
     quantized_parts,
     quick_replacement,
 )
+from keras_transformer.models.keras_export import prepare_export
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
 from keras_transformer.models.lora.weights_file import load_lora_file, save_lora_file
 from keras_transformer.models.preset import load_preset, save_preset
@@ -52,6 +53,22 @@ class FamilyModel(TracedOnce, keras.Model):
         with quick_replacement():
             super().quantize(mode, config=config, filters=filters or _can_be_quantized, **kwargs)
         self._forget_functions()
+
+    def export(
+        self, filepath: str | os.PathLike[str], format: str = "tf_saved_model", **kwargs: Any
+    ) -> None:
+        """Writes the model's computation as Keras does: one call, without search and tokenizers.
+
+        Args:
+            filepath: The file; a directory for "tf_saved_model".
+            format: "tf_saved_model", "onnx", "litert" or another of Keras's.
+            **kwargs: As for `keras.Model.export`.
+
+        Raises:
+            ValueError: The format cannot hold a quantized model.
+        """
+        prepare_export(self, format)
+        super().export(str(filepath), format, **kwargs)
 
     def enable_lora(
         self,
