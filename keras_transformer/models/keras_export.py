@@ -20,6 +20,8 @@ def prepare_export(model: keras.Model, format: str) -> None:
     """
     if format == "onnx" and keras.backend.backend() == "tensorflow":
         teach_erfc()
+        # Keras refuses a model that was not called.
+        model({one.name: keras.ops.zeros((1, 1), "int32") for one in model.inputs})
     if format == "litert" and quantized_parts(model):
         raise ValueError(
             "LiteRT cannot multiply the integers of a model that Keras quantized: export the model "
