@@ -15,7 +15,7 @@ from keras_transformer.layers.variants.quantization import (
     quantized_parts,
     quick_replacement,
 )
-from keras_transformer.models.keras_export import prepare_export
+from keras_transformer.models.keras_export import exporting
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
 from keras_transformer.models.lora.weights_file import load_lora_file, save_lora_file
 from keras_transformer.models.preset import load_preset, save_preset
@@ -67,8 +67,8 @@ class FamilyModel(TracedOnce, keras.Model):
         Raises:
             ValueError: The format cannot hold a quantized model.
         """
-        prepare_export(self, format)
-        super().export(str(filepath), format, **kwargs)
+        with exporting(self, format):
+            super().export(str(filepath), format, **kwargs)
 
     def enable_lora(
         self,

@@ -1,5 +1,8 @@
 """What Keras's `export` needs beside a model of ours, and what it cannot write."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -8,8 +11,9 @@ import numpy as np
 from keras_transformer.layers.variants.quantization import quantized_parts
 
 
-def prepare_export(model: keras.Model, format: str) -> None:
-    """Makes ready for `keras.Model.export`.
+@contextmanager
+def exporting(model: keras.Model, format: str) -> Iterator[None]:
+    """Makes `keras.Model.export` ready for a model of ours.
 
     Args:
         model: Of any family.
@@ -18,16 +22,20 @@ def prepare_export(model: keras.Model, format: str) -> None:
     Raises:
         ValueError: The format cannot hold the model.
     """
-    if format == "onnx" and keras.backend.backend() == "tensorflow":
-        teach_erfc()
-        # Keras refuses a model that was not called.
-        model({one.name: keras.ops.zeros((1, 1), "int32") for one in model.inputs})
     if format == "litert" and quantized_parts(model):
         raise ValueError(
             "LiteRT cannot multiply the integers of a model that Keras quantized: export the model "
             "before `quantize`, with optimizations=[tf.lite.Optimize.DEFAULT] for weights of 8 "
             "bits."
         )
+    with warnings.catch_warnings():
+        if format == "onnx" and keras.backend.backend() == "tensorflow":
+            # tf2onnx reads names of numpy that are deprecated.
+            warnings.simplefilter("ignore")
+            teach_erfc()
+            # Keras refuses a model that was not called.
+            model({one.name: keras.ops.zeros((1, 1), "int32") for one in model.inputs})
+        yield
 
 
 def teach_erfc() -> None:

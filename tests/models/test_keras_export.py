@@ -61,8 +61,6 @@ FORMATS = {
 ignores_interpreter = pytest.mark.filterwarnings(
     r"ignore:[\s\S]*tf.lite.Interpreter is deprecated:UserWarning"
 )
-# What tf2onnx, protobuf and numpy say of each other.
-ignores_tf2onnx = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 
 def check(family: Any, model: Any, path: Path, run: Callable[[Path], Run], atol: float) -> None:
@@ -75,7 +73,6 @@ def check(family: Any, model: Any, path: Path, run: Callable[[Path], Run], atol:
 
 
 @ignores_interpreter
-@ignores_tf2onnx
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_file_computes_what_the_model_does(
     format: str, plain_family, random_of, tmp_path: Path
@@ -86,7 +83,6 @@ def test_a_file_computes_what_the_model_does(
     check(plain_family, model, tmp_path / name, run, 2e-5)
 
 
-@ignores_tf2onnx
 @pytest.mark.parametrize("format", ["tf_saved_model", "onnx"])
 def test_a_file_of_a_quantized_model_too(
     format: str, plain_family, randomize, tmp_path: Path
@@ -95,7 +91,8 @@ def test_a_file_of_a_quantized_model_too(
     model = randomize(plain_family.build())
     model.quantize("int8")
     model.export(tmp_path / name, format=format, verbose=False)
-    check(plain_family, model, tmp_path / name, run, 2e-5)
+    # A number between two integers may be rounded to the other one.
+    check(plain_family, model, tmp_path / name, run, 0.05)
 
 
 def test_a_file_of_an_adapted_model_has_its_products(few_families, randomize, tmp_path) -> None:

@@ -1,5 +1,6 @@
 """Presets: what is in the directory, who reads it, and what is refused."""
 
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ CLASSES = {TransformerConfig: Transformer, EncoderConfig: EncoderOnly, DecoderCo
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return train_tokenizer(["a small house", "a red house", "the red mouse"], vocab_size=30)
+    return train_tokenizer(["a small house", "a red house", "the red mouse"], vocab_size=17)
 
 
 def inputs(model: Any) -> dict[str, np.ndarray]:
@@ -64,18 +65,20 @@ def test_runs_and_presets_are_read_alike(tokenizer: Tokenizer, tmp_path: Path) -
 
 
 def test_two_vocabularies_stay_two(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    other = train_tokenizer(["una casa roja", "el ratón"], vocab_size=24)
+    other = train_tokenizer(["a house a mouse", "see a sea"], vocab_size=12)
     build_model(TRANSLATION).save_to_preset(tmp_path / "preset", tokenizer, other)
     _, source, target = from_pretrained(tmp_path / "preset")
     assert (source.model, target.model) == (tokenizer.model, other.model)
 
 
-def test_commands_take_it_as_a_run(tokenizer: Tokenizer, tmp_path: Path, capsys: Any) -> None:
+def test_commands_take_it_as_a_run(
+    tokenizer: Tokenizer, tmp_path: Path, capsysbinary: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build_model(DECODER).save_to_preset(tmp_path / "preset", tokenizer)
-    (tmp_path / "prompts.txt").write_text("a small\n", encoding="utf-8")
-    words = ["generate", str(tmp_path / "preset"), "--input", str(tmp_path / "prompts.txt")]
-    assert main([*words, "--max-length", "3"]) == 0
-    assert capsys.readouterr().out.startswith("a small")
+    prompts = io.TextIOWrapper(io.BytesIO(b"a small\n"), encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", prompts)
+    assert main(["generate", str(tmp_path / "preset"), "--max-length", "3"]) == 0
+    assert capsysbinary.readouterr().out.count(b"\n") == 1
 
 
 def test_weights_may_be_new_ones_and_dtypes_others(tmp_path: Path) -> None:
@@ -153,7 +156,7 @@ def test_what_is_no_preset_of_the_class_is_refused(tokenizer: Tokenizer, tmp_pat
     with pytest.raises(ImportRefusedError, match="a preset or a training run of this package"):
         read_pretrained(tmp_path / "preset")
     small = build_model(DecoderConfig.preset("gpt2-tiny", vocab_size=12, **SMALL))
-    with pytest.raises(ValueError, match="tokenizer has 30 ids, the model 12"):
+    with pytest.raises(ValueError, match="tokenizer has 17 ids, the model 12"):
         small.save_to_preset(tmp_path / "other", tokenizer)
     with pytest.raises(ValueError, match="target_tokenizer needs the tokenizer of the source"):
         build_model(TRANSLATION).save_to_preset(tmp_path / "other", None, tokenizer)
