@@ -34,7 +34,7 @@ TRAIN = [
     *CLI,
     "tensorflow>=2.20,<2.22",
     "tensorflow-text>=2.20,<2.22",
-    "keras>=3.12,<4",
+    "keras>=3.13,<4",
     "tf2onnx>=1.17,<2",
     "onnx>=1.20,<2",
     # tf.summary, which the TensorBoard callback writes with, is no part of tensorflow itself.

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from keras_transformer.decoding.single_stack.generator import Generator
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
-    from keras_transformer.models.decoder_only import build_decoder
-    from keras_transformer.models.encoder_only import build_encoder
-    from keras_transformer.models.transformer import build_transformer
+    from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
+    from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
+    from keras_transformer.models.transformer import Transformer, build_transformer
     from keras_transformer.pretrained.recognise import from_pretrained
     from keras_transformer.runtime.encoder import OnnxEncoder
     from keras_transformer.runtime.generator import OnnxGenerator
@@ -62,7 +62,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Corpus",
     "DecoderConfig",
+    "DecoderOnly",
     "EncoderConfig",
+    "EncoderOnly",
     "Generator",
     "GraphTokenizer",
     "LabelledCorpus",
@@ -82,6 +84,7 @@ __all__ = [
     "Tokenizer",
     "TrainOptions",
     "TrainingText",
+    "Transformer",
     "TransformerConfig",
     "Translator",
     "WarmupSchedule",
@@ -112,7 +115,9 @@ __all__ = [
 _HOMES = {
     "Corpus": "data.sources.corpus",
     "DecoderConfig": "config.decoder_only",
+    "DecoderOnly": "models.decoder_only",
     "EncoderConfig": "config.encoder_only",
+    "EncoderOnly": "models.encoder_only",
     "Generator": "decoding.single_stack.generator",
     "GraphTokenizer": "text.graph_tokenizer",
     "LabelledCorpus": "data.sources.texts",
@@ -132,6 +137,7 @@ _HOMES = {
     "Tokenizer": "text.tokenizer",
     "TrainOptions": "training.run.options",
     "TrainingText": "text.training_text",
+    "Transformer": "models.transformer",
     "TransformerConfig": "config.transformer",
     "Translator": "decoding.translator",
     "WarmupSchedule": "training.loop.schedule",

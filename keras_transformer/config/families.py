@@ -10,6 +10,10 @@ from keras_transformer.config.transformer import TransformerConfig
 
 ModelConfig = TransformerConfig | EncoderConfig | DecoderConfig
 
+# The names of a model's files in a directory.
+CONFIG = "config.json"
+MODEL = "model.keras"
+
 # An encoder-decoder's values name no family, as in version 0.1, which had no other.
 _FAMILIES: dict[str | None, Any] = {
     None: TransformerConfig,

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.variants.quantization import Composite
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rotary import rotate
 
@@ -48,7 +49,7 @@ def _has_keys(keep_mask: Tensor, dtype: str) -> Tensor:
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(Composite):
     """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O, head = softmax(QKᵀ/√d_k)V.
 
     Args:
@@ -85,8 +86,7 @@ class MultiHeadAttention(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         value_dim = key_dim if value_dim is None else value_dim
-        if num_key_value_heads is None:
-            num_key_value_heads = num_heads
+        num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
         for name, width in (
             ("num_heads", num_heads),
             ("key_dim", key_dim),
@@ -295,6 +295,6 @@ class MultiHeadAttention(keras.layers.Layer):
         outputs = keras.KerasTensor(query.shape, dtype=self.compute_dtype)
         if not return_weights:
             return outputs
-        keys = query if key is None else key
-        shape = (query.shape[0], self.num_heads, query.shape[1], keys.shape[1])
+        num_keys = (query if key is None else key).shape[1]
+        shape = (query.shape[0], self.num_heads, query.shape[1], num_keys)
         return outputs, keras.KerasTensor(shape, dtype=self.compute_dtype)

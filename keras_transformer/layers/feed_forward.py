@@ -8,12 +8,13 @@ import keras
 
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
+from keras_transformer.layers.variants.quantization import Composite
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class FeedForward(keras.layers.Layer):
+class FeedForward(Composite):
     """Two linear layers with an activation between them, the same at every position.
 
     Args:

@@ -6,12 +6,13 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.token_embedding import TokenEmbedding
+from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class VocabularyHead(keras.layers.Layer):
+class VocabularyHead(Composite):
     """Computes logits with its own matrix or, once tied, with that of a token embedding.
 
     Args:
@@ -65,7 +66,10 @@ class VocabularyHead(keras.layers.Layer):
     @property
     def matrix(self) -> Tensor:
         """The layer as `(vocab_size, model_dim)`, in float32; a bias is a further column."""
-        matrix = ops.transpose(self.linear.kernel) if self.tokens is None else self.tokens.matrix
+        if self.tokens is None:
+            matrix = ops.transpose(float_kernel(self.linear))
+        else:
+            matrix = self.tokens.matrix
         if self.bias is None:
             return matrix
         return ops.concatenate([ops.convert_to_tensor(matrix), self.bias[:, None]], axis=1)

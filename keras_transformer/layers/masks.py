@@ -55,10 +55,10 @@ def attention_mask(keep_mask: Tensor, causal: bool = False) -> Tensor:
     Returns:
         Boolean `(batch, 1, 1, key_length)`, or `(batch, 1, length, length)` if `causal`.
     """
-    keep_keys = keep_mask[:, None, None, :]
+    keep_keys = ops.expand_dims(keep_mask, (1, 2))
     if not causal:
         return keep_keys
-    return ops.logical_and(keep_keys, causal_mask(ops.shape(keep_mask)[1])[None, None])
+    return ops.logical_and(keep_keys, causal_mask(ops.shape(keep_mask)[1]))
 
 
 def causal_mask(length: int | Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
+from keras_transformer.layers.variants.quantization import Composite
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import make_norm
 
@@ -35,7 +36,7 @@ class SubLayer:
     attends_to: Literal["own", "source"] | None
 
 
-class Block(keras.layers.Layer):
+class Block(Composite):
     """The base of encoder and decoder blocks: their arguments and the parts built from these.
 
     Args:

@@ -13,7 +13,7 @@ from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import target_padding_mask
 from keras_transformer.models.functional import ids_input, policy, with_one
-from keras_transformer.models.traced_once import TracedOnce
+from keras_transformer.models.generating import ContinuingModel
 
 Tensor = Any
 
@@ -38,7 +38,7 @@ def build_decoder(config: DecoderConfig, dtype_policy: str | None = None) -> "De
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class DecoderOnly(TracedOnce, keras.Model):
+class DecoderOnly(ContinuingModel):
     """The functional model, with its parts and its decode step as attributes.
 
     Args:
@@ -52,6 +52,7 @@ class DecoderOnly(TracedOnce, keras.Model):
         head: Maps states to logits.
     """
 
+    config_class = DecoderConfig
     embeddings: Embeddings
     decoder_stack: Decoder
     head: VocabularyHead
@@ -146,21 +147,6 @@ class DecoderOnly(TracedOnce, keras.Model):
             )
             for _ in range(self.config.num_layers)
         ]
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the config as plain values."""
-        return {
-            "config": self.config.to_dict(),
-            "dtype_policy": self.dtype_policy.name,
-            "name": self.name,
-            "trainable": self.trainable,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "DecoderOnly":
-        """Builds the model from `get_config`'s result, with its original dtype policy."""
-        settings = dict(config)
-        return cls(DecoderConfig.from_dict(settings.pop("config")), **settings)
 
 
 def _states(

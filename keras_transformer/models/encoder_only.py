@@ -13,8 +13,8 @@ from keras_transformer.layers import Embeddings, Encoder
 from keras_transformer.layers.heads.classes import ClassHead
 from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.models.encoder_layers import EncoderLayers
+from keras_transformer.models.family_model import FamilyModel
 from keras_transformer.models.functional import policy
-from keras_transformer.models.traced_once import TracedOnce
 
 Tensor = Any
 
@@ -46,7 +46,7 @@ def build_encoder(config: EncoderConfig, dtype_policy: str | None = None) -> "En
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class EncoderOnly(TracedOnce, keras.Model):
+class EncoderOnly(FamilyModel):
     """The functional model, with its parts as attributes.
 
     Args:
@@ -63,6 +63,7 @@ class EncoderOnly(TracedOnce, keras.Model):
         next_sentence: The second head of "pretraining"; None with any other.
     """
 
+    config_class = EncoderConfig
     embeddings: Embeddings
     encoder_stack: Encoder
     pooler: Pooler | None
@@ -153,18 +154,3 @@ class EncoderOnly(TracedOnce, keras.Model):
     def recompute_activations(self, recompute: bool = True) -> None:
         """Makes training keep only the inputs of blocks from now on and compute the rest again."""
         self.encoder_stack.recompute = recompute
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the config as plain values."""
-        return {
-            "config": self.config.to_dict(),
-            "dtype_policy": self.dtype_policy.name,
-            "name": self.name,
-            "trainable": self.trainable,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "EncoderOnly":
-        """Builds the model from `get_config`'s result, with its original dtype policy."""
-        settings = dict(config)
-        return cls(EncoderConfig.from_dict(settings.pop("config")), **settings)

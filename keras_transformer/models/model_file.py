@@ -4,14 +4,15 @@ import contextlib
 import zipfile
 from pathlib import Path
 
-from keras_transformer.models.families import AnyModel
+import keras
+
 from keras_transformer.whole_files import whole_file
 
 # It has the time of saving.
 _METADATA = "metadata.json"
 
 
-def save_model(model: AnyModel, path: Path) -> None:
+def save_model(model: keras.Model, path: Path) -> None:
     """Writes a `.keras` file, unless there is one with the same model.
 
     A finished run that is resumed again keeps its file, by whose hash other runs know what they

@@ -3,7 +3,7 @@ and target ids and returns logits, and the two functions that decoding with a ca
 """
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import keras
 from keras import ops
@@ -14,7 +14,7 @@ from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
 from keras_transformer.models.functional import ids_input, policy, with_one
-from keras_transformer.models.traced_once import TracedOnce
+from keras_transformer.models.generating import TranslatingModel
 
 Tensor = Any
 
@@ -50,7 +50,7 @@ SavedLayout = Literal["0.1", "0.2"]
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Transformer(TracedOnce, keras.Model):
+class Transformer(TranslatingModel):
     """The functional model, with its parts and its decode step as attributes.
 
     Args:
@@ -68,6 +68,7 @@ class Transformer(TracedOnce, keras.Model):
         head: Maps states to logits.
     """
 
+    config_class = TransformerConfig
     source_embeddings: Embeddings
     target_embeddings: Embeddings
     encoder_stack: Encoder
@@ -300,19 +301,12 @@ class Transformer(TracedOnce, keras.Model):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config as plain values."""
-        return {
-            "config": self.config.to_dict(),
-            "dtype_policy": self.dtype_policy.name,
-            "saved_layout": self.saved_layout,
-            "name": self.name,
-            "trainable": self.trainable,
-        }
+        return {**super().get_config(), "saved_layout": self.saved_layout}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "Transformer":
-        """Builds the model from `get_config`'s result, with its original dtype policy."""
-        settings = {"saved_layout": "0.1", **config}
-        return cls(TransformerConfig.from_dict(settings.pop("config")), **settings)
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
+        """Builds the model from `get_config`'s result, with its original dtype policies."""
+        return super().from_config({"saved_layout": "0.1", **config}, custom_objects)
 
 
 def _make_embeddings(config: TransformerConfig) -> tuple[Embeddings, Embeddings]:

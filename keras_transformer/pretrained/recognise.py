@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config.families import CONFIG, MODEL
 from keras_transformer.models.families import AnyModel
+from keras_transformer.models.preset import existing_file, load_model
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.ctranslate2 import is_ctranslate2, read_ctranslate2
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
@@ -28,8 +30,8 @@ from keras_transformer.pretrained.huggingface.single_stacks import (
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer_files import load_tokenizers
 
-CONFIG = "config.json"
 # By `model_type` in the config of Hugging Face.
 HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
     "bart": partial(read_bart_family, variant=BART),
@@ -72,6 +74,11 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
             f"{path} is no directory: give the folder that holds the model's files. Nothing is "
             "downloaded."
         )
+    if (path / MODEL).is_file():
+        raise ImportRefusedError(
+            f"{path} is a preset or a training run of this package: every command takes it as it "
+            "is."
+        )
     if is_ctranslate2(path):
         return read_ctranslate2(path)
     if (path / CONFIG).is_file():
@@ -89,16 +96,21 @@ def from_pretrained(
     """Reads a model of another toolkit: the Keras model and both tokenizers, as `load_run` does.
 
     Args:
-        directory: Where its config, weights and vocabularies are.
-        dtype_policy: Keras dtype policy; the global one if None.
+        directory: Where its config, weights and vocabularies are. A preset or a training run of
+            this package is read, too.
+        dtype_policy: Keras dtype policy; if None the global one, or that of the preset or run.
 
     Raises:
-        FileNotFoundError: There is no such directory.
+        FileNotFoundError: There is no such directory, or a preset in it has no tokenizer.
         ImportRefusedError: Its format is unknown, or a file of it cannot be imported.
 
     Example:
         `model, source, target = from_pretrained("opus-mt-en-de")`
     """
+    path = Path(directory)
+    if (path / MODEL).is_file():
+        tokenizers = load_tokenizers(path, partial(existing_file, path))
+        return load_model(path, dtype_policy), *tokenizers
     imported = read_pretrained(directory)
     return imported.build(dtype_policy), *imported.tokenizers
 

@@ -1,5 +1,6 @@
 """The files of a model's tokenizers in a directory: one if both sides share it, or else two."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from keras_transformer.text.subwords.opening import SUFFIXES
@@ -16,9 +17,7 @@ def save_tokenizers(directory: Path, source: Tokenizer, target: Tokenizer) -> tu
     Returns:
         The names of the source's and of the target's file, the same if they are the same object.
     """
-    for stem in (SHARED, SOURCE, TARGET):
-        for path in tokenizer_paths(directory, stem):
-            path.unlink(missing_ok=True)
+    remove_tokenizers(directory)
     if source is target:
         names = (SHARED + source.suffix,) * 2
     else:
@@ -26,6 +25,31 @@ def save_tokenizers(directory: Path, source: Tokenizer, target: Tokenizer) -> tu
     for name, tokenizer in dict(zip(names, (source, target), strict=True)).items():
         tokenizer.save(directory / name)
     return names
+
+
+def load_tokenizers(
+    directory: Path, existing: Callable[[str], Path]
+) -> tuple[Tokenizer, Tokenizer]:
+    """Reads source and target tokenizer; the same object if they share a vocabulary.
+
+    Args:
+        directory: Where the files are.
+        existing: Takes the name of a file and returns its path, or raises an error that says what
+            the directory should be.
+    """
+    own = find_tokenizer(directory, SOURCE)
+    if own.exists():
+        target = existing(find_tokenizer(directory, TARGET).name)
+        return Tokenizer.load(own), Tokenizer.load(target)
+    shared = Tokenizer.load(existing(find_tokenizer(directory, SHARED).name))
+    return shared, shared
+
+
+def remove_tokenizers(directory: Path) -> None:
+    """Deletes all of a directory's tokenizer files."""
+    for stem in (SHARED, SOURCE, TARGET):
+        for path in tokenizer_paths(directory, stem):
+            path.unlink(missing_ok=True)
 
 
 def find_tokenizer(directory: Path, stem: str) -> Path:

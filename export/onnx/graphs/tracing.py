@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import onnx
@@ -16,6 +15,7 @@ import tf2onnx
 from onnx.numpy_helper import to_array
 
 from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.models.keras_export import teach_erfc
 
 # Read by tf2onnx.
 _CATCH_ERRORS = "TF2ONNX_CATCH_ERRORS"
@@ -47,12 +47,12 @@ def converted(
     ]
     # Keras layers are already plain TensorFlow; autograph would only slow down tracing.
     traced = tf.function(function, input_signature=signature, autograph=False)
+    teach_erfc()
     with _quiet(), _without_copies():
         proto, _ = tf2onnx.convert.from_function(
             traced,
             input_signature=signature,
             opset=opset,
-            custom_op_handlers={"Erfc": (_erfc, [])},
         )
     for values, wanted in ((proto.graph.input, inputs), (proto.graph.output, outputs)):
         found, names = {value.name for value in values}, {spec.name for spec in wanted}
@@ -82,18 +82,6 @@ def _share_transposed(graph: onnx.GraphProto) -> None:
                 graph.initializer.remove(twin)
                 node = onnx.helper.make_node("Transpose", [kept.name], [twin.name], perm=[1, 0])
                 graph.node.insert(0, node)
-
-
-def _erfc(context: Any, node: Any, name: str, _: Any) -> None:
-    """Converts erfc(x), which exact gelu contains and ONNX lacks, to 1 - erf(x)."""
-    output, [values] = node.output[0], node.input
-    shape, dtype = context.get_shape(output), context.get_dtype(output)
-    context.remove_node(node.name)
-    one = context.make_const(f"{name}/one", np.ones((), np.float32)).output[0]
-    erf = context.make_node("Erf", [values], name=f"{name}/erf", shapes=[shape], dtypes=[dtype])
-    context.make_node(
-        "Sub", [one, erf.output[0]], name=name, outputs=[output], shapes=[shape], dtypes=[dtype]
-    )
 
 
 @contextmanager

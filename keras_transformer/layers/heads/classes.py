@@ -6,12 +6,13 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class ClassHead(keras.layers.Layer):
+class ClassHead(Composite):
     """Dropout and a linear layer with a bias.
 
     Args:
@@ -50,9 +51,8 @@ class ClassHead(keras.layers.Layer):
     @property
     def matrix(self) -> Tensor:
         """The linear layer, its bias as the last column: float32 `(num_classes, model_dim + 1)`."""
-        return ops.concatenate(
-            [ops.transpose(self.linear.kernel), self.linear.bias[:, None]], axis=1
-        )
+        kernel = float_kernel(self.linear)
+        return ops.concatenate([ops.transpose(kernel), self.linear.bias[:, None]], axis=1)
 
     def call(self, states: Tensor, training: bool | None = None) -> Tensor:
         """Returns logits."""

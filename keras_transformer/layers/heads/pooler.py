@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.variants.quantization import Composite
+
 Tensor = Any
 
 
@@ -36,7 +38,7 @@ def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Pooler(keras.layers.Layer):
+class Pooler(Composite):
     """tanh(Wx + b) of the state x of each row's first real token.
 
     Input:

@@ -9,12 +9,13 @@ from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.positions import SinusoidalPositions
+from keras_transformer.layers.variants.quantization import Composite
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class RelativeSinusoids(keras.layers.Layer):
+class RelativeSinusoids(Composite):
     """What the distance between a query and a key adds to their score.
 
     The score of query i and key j is (q_i + u)ᵀ k_j + (q_i + v)ᵀ W_kR R_{i-j}: R holds sinusoids

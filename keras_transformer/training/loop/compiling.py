@@ -7,6 +7,7 @@ from collections.abc import Collection
 import tensorflow as tf
 
 from keras_transformer.models.families import AnyModel
+from keras_transformer.models.lora.adaptation import adapt_low_rank
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
 from keras_transformer.training.loop.adam import FusedAdam
 from keras_transformer.training.loop.schedule import WarmupSchedule
@@ -18,7 +19,6 @@ from keras_transformer.training.transfer.freezing import (
     freeze_layers,
     layer_rates,
 )
-from keras_transformer.training.transfer.lora import adapt_low_rank
 
 
 def compile_transformer(

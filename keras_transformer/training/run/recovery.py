@@ -10,6 +10,7 @@ from typing import TypeVar
 import keras
 import numpy as np
 
+from keras_transformer.models.lora.adaptation import merge_low_rank
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.checkpoints import (
     DamagedCheckpointError,
@@ -20,7 +21,6 @@ from keras_transformer.training.run.checkpoints import (
     load_checkpoint,
 )
 from keras_transformer.training.run.history import History
-from keras_transformer.training.transfer.lora import merge_low_rank
 
 Model = TypeVar("Model", bound=keras.Model)
 

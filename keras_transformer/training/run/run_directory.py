@@ -9,22 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.config.families import ModelConfig, load_config
+from keras_transformer.config.families import CONFIG, MODEL, ModelConfig, load_config
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.text.tokenizer_files import (
-    SHARED,
-    SOURCE,
-    TARGET,
-    find_tokenizer,
-    save_tokenizers,
-)
+from keras_transformer.text.tokenizer_files import load_tokenizers, save_tokenizers
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.checkpoints import list_checkpoints
 from keras_transformer.training.run.history import CRITERION, STEP, History
 from keras_transformer.whole_files import remove_partials, write_text
 
-CONFIG = "config.json"
-MODEL = "model.keras"
 TRAINING = "training.json"
 # The entry there of a model that another toolkit trained.
 IMPORTED = "imported"
@@ -107,12 +99,7 @@ class RunDirectory:
 
     def load_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """Reads source and target tokenizer; the same object if they share a vocabulary."""
-        own = find_tokenizer(self.path, SOURCE)
-        if own.exists():
-            target = self._existing(find_tokenizer(self.path, TARGET).name)
-            return Tokenizer.load(own), Tokenizer.load(target)
-        shared = Tokenizer.load(self._existing(find_tokenizer(self.path, SHARED).name))
-        return shared, shared
+        return load_tokenizers(self.path, self._existing)
 
     def save_training(self, record: dict[str, Any], history: History, *, finished: bool) -> None:
         """Writes settings, data counts, versions and the metrics of the rounds so far."""

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from keras_transformer.distribution import imported_versions
 from keras_transformer.models.families import AnyModel
+from keras_transformer.models.lora.adaptation import without_low_rank
 from keras_transformer.models.model_file import save_model
 from keras_transformer.training.loop.callbacks import (
     LearningRateLog,
@@ -56,7 +57,6 @@ from keras_transformer.training.run.resuming import history_to_resume
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.task import Task
 from keras_transformer.training.tasks.training_data import TrainingData
-from keras_transformer.training.transfer.lora import without_low_rank
 from keras_transformer.whole_files import no_room_error
 
 # What a round adds to TensorBoard's files, for the message if the disk is full.

@@ -1,4 +1,4 @@
-"""Low-rank adaptation: what is trained and what stays, what is merged, and whole runs."""
+"""Low-rank adaptation in training: updates, options and whole runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,33 +8,20 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.config.families import ModelConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
 from keras_transformer.models.families import build_model
+from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.checkpoints import list_checkpoints
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import load_run, train
 from keras_transformer.training.texts.train import train_texts
-from keras_transformer.training.transfer.lora import (
-    adapt_low_rank,
-    without_low_rank,
-)
 
 SMALL = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2}
 ENCODER = EncoderConfig.preset(
     "bert-tiny", vocab_size=20, head="classification", labels=("a", "b"), **SMALL
-)
-DECODER = DecoderConfig.preset("llama-tiny", vocab_size=20, num_key_value_heads=1, **SMALL)
-TRANSLATION = TransformerConfig.preset(
-    "tiny",
-    vocab_size=20,
-    target_vocab_size=20,
-    **{**SMALL, "num_encoder_layers": 1, "num_decoder_layers": 1},
 )
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a} {b}" for a in WORDS for b in WORDS]
@@ -57,51 +44,6 @@ def inputs(model: Any) -> dict[str, np.ndarray]:
     }
 
 
-def adapted(config: ModelConfig, fresh: tuple[str, ...] = (), policy: str | None = None) -> Any:
-    """Returns an adapted model whose factors are not 0."""
-    keras.utils.set_random_seed(0)
-    model = build_model(config, policy)
-    adapt_low_rank(model, 2, fresh)
-    for weight in model.weights:
-        if weight.name == "lora_kernel_b":
-            weight.assign(keras.random.normal(weight.shape))
-    return model
-
-
-@pytest.mark.parametrize("config", [ENCODER, DECODER, TRANSLATION])
-def test_the_merged_model_is_a_plain_one_with_the_same_logits(config: ModelConfig) -> None:
-    model, plain = adapted(config), build_model(config)
-    before = np.asarray(model(inputs(model)))
-    assert np.abs(before - np.asarray(plain(inputs(plain)))).max() > 0.01
-    merged = without_low_rank(model)
-    assert list(weights(merged)) == list(weights(plain))
-    np.testing.assert_allclose(merged(inputs(merged)), before, atol=1e-5)
-    np.testing.assert_allclose(model(inputs(model)), before, atol=1e-5)
-
-
-def test_merged_weights_are_not_rounded_to_the_compute_dtype() -> None:
-    model = adapted(ENCODER, policy="mixed_bfloat16")
-    before, path = weights(model), "encoder/block_1/feed_forward/hidden"
-    merged = without_low_rank(model)
-    product = before[f"{path}/lora_kernel_a"] @ before[f"{path}/lora_kernel_b"]
-    found = weights(merged)[f"{path}/kernel"]
-    np.testing.assert_allclose(found, before[f"{path}/kernel"] + product, rtol=1e-6)
-    assert merged.dtype_policy.name == "mixed_bfloat16"
-
-
-def test_each_linear_map_of_attention_and_feed_forward_is_adapted(capsys) -> None:
-    model = build_model(DECODER)
-    total = model.count_params()
-    adapt_low_rank(model, 2)
-    trained = model.trainable_weights
-    linear = ("query", "key", "value", "output", "hidden", "gate", "output_linear")
-    assert {weight.path.split("/")[-2] for weight in trained} == set(linear)
-    assert {weight.name for weight in trained} == {"lora_kernel_a", "lora_kernel_b"}
-    sides = [8 + 8, 8 + 4, 8 + 4, 8 + 8, 8 + 16, 8 + 16, 16 + 8]
-    count = 2 * sum(sides) * DECODER.num_layers
-    assert f"{count:,} parameters are trained; the model has {total:,}" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("options", [{}, {"micro_batches": 2}, {"recompute": True}])
 def test_an_update_changes_the_factors_alone(options: dict[str, Any]) -> None:
     keras.utils.set_random_seed(0)
@@ -115,22 +57,6 @@ def test_an_update_changes_the_factors_alone(options: dict[str, Any]) -> None:
     after = weights(model)
     moved = {path for path in before if not np.array_equal(before[path], after[path])}
     assert moved == {path for path in before if "lora_kernel" in path}
-
-
-def test_what_is_new_is_trained_itself() -> None:
-    fresh = ("head/linear/kernel", "encoder/block_0/attention/query/kernel")
-    model = adapted(ENCODER, fresh)
-    trained = {weight.path for weight in model.trainable_weights}
-    assert set(fresh) < trained and "head/linear/bias" not in trained
-    assert "encoder/block_0/attention/query/lora_kernel_a" not in trained
-    assert "encoder/block_0/attention/key/lora_kernel_a" in trained
-
-
-def test_a_rank_that_is_not_low_is_refused() -> None:
-    model = build_model(ENCODER)
-    with pytest.raises(ValueError, match=r"lora_rank=9 is no low rank for .* 8 x 8: .* at most 8"):
-        adapt_low_rank(model, 9)
-    assert len(model.trainable_weights) == len(model.weights)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""Layers made of layers that Keras quantized: how each of them was quantized is saved with the
+whole, and it is quantized again before its weights are loaded.
+"""
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+# By path below the whole: the mode, and Keras's quantization config as plain values.
+Quantized = dict[str, dict[str, Any]]
+
+_KEY = "quantized"
+
+
+class Composite(keras.layers.Layer):
+    """A layer that builds others, which may be quantized when it is saved.
+
+    Keras saves the dtype policy of the whole only. Without those of its parts, a reloaded layer has
+    float weights where the file has integers and their scales.
+    """
+
+    def get_build_config(self) -> dict[str, Any]:
+        """Returns what Keras saves to build the layer, and how its parts are quantized."""
+        config = super().get_build_config() or {}
+        quantized = quantized_parts(self)
+        return {**config, _KEY: quantized} if quantized else config
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Builds the layer as it was saved."""
+        super().build_from_config(config)
+        quantize_parts(self, config.get(_KEY, {}))
+
+
+def quantized_parts(whole: keras.layers.Layer) -> Quantized:
+    """Returns how the quantized layers inside a built layer or model are quantized."""
+    return {
+        path: {
+            "mode": layer.quantization_mode,
+            "config": keras.saving.serialize_keras_object(layer.quantization_config),
+        }
+        for path, layer in _parts(whole)
+        if layer.quantization_mode is not None
+    }
+
+
+def quantize_parts(whole: keras.layers.Layer, quantized: Mapping[str, Mapping[str, Any]]) -> None:
+    """Quantizes layers inside a built layer or model as `quantized_parts` says."""
+    if not quantized:
+        return
+    parts = dict(_parts(whole))
+    with quick_replacement():
+        for path, saved in quantized.items():
+            config = keras.saving.deserialize_keras_object(saved["config"])
+            parts[path].quantize(saved["mode"], config=config)
+
+
+@contextmanager
+def quick_replacement() -> Iterator[None]:
+    """Makes Keras's replacement of weights quick: it collects garbage after each.
+
+    That looks at every object of TensorFlow each time, which takes longer than to quantize.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def float_kernel(linear: keras.layers.Dense) -> Tensor:
+    """Returns the matrix that a linear layer multiplies by, `(inputs, outputs)`, in floats.
+
+    Raises:
+        ValueError: The layer is quantized otherwise than to int8.
+    """
+    if linear.quantization_mode in (None, "float8"):
+        return linear.kernel
+    if linear.quantization_mode != "int8":
+        raise ValueError(
+            f"{linear.path} is quantized to {linear.quantization_mode}, of which only int8 can be "
+            "read as floats: quantize the model to int8, or leave this layer out with `filters`."
+        )
+    return ops.cast(linear.kernel, "float32") / ops.cast(linear.kernel_scale, "float32")
+
+
+def _parts(whole: keras.layers.Layer) -> Iterator[tuple[str, keras.layers.Layer]]:
+    """Yields the layers inside a layer or a model, with their paths below it."""
+    above = f"{whole.path}/" if whole.path else ""
+    for layer in whole._flatten_layers(include_self=False):
+        if layer.path:
+            yield layer.path.removeprefix(above), layer

@@ -1,0 +1,113 @@
+"""LoRA files: takes an adapted model and writes the weights that it trains, and reads them into a
+model that has the others.
+"""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.models.lora.adaptation import (
+    FACTORS,
+    adapt_low_rank,
+    adapted_layers,
+    linear_layers,
+)
+from keras_transformer.whole_files import whole_file
+
+SUFFIX = ".lora.npz"
+
+Arrays = dict[str, npt.NDArray[Any]]
+Shapes = dict[str, tuple[int, ...]]
+
+_SETTINGS = "settings"
+
+
+def save_lora_file(model: keras.Model, path: Path) -> None:
+    """Writes the factors of a model and what else it trains; see `FamilyModel`."""
+    if not path.name.endswith(SUFFIX):
+        raise ValueError(f"a LoRA file's name must end in {SUFFIX}, got {path.name}.")
+    layers = adapted_layers(model)
+    if not layers:
+        raise ValueError("the model has no LoRA weights to save: call enable_lora(rank) first.")
+    settings = {"rank": layers[0].lora_rank, "alpha": layers[0].lora_alpha}
+    values = {weight.path: np.asarray(weight) for weight in _trained(model)}
+    with whole_file(path, sum(value.nbytes for value in values.values())) as partial:
+        np.savez(partial, **{_SETTINGS: np.array(json.dumps(settings)), **values})
+
+
+def load_lora_file(model: keras.Model, path: Path) -> None:
+    """Sets what `save_lora_file` wrote; see `FamilyModel`."""
+    values = _read(path)
+    settings = json.loads(str(values.pop(_SETTINGS)))
+    rank, alpha = settings["rank"], settings["alpha"]
+    layers = adapted_layers(model)
+    if layers:
+        own = {"rank": layers[0].lora_rank, "alpha": layers[0].lora_alpha}
+        if own != settings:
+            raise ValueError(
+                f"{path} has LoRA with {_spelt(settings)}, the model with {_spelt(own)}: load it "
+                "into a model without LoRA."
+            )
+        _check_fits(path, values, {weight.path: tuple(weight.shape) for weight in _trained(model)})
+    else:
+        factors = {name for name in values if name.rpartition("/")[2] in FACTORS}
+        fresh = set(values) - factors
+        _check_fits(path, values, _shapes(model, rank, factors, fresh))
+        targets = {name.rpartition("/")[0] for name in factors}
+        adapt_low_rank(model, rank, fresh, alpha=alpha, targets=targets)
+    for weight in _trained(model):
+        weight.assign(values[weight.path])
+
+
+def _trained(model: keras.Model) -> list[keras.Variable]:
+    return [weight for weight in model.weights if weight.trainable or weight.name in FACTORS]
+
+
+def _read(path: Path) -> Arrays:
+    if not path.exists():
+        raise FileNotFoundError(f"no such file: {path}: give what save_lora_weights wrote.")
+    try:
+        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+            values = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is no LoRA file, or damaged: {error}") from error
+    if _SETTINGS not in values:
+        raise ValueError(f"{path} is no LoRA file: it has no {_SETTINGS}.")
+    return values
+
+
+def _shapes(model: keras.Model, rank: int, factors: set[str], fresh: set[str]) -> Shapes:
+    """Returns the shapes that a model without LoRA would have them in, of those it can have."""
+    shapes = {weight.path: tuple(weight.shape) for weight in model.weights if weight.path in fresh}
+    for layer in linear_layers(model):
+        kernel = layer.kernel.shape
+        sides = zip(FACTORS, ((kernel[0], rank), (rank, kernel[1])), strict=True)
+        for name, shape in sides:
+            if f"{layer.path}/{name}" in factors:
+                shapes[f"{layer.path}/{name}"] = shape
+    return shapes
+
+
+def _check_fits(path: Path, values: Arrays, shapes: Shapes) -> None:
+    """Raises `ValueError` unless the file has the weights of these shapes and no others."""
+    for name in sorted(values.keys() ^ shapes.keys()):
+        has, lacks = ("file", "model") if name in values else ("model", "file")
+        raise ValueError(
+            f"{path} does not fit the model: the {has} has {name}, the {lacks} has not. Load it "
+            "into the model that it was trained on."
+        )
+    for name, value in values.items():
+        if value.shape != shapes[name]:
+            raise ValueError(
+                f"{path} does not fit the model: {name} has the shape {value.shape} in the file, "
+                f"{shapes[name]} in the model. Load it into the model that it was trained on."
+            )
+
+
+def _spelt(settings: dict[str, Any]) -> str:
+    return f"rank {settings['rank']} and alpha {settings['alpha']:g}"

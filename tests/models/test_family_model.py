@@ -1,0 +1,108 @@
+"""Quantized models of every family: they are saved and loaded with the same outputs."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+PAIRS = [([2, 5, 9, 6, 3], [2, 7, 4, 11]), ([2, 17, 3], [2, 18]), ([8, 3], [2, 3, 5])]
+# What a user's process does.
+RELOAD = """
+import sys
+import keras
+import numpy as np
+import keras_transformer
+
+for path in sys.argv[1:]:
+    model = keras.models.load_model(path)
+    with np.load(path + ".npz") as saved:
+        given = {name: saved[name] for name in saved if name != "outputs"}
+        outputs = keras.tree.flatten(model(given))
+        found = np.concatenate([np.ravel(output) for output in outputs])
+        np.testing.assert_array_equal(found, saved["outputs"])
+"""
+WEIGHTS_ALONE = keras.quantizers.Int8QuantizationConfig(
+    keras.quantizers.AbsMaxQuantizer(axis=0), activation_quantizer=None
+)
+
+
+def flat(model: Any, inputs: dict[str, Any]) -> np.ndarray:
+    return np.concatenate([np.ravel(output) for output in keras.tree.flatten(model(inputs))])
+
+
+def test_a_quantized_model_is_loaded_in_another_process(
+    few_families, randomize, tmp_path: Path
+) -> None:
+    paths = []
+    for place, family in enumerate(few_families):
+        model, inputs = randomize(family.build()), family.inputs(PAIRS)
+        before = flat(model, inputs)
+        model.quantize("int8")
+        outputs = flat(model, inputs)
+        assert 0 < np.abs(outputs - before).max() < 0.2 * np.abs(before).max()
+        paths.append(str(tmp_path / f"{place}.keras"))
+        model.save(paths[-1])
+        np.savez(paths[-1] + ".npz", outputs=outputs, **{n: np.array(v) for n, v in inputs.items()})
+    done = subprocess.run(
+        [sys.executable, "-c", RELOAD, *paths], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"mode": "int4"}, {"mode": "float8"}, {"config": WEIGHTS_ALONE}],
+    ids=["int4", "float8", "weights alone"],
+)
+def test_it_is_loaded_as_it_was_quantized(
+    options: dict[str, Any], few_families, randomize, tmp_path: Path
+) -> None:
+    family = few_families[-1]
+    model, inputs = randomize(family.build()), family.inputs(PAIRS)
+    model.quantize(**options)
+    model.save(tmp_path / "model.keras")
+    same = keras.saving.load_model(tmp_path / "model.keras")
+    modes = [
+        {path: part["mode"] for path, part in one.get_config()["quantized"].items()}
+        for one in (same, model)
+    ]
+    assert modes[0] == modes[1]
+    np.testing.assert_array_equal(flat(same, inputs), flat(model, inputs))
+
+
+def test_layers_that_a_filter_leaves_out_stay_floats(few_families, tmp_path: Path) -> None:
+    model = few_families[0].build()
+    model.quantize("int8", filters="query")
+    model.save(tmp_path / "model.keras")
+    for one in (model, keras.saving.load_model(tmp_path / "model.keras")):
+        integers = [weight.path for weight in one.weights if weight.dtype == "int8"]
+        assert integers and all(path.endswith("query/kernel") for path in integers)
+
+
+def test_mixed_precision_stays_after_loading(few_families, tmp_path: Path) -> None:
+    family = few_families[1]
+    model = family.build("mixed_bfloat16")
+    model.quantize("int8")
+    model.save(tmp_path / "model.keras")
+    same = keras.saving.load_model(tmp_path / "model.keras")
+    assert same.dtype_policy.name == "mixed_bfloat16"
+    inputs = family.inputs(PAIRS)
+    np.testing.assert_array_equal(flat(same, inputs), flat(model, inputs))
+
+
+def test_what_was_compiled_before_is_compiled_again(few_families) -> None:
+    family = few_families[2]
+    model, inputs = family.build(), family.inputs(PAIRS)
+    before = model.predict(inputs, verbose=0)
+    states = model.prediction_states
+    model.quantize("int8")
+    after = model.predict(inputs, verbose=0)
+    np.testing.assert_allclose(after, model(inputs), atol=1e-5)
+    assert np.abs(after - before).max() > 0
+    assert model.prediction_states is not states
+    assert isinstance(after, np.ndarray) and tf.is_tensor(model(inputs))
