@@ -27,6 +27,11 @@ class Begins(NamedTuple):
     source_ends: tuple[int, ...] = ()
     source_eos: bool = True
 
+    @property
+    def most(self) -> int:
+        """How many stand around a text, on the side that has more."""
+        return max(len(self.source) + len(self.source_ends), len(self.target))
+
     def behind_source(self, eos: int) -> tuple[int, ...]:
         """Returns the ids behind the text of a source."""
         return (eos, *self.source_ends) if self.source_eos else self.source_ends

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from keras_transformer.models.family_model import FamilyModel
 from keras_transformer.search.options import Candidate, SearchOptions
-from keras_transformer.translation.marked import marked_prefixes, marked_sources, without_languages
+from keras_transformer.translation.marked import MarkedEngine, without_languages
 
 Tensor = Any
 Ids = npt.NDArray[np.int32]
@@ -96,9 +96,7 @@ class TranslatingModel(WritingModel):
         prefixes = None
         if target_ids is not None:
             prefixes = self._without_start(_rows("target_ids", target_ids, special_ids.pad))
-        found = self._engine().search(
-            marked_sources(sources, begins), chosen, marked_prefixes(prefixes, len(sources), begins)
-        )
+        found = MarkedEngine(self._engine(), begins).search(sources, chosen, prefixes)
         return self._padded(found, chosen)
 
     def _make_engine(self) -> Any:

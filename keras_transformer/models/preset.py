@@ -108,7 +108,10 @@ def _check_tokenizers(
     if target is not None and source is None:
         raise ValueError("target_tokenizer needs the tokenizer of the source beside it.")
     first = config.get("source_vocab_size", config.get("vocab_size"))
-    sizes = {"tokenizer": first, "target_tokenizer": config.get("target_vocab_size", first)}
+    sizes: dict[str, Any] = {
+        "tokenizer": first,
+        "target_tokenizer": config.get("target_vocab_size", first),
+    }
     sides = {"tokenizer": source, "target_tokenizer": source if target is None else target}
     for name, tokenizer in sides.items():
         if tokenizer is not None and tokenizer.vocab_size > sizes[name]:

@@ -93,7 +93,8 @@ class EncoderAnswers:
 
     def follows(self, read: Read) -> Tensor:
         """Returns the probability that the second text follows the first, float32 `(batch,)`."""
-        logits = self.model.next_sentence(self.pooled(read), training=False)
+        head: Any = self.model.next_sentence
+        logits = head(self.pooled(read), training=False)
         return tf.nn.softmax(logits)[:, NEXT_SENTENCE_LABELS.index("next")]
 
     def values(self, read: Read) -> Tensor:

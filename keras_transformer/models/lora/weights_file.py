@@ -37,7 +37,8 @@ def save_lora_file(model: keras.Model, path: Path) -> None:
     settings = {"rank": layers[0].lora_rank, "alpha": layers[0].lora_alpha}
     values = {weight.path: np.asarray(weight) for weight in _trained(model)}
     with whole_file(path, sum(value.nbytes for value in values.values())) as partial:
-        np.savez(partial, **{_SETTINGS: np.array(json.dumps(settings)), **values})
+        contents: dict[str, Any] = {_SETTINGS: np.array(json.dumps(settings)), **values}
+        np.savez(partial, **contents)
 
 
 def load_lora_file(model: keras.Model, path: Path) -> None:

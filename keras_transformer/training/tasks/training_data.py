@@ -104,7 +104,7 @@ def encode_corpus(
         kind = vocabulary.tokenizer_type
         kind = segmentation_type(source) if options.subword_sampling else kind
         vocabulary = Vocabulary(target.vocab_size, kind, source is target)
-    longest = options.max_length - max(map(len, begins))
+    longest = options.max_length - begins.most
     train = encode_pairs(corpus.train, source, target, longest).framed(special_ids, begins)
     print(f"training pairs: {train.report}")
     training_text = TrainingText.from_lines(
