@@ -52,12 +52,14 @@ class AnswerSizes:
         max_length: Most tokens of a translation.
         model_dim: Width of the encoder's states.
         has_min_score: Whether the threshold of low confidence is known.
+        has_languages: Whether the model marks languages.
     """
 
     num_hypotheses: int | None = None
     max_length: int | None = None
     model_dim: int | None = None
     has_min_score: bool = False
+    has_languages: bool = False
 
 
 def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
@@ -80,9 +82,10 @@ def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
 
 
 def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
-    """Returns the signatures of the server: `text_signatures`, and one that splits texts.
+    """Returns the signatures of the server: `text_signatures`, and those that only it has.
 
-    Only the server has `translate_sentences`: a graph cannot split texts.
+    `translate_sentences` splits texts, which a graph cannot; `translate_between` is there for
+    models of several languages.
     """
     each = dataclasses.replace(sizes, num_hypotheses=None)
     sentences = Signature(
@@ -97,7 +100,12 @@ def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
         ),
         "Translates each text sentence by sentence and lists the sentences.",
     )
-    return {**text_signatures(sizes), sentences.name: sentences}
+    own = [sentences]
+    if sizes.has_languages:
+        translation = (strings("translation", "The best translation."), _SCORE)
+        inputs = (strings("text", "The source text."), *_LANGUAGES)
+        own.append(Signature("translate_between", inputs, translation, _BETWEEN))
+    return {**text_signatures(sizes), **by_name(*own)}
 
 
 def id_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
@@ -130,6 +138,7 @@ _BEST = "Translates each text."
 _N_BEST = "Gives the best hypotheses of each source."
 _SCORES = "Scores given translations."
 _STATES = "Gives the encoder's states of each source."
+_BETWEEN = "Translates each text between languages of its own."
 _OWN_OPTIONS = "Translates each source with options of its own."
 
 
@@ -150,6 +159,11 @@ _LOG_PROBABILITY = TensorSpec(
 _OPTIONS = (
     TensorSpec("max_length", "int32", (None,), "Most tokens of the translation."),
     TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty."),
+)
+
+_LANGUAGES = (
+    strings("source_language", 'Code of the language of the text; "" for the default.'),
+    strings("target_language", 'Code of the language to translate to; "" for the default.'),
 )
 
 

@@ -26,6 +26,11 @@ def without_languages(marks: SentenceMarks, options: SearchOptions) -> tuple[Sea
     return dataclasses.replace(options, source_language=None, target_language=None), begins
 
 
+def marked_source(begins: Begins, row: Sequence[int]) -> list[int]:
+    """Returns a source behind its marks; an empty one stays empty, as its translation does."""
+    return [*begins.source, *row] if len(row) else []
+
+
 class MarkedEngine:
     """A `TranslationEngine` whose rows are of one pair of languages, and do not hold its marks.
 
@@ -86,5 +91,4 @@ class MarkedEngine:
         return self._engine.encoder_states(self._marked(sources))
 
     def _marked(self, sources: IdRows) -> list[list[int]]:
-        # An empty row stays empty, as its translation does.
-        return [[*self._begins.source, *row] if len(row) else [] for row in sources]
+        return [marked_source(self._begins, row) for row in sources]

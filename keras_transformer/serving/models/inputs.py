@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
+from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
@@ -31,12 +32,14 @@ class TranslationRow(NamedTuple):
         prefix: Ids that the translation begins with.
         max_length: Most tokens of the translation, eos included.
         length_penalty: Exponent of the length penalty.
+        begins: The marks of its languages; those of the server's if None.
     """
 
     source: Sequence[int]
     prefix: Sequence[int]
     max_length: int
     length_penalty: float
+    begins: Begins | None = None
 
     def adapt(self, search: SearchOptions) -> SearchOptions:
         """Returns the server's search with the row's own options."""
@@ -107,6 +110,7 @@ class RowReader:
         special_ids: Ids that stand for no text.
         source_vocab_size: Number of source ids.
         max_source_length: Most tokens of a source text, and of a target text to score, without eos.
+        begins: Gives the marks of a source and a target language, each None for the default.
     """
 
     def __init__(
@@ -119,12 +123,14 @@ class RowReader:
         special_ids: SpecialIds,
         source_vocab_size: int,
         max_source_length: int,
+        begins: Callable[[str | None, str | None], Begins],
     ) -> None:
         self._source, self._target, self._search = source, target, search
         self._split = split
         self._special_ids = special_ids
         self._vocabulary = source_vocab_size
         self._longest = max_source_length
+        self._begins = begins
         self._readers: dict[str, Callable[[Arrays], Request]] = {
             DEFAULT_SIGNATURE: self._texts,
             "translate_n_best": self._texts,
@@ -133,6 +139,7 @@ class RowReader:
             "score": self._pairs,
             "translate_ids": self._ids,
             "translate_with_options": self._texts_with_options,
+            "translate_between": self._texts_between,
         }
 
     def read(self, signature: Signature, inputs: Arrays) -> Request:
@@ -173,6 +180,24 @@ class RowReader:
             )
         ]
         return self._parts(inputs["text"].tolist(), options)
+
+    def _texts_between(self, inputs: Arrays) -> Request:
+        names = ("source_language", "target_language")
+        pairs = zip(*(inputs[name].tolist() for name in names), strict=True)
+        begins = [self._begins_of(number, *pair) for number, pair in enumerate(pairs)]
+        rows, passages = self._texts(inputs)
+        owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
+        marked = [
+            row._replace(begins=begins[owner]) for row, owner in zip(rows, owners, strict=True)
+        ]
+        return Request(marked, passages)
+
+    def _begins_of(self, number: int, *codes: bytes) -> Begins:
+        source, target = (code.decode(errors="replace") or None for code in codes)
+        try:
+            return self._begins(source, target)
+        except ValueError as error:
+            raise _refusal(f"row {number}: {error}") from error
 
     def _parts(self, texts: list[bytes], options: Sequence[tuple[bytes, int, float]]) -> Request:
         """Returns the parts of all texts; a prefix begins a text's first one."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
-from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
@@ -30,7 +30,7 @@ from keras_transformer.serving.models.served import Run
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
-from keras_transformer.translation.marked import MarkedEngine, without_languages
+from keras_transformer.translation.marked import MarkedEngine, marked_source, without_languages
 from keras_transformer.translation.results import attentions_of, scored, to_hypotheses
 
 
@@ -82,6 +82,7 @@ class ServedModel:
         limits = ModelLimits.of(manifest.config, manifest.special_ids)
         max_source_length = limits.longest_source(max_source_length)
         marks = SentenceMarks(**manifest.config.get("marks", {}))
+        languages = search.source_language, search.target_language
         search, self._begins = without_languages(marks, limits.fit(search))
         self.search = search
         self.min_score = manifest.min_score if min_score is None else min_score
@@ -96,6 +97,7 @@ class ServedModel:
                 max_length=search.max_length,
                 model_dim=self._engine.model_dim,
                 has_min_score=self.min_score is not None,
+                has_languages=bool(marks.languages),
             )
         )
         splitter = Splitter(
@@ -113,6 +115,7 @@ class ServedModel:
             special_ids=manifest.special_ids,
             source_vocab_size=manifest.config["source_vocab_size"],
             max_source_length=max_source_length,
+            begins=_begins_or(marks, *languages),
         )
         self._writer = ResultWriter(
             target=self._target,
@@ -214,9 +217,16 @@ class ServedModel:
         found: dict[int, list[Candidate]] = {}
         for places in groups.values():
             options = rows[places[0]].adapt(self.search)
-            sources = [rows[place].source for place in places]
-            prefixes = [rows[place].prefix for place in places]
-            results = self._engine.search(sources, options, prefixes if any(prefixes) else None)
+            begins = [rows[place].begins or self._begins for place in places]
+            sources = [
+                marked_source(one, rows[place].source)
+                for place, one in zip(places, begins, strict=True)
+            ]
+            prefixes = [
+                [*one.target, *rows[place].prefix]
+                for place, one in zip(places, begins, strict=True)
+            ]
+            results = self._opened.search(sources, options, prefixes if any(prefixes) else None)
             found.update(zip(places, results, strict=True))
         return [found[place] for place in range(len(rows))]
 
@@ -241,3 +251,10 @@ class ServedModel:
 
 def _greedy(search: SearchOptions, row: TranslationRow) -> SearchOptions:
     return dataclasses.replace(row.adapt(search), beam_size=1, num_hypotheses=1)
+
+
+def _begins_or(
+    marks: SentenceMarks, source_language: str | None, target_language: str | None
+) -> Callable[[str | None, str | None], Begins]:
+    """Returns `marks.begins` with the server's languages as defaults."""
+    return lambda source, target: marks.begins(source or source_language, target or target_language)

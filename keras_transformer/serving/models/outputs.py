@@ -45,6 +45,7 @@ class ResultWriter:
         self._writers: dict[str, Callable[[Request, Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: self._best,
             "translate_with_options": self._best,
+            "translate_between": self._best,
             "translate_n_best": self._n_best,
             "translate_sentences": self._sentences,
             "translate_ids": self._ids,
