@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import keras
 
+from keras_transformer.layers.variants.quantization import quantized_parts
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
@@ -21,8 +22,8 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
 
     Raises:
         TypeError: The model is none of this package.
-        ValueError: Keras runs on another backend than TensorFlow, or a tokenizer's size or special
-            ids differ from the model's.
+        ValueError: Keras runs on another backend than TensorFlow, the model is quantized, or a
+            tokenizer's size or special ids differ from the model's.
     """
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
@@ -34,6 +35,11 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
             "model must come from build_transformer, build_encoder or build_decoder, got "
             f"{type(model).__name__}: load it with keras.saving.load_model after importing "
             "keras_transformer.models."
+        )
+    if quantized_parts(model):
+        raise ValueError(
+            "the model is quantized by Keras, and exports take float weights: export the model "
+            "that it was made of, with --quantize int8 for integers in ONNX."
         )
     if isinstance(model, Transformer):
         _check_vocabulary("source_vocab_size", model.config.source_vocab_size, source)

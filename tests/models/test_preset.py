@@ -74,7 +74,8 @@ def test_two_vocabularies_stay_two(tokenizer: Tokenizer, tmp_path: Path) -> None
 def test_commands_take_it_as_a_run(
     tokenizer: Tokenizer, tmp_path: Path, capsysbinary: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_model(DECODER).save_to_preset(tmp_path / "preset", tokenizer)
+    config = DecoderConfig.preset("gpt2-tiny", vocab_size=tokenizer.vocab_size, **SMALL)
+    build_model(config).save_to_preset(tmp_path / "preset", tokenizer)
     prompts = io.TextIOWrapper(io.BytesIO(b"a small\n"), encoding="utf-8")
     monkeypatch.setattr("sys.stdin", prompts)
     assert main(["generate", str(tmp_path / "preset"), "--max-length", "3"]) == 0

@@ -1,0 +1,30 @@
+"""What no export can hold is refused by all of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.export import export_onnx, export_pretrained, export_saved_model
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+def test_a_quantized_model_is_refused_before_anything_is_written(
+    small_decoder: Callable[..., Any], masked_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    model = build_decoder(small_decoder().config)
+    model.quantize("int8")
+    directory = tmp_path / "out"
+    exports: list[Callable[[], Any]] = [
+        lambda: export_onnx(model, masked_tokenizer, directory),
+        lambda: export_saved_model(model, directory, tokenizer=masked_tokenizer),
+        lambda: export_pretrained(
+            model, directory, format="ctranslate2", tokenizer=masked_tokenizer
+        ),
+    ]
+    for export in exports:
+        with pytest.raises(ValueError, match="the model is quantized by Keras"):
+            export()
+    assert not directory.exists()
