@@ -14,6 +14,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -113,11 +114,20 @@ def sentence_pairs() -> Iterator[tuple[str, str]]:
             )
 
 
-def measure(arguments: list[str]) -> dict[str, float]:
-    """Runs one subcommand; returns its seconds and its peaks of resident memory."""
+def measure(arguments: list[str], text: str | None = None) -> dict[str, float]:
+    """Runs one subcommand; returns its seconds and its peaks of resident memory.
+
+    Args:
+        arguments: The subcommand's name and flags.
+        text: What it reads from standard input, if it does; its output is then dropped.
+    """
     print("keras-transformer", *arguments, flush=True)
     begin = time.perf_counter()
-    process = subprocess.Popen([*COMMAND, *arguments])
+    with tempfile.TemporaryFile() as given:
+        given.write((text or "").encode())
+        given.seek(0)
+        output = None if text is None else subprocess.DEVNULL
+        process = subprocess.Popen([*COMMAND, *arguments], stdin=given, stdout=output)
     peaks = {"peak_bytes": 0, "peak_rss_bytes": 0}
     while process.poll() is None:
         processes = [resident_bytes(pid) for pid in family(process.pid)]
