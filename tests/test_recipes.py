@@ -20,7 +20,7 @@ from keras_transformer.cli import main
 from keras_transformer.config import PRESETS
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.training.run.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
+from keras_transformer.training.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}

@@ -20,6 +20,7 @@ from keras_transformer.cli.single_texts import (
 )
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
+from keras_transformer.training.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
@@ -28,7 +29,6 @@ from keras_transformer.training.run.model_config import (
     vocabulary_of,
 )
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.encoding.id_pairs import check_max_length
-from keras_transformer.training.run.recipes import CLASSIFIERS, RECIPES, fine_tuning
+from keras_transformer.training.recipes import CLASSIFIERS, RECIPES, fine_tuning
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ import pytest
 from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.training.recipes import RECIPES
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.recipes import RECIPES
 
 POSITIVE = (
     "epochs",

@@ -13,8 +13,8 @@ from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.streams import ParallelFiles
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.training.recipes import FINE_TUNING
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.recipes import FINE_TUNING
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run, train
 
