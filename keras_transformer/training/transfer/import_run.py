@@ -3,10 +3,9 @@
 import os
 from pathlib import Path
 
-from keras_transformer.models.model_file import save_model
 from keras_transformer.pretrained.recognise import read_pretrained
-from keras_transformer.training.run.history import History
 from keras_transformer.training.run.run_directory import IMPORTED, RunDirectory
+from keras_transformer.training.transfer.finished_run import write_finished_run
 from keras_transformer.whole_files import check_output
 
 
@@ -46,13 +45,7 @@ def import_run(
     imported = read_pretrained(directory)
     if source_language is not None or target_language is not None:
         imported = imported.between(source_language, target_language)
-    model = imported.build()
-    place.path.mkdir(parents=True, exist_ok=True)
-    place.model.unlink(missing_ok=True)
-    place.save_config(imported.config)
-    place.save_tokenizers(*imported.tokenizers)
     record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
-    place.save_training({**record, "search": dict(imported.search)}, History(), finished=True)
-    # Last: a run without its model is not finished.
-    save_model(model, place.model)
+    record["search"] = dict(imported.search)
+    write_finished_run(place, imported.build(), imported.tokenizers, record)
     return place.path

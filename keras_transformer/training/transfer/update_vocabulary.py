@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.models.families import AnyModel, build_model
-from keras_transformer.models.model_file import save_model
 from keras_transformer.text.added_pieces import with_words
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.history import History
 from keras_transformer.training.run.run_directory import IMPORTED, RunDirectory
 from keras_transformer.training.run.train import load_run
+from keras_transformer.training.transfer.finished_run import write_finished_run
 from keras_transformer.whole_files import check_output
 
 # The entry in `training.json` of a run that came about so.
@@ -91,15 +90,10 @@ def update_vocabulary(
     source = Growth.by(source_tokenizer, words)
     target = source if is_joint else Growth.by(target_tokenizer, target_words)
     grown = grow(model, source, target)
-    place.path.mkdir(parents=True, exist_ok=True)
-    place.save_config(grown.config)
-    place.save_tokenizers(source.after, target.after)
     record = begun.load_training() if begun.has_training else {}
     kept = {name: record[name] for name in (IMPORTED, "search") if name in record}
     added = {"run": str(begun.path), "words": list(words), "target_words": list(target_words)}
-    place.save_training({**kept, UPDATED: added}, History(), finished=True)
-    # Last: a run without its model is not finished.
-    save_model(grown, place.model)
+    write_finished_run(place, grown, (source.after, target.after), {**kept, UPDATED: added})
     return place.path
 
 
