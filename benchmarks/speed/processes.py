@@ -44,6 +44,10 @@ class Worker:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends the process, if it has not ended."""
         self._process.kill()
         self._process.wait()
         self._process.stdin.close()

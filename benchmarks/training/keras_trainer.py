@@ -8,10 +8,9 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.training.loop.schedule import WarmupSchedule
 
 from .batches import Batch
-from .trainer import OPTIONS, Trainer
+from .trainer import Trainer
 
 
 class KerasTrainer(Trainer):
@@ -49,14 +48,3 @@ class KerasTrainer(Trainer):
     def train_on_first(self) -> float:
         """Runs `fit` on the first batch."""
         return self._model.fit(self._data.take(1), verbose=0, shuffle=False).history["loss"][0]
-
-
-def optimizer() -> keras.optimizers.Optimizer:
-    """Returns Adam with the schedule and the clipping that `keras_transformer.train` uses."""
-    return keras.optimizers.Adam(
-        WarmupSchedule(OPTIONS.learning_rate, OPTIONS.warmup_steps),
-        beta_1=0.9,
-        beta_2=OPTIONS.beta_2,
-        epsilon=OPTIONS.epsilon,
-        global_clipnorm=OPTIONS.clip_norm,
-    )

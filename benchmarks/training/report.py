@@ -106,6 +106,28 @@ def memory_table(memory: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def devices_notes(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Says what was trained on and where, and what failed, a line for each.
+
+    Args:
+        groups: As `device.measure` fills them.
+    """
+    lines = []
+    for group in groups:
+        place = f"- {group['size']}, {group['precision']}"
+        shapes = (f"{name} {'×'.join(map(str, shape))}" for name, shape in group["shapes"].items())
+        errors = (
+            f"{name} {engine['product_error']:.0e} on {engine['device']}"
+            for name, engine in group["engines"].items()
+        )
+        lines += [f"{place}: {', '.join(shapes)}; errors of products: {', '.join(errors)}."]
+        lines += [
+            f"{place}, {name} failed: {message.strip().splitlines()[-1]}"
+            for name, message in group["failures"].items()
+        ]
+    return "\n".join(lines)
+
+
 def _reached(is_reached: bool) -> str:
     return "reached" if is_reached else "missed"
 

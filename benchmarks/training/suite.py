@@ -156,9 +156,9 @@ def measure(
             engines[key] |= {"rates": rates, "rate": statistics.median(rates)}
             engines[key]["last_loss"] = workers[key].ask("train_on_first")
             engines[key]["peak_memory"] = workers[key].ask("peak_memory")
-    check_same_work(engines, MODELS[size].parameter_count)
-    rows = [row(size, precision, peer, engines) for peer in peers]
     named = {f"{name}, {variant(name, compiled)}": e for (name, compiled), e in engines.items()}
+    check_same_work(named, MODELS[size].parameter_count)
+    rows = [row(size, precision, peer, engines) for peer in peers]
     return rows, named
 
 
@@ -187,32 +187,39 @@ def row(
         name: max((key for key in engines if key[0] == name), key=lambda k: engines[k]["rate"])
         for name in (OURS, peer)
     }
-    ours, theirs = engines[best[OURS]], engines[best[peer]]
-    ratios = [a / b for a, b in zip(ours["rates"], theirs["rates"], strict=True)]
     return {
         "size": size,
         "peer": peer,
         "precision": precision,
+        **compare(engines[best[OURS]], engines[best[peer]]),
+        "ours_variant": variant(*best[OURS]),
+        "theirs_variant": variant(*best[peer]),
+    }
+
+
+def compare(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the rates of two engines, "ours" and "theirs", their "ratio", and its "ratio_low" and
+    "ratio_high" of a round.
+    """
+    ratios = [a / b for a, b in zip(ours["rates"], theirs["rates"], strict=True)]
+    return {
         "ours": ours["rate"],
         "theirs": theirs["rate"],
         "ratio": ours["rate"] / theirs["rate"],
-        "ours_variant": variant(*best[OURS]),
-        "theirs_variant": variant(*best[peer]),
         "ratio_low": min(ratios),
         "ratio_high": max(ratios),
     }
 
 
-def check_same_work(engines: Mapping[tuple[str, bool], Mapping[str, Any]], parameters: int) -> None:
+def check_same_work(engines: Mapping[str, Mapping[str, Any]], parameters: int) -> None:
     """Raises `ValueError` if an engine's model is not ours.
 
     Args:
-        engines: With "parameters", "first_loss" and "last_loss".
+        engines: With "parameters", "first_loss" and "last_loss", ours first.
         parameters: What each must have.
     """
-    expected = next(e["first_loss"] for (name, _), e in engines.items() if name == OURS)
-    for (name, compiled), engine in engines.items():
-        place = f"{name}, {variant(name, compiled)}"
+    expected = next(engine["first_loss"] for engine in engines.values())
+    for place, engine in engines.items():
         if engine["parameters"] != parameters:
             raise ValueError(
                 f"{place} has {engine['parameters']:,} parameters, not {parameters:,}."

@@ -6,8 +6,11 @@ Nothing here needs TensorFlow: PyTorch's engine runs without it.
 import abc
 import ctypes
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.training.run.options import TrainOptions
@@ -17,6 +20,8 @@ from .models import MODELS
 
 # How all train: at this rate a few updates show whether a model learns.
 OPTIONS = TrainOptions(learning_rate=0.001, warmup_steps=10, cooldown=0.0)
+
+_WIDTH = 512
 
 
 class Trainer(abc.ABC):
@@ -77,3 +82,14 @@ class Trainer(abc.ABC):
     @abc.abstractmethod
     def train_on_first(self) -> float:
         """Makes an update for the first batch; returns the loss before it, in nats a token."""
+
+
+def product_error(multiply: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+    """Returns the error of a float32 product: some 1e-6 of the largest entry, with TF32 1e-4.
+
+    Args:
+        multiply: Multiplies two matrices on the device.
+    """
+    left, right = np.random.default_rng(0).standard_normal((2, _WIDTH, _WIDTH), np.float32)
+    exact = left.astype(np.float64) @ right
+    return float(np.abs(multiply(left, right) - exact).max() / np.abs(exact).max())

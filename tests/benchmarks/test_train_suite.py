@@ -13,6 +13,7 @@ from training.suite import (
     check_same_work,
     row,
     step_memory,
+    variant,
 )
 
 PARAMETERS = 1000
@@ -40,8 +41,12 @@ def test_the_better_variants_are_compared() -> None:
     assert (found["ratio_low"], found["ratio_high"]) == pytest.approx((3.0, 3.0))
 
 
+def named(**textbook: Any) -> dict[str, dict[str, Any]]:
+    return {f"{name}, {variant(name, xla)}": e for (name, xla), e in engines(**textbook).items()}
+
+
 def test_the_same_work_is_accepted() -> None:
-    check_same_work(engines(), PARAMETERS)
+    check_same_work(named(), PARAMETERS)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ def test_the_same_work_is_accepted() -> None:
 )
 def test_other_work_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_same_work(engines(**fields), PARAMETERS)
+        check_same_work(named(**fields), PARAMETERS)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,8 @@ from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 
 from ..batches import Batch
-from ..keras_trainer import KerasTrainer, optimizer
+from ..keras_trainer import KerasTrainer
+from ..optimizer import optimizer
 from ..trainer import OPTIONS
 
 PAD_ID = SpecialIds.pad

@@ -7,6 +7,7 @@ that it may use its fused attention, and no mask hides the targets' padding, whi
 
 import math
 import os
+import sys
 import time
 from typing import Any
 
@@ -20,7 +21,7 @@ from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.special_ids import SpecialIds
 
 from ..batches import Batch
-from ..trainer import OPTIONS, Trainer
+from ..trainer import OPTIONS, Trainer, product_error
 from .pytorch_parts import draw_linear_weights, drop_outputs_only, final_norm
 from .pytorch_stack import StackLossModel
 
@@ -32,17 +33,29 @@ _MOST_POSITIONS = 512
 
 
 class TorchTrainer(Trainer):
-    """A training loop in PyTorch."""
+    """A training loop in PyTorch.
+
+    Args:
+        device: "cpu", or "accelerator" for a GPU if there is one; float32 products are then in
+            TF32, as in JAX.
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        on_gpu = device == "accelerator" and torch.cuda.is_available()
+        self._device = torch.device("cuda" if on_gpu else "cpu")
+        if on_gpu:
+            torch.set_float32_matmul_precision("high")
 
     def build(
         self, config: ModelConfig, precision: str, compiled: bool, batches: list[Batch]
     ) -> int:
         """Makes model and optimizer, and finds the best number of threads."""
         torch.manual_seed(0)
-        self._data = [_tensors(batch) for batch in batches]
+        self._data = [_tensors(batch, self._on_gpu) for batch in batches]
         self._autocast = precision == "mixed_bfloat16"
         of_family = LossModel if isinstance(config, TransformerConfig) else StackLossModel
         self._model: nn.Module = of_family(config, OPTIONS.label_smoothing)  # type: ignore[arg-type]
+        self._model.to(self._device)
         self._optimizer = torch.optim.Adam(
             self._model.parameters(),
             lr=1.0,
@@ -54,7 +67,8 @@ class TorchTrainer(Trainer):
             self._optimizer, lambda step: _rate(step + 1)
         )
         self._run: Any = self._model
-        torch.set_num_threads(self._best_threads())
+        if not self._on_gpu:
+            torch.set_num_threads(self._best_threads())
         if compiled:
             torch._dynamo.config.recompile_limit = max(8, 2 * len(batches))
             self._run = torch.compile(self._model, dynamic=False)
@@ -64,10 +78,30 @@ class TorchTrainer(Trainer):
         """Makes an update for each batch."""
         for batch in self._data:
             self._step(batch)
+        if self._on_gpu:
+            torch.cuda.synchronize()
 
     def train_on_first(self) -> float:
         """Makes an update for the first batch."""
         return float(self._step(self._data[0]))
+
+    def peak_memory(self) -> int:
+        """Returns the most bytes that this process has held, on a GPU those there."""
+        return torch.cuda.max_memory_allocated() if self._on_gpu else super().peak_memory()
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the "device" and the error of its float32 products."""
+
+        def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            sides = (torch.from_numpy(side).to(self._device) for side in (left, right))
+            return torch.matmul(*sides).cpu().numpy()
+
+        name = torch.cuda.get_device_name() if self._on_gpu else "CPU"
+        return {"device": name, "product_error": product_error(multiply)}
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self._device.type == "cuda"
 
     def _step(self, batch: Tensors) -> torch.Tensor:
         loss = self._backward(batch)
@@ -78,8 +112,9 @@ class TorchTrainer(Trainer):
 
     def _backward(self, batch: Tensors) -> torch.Tensor:
         self._optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self._autocast):
-            loss = self._run(**batch)
+        moved = {name: ids.to(self._device, non_blocking=True) for name, ids in batch.items()}
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._autocast):
+            loss = self._run(**moved)
         loss.backward()
         return loss
 
@@ -141,7 +176,9 @@ class LossModel(nn.Module):
         states = self.transformer(
             self._embed(source_ids),
             self._embed(target_ids),
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(target_ids.shape[1]),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(
+                target_ids.shape[1], target_ids.device
+            ),
             tgt_is_causal=True,
             src_key_padding_mask=padding,
             memory_key_padding_mask=padding,
@@ -165,10 +202,12 @@ def _rate(step: int) -> float:
     return OPTIONS.learning_rate * min(step / warmup, math.sqrt(warmup / step))
 
 
-def _tensors(batch: Batch) -> Tensors:
+def _tensors(batch: Batch, pinned: bool) -> Tensors:
+    """Returns a batch in the host's memory, pinned if it will be copied to a GPU."""
     arrays = {**batch.inputs, "labels": np.where(batch.sample_weight > 0, batch.labels, PAD_ID)}
-    return {name: torch.from_numpy(array).long() for name, array in arrays.items()}
+    tensors = {name: torch.from_numpy(array).long() for name, array in arrays.items()}
+    return {name: ids.pin_memory() if pinned else ids for name, ids in tensors.items()}
 
 
 if __name__ == "__main__":
-    serve(TorchTrainer())
+    serve(TorchTrainer(*sys.argv[1:]))

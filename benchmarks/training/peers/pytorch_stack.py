@@ -75,7 +75,7 @@ class StackLossModel(nn.Module):
         states = self.drop(self.norm(states))
         if self.is_causal:
             # Causality hides the padding after a text.
-            mask = nn.Transformer.generate_square_subsequent_mask(length)
+            mask = nn.Transformer.generate_square_subsequent_mask(length, token_ids.device)
             states = self.blocks(states, mask=mask, is_causal=True)
         else:
             states = self.blocks(states, src_key_padding_mask=token_ids == PAD_ID)

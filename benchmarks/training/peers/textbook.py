@@ -11,7 +11,8 @@ from speed.serving import serve
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.initializers import linear_initializer
 
-from ..keras_trainer import KerasTrainer, optimizer
+from ..keras_trainer import KerasTrainer
+from ..optimizer import optimizer
 from ..trainer import OPTIONS
 
 _MOST_POSITIONS = 2048
