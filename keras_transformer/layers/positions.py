@@ -8,6 +8,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.layers.token_embedding import rows_of
+
 Tensor = Any
 
 
@@ -152,6 +154,7 @@ class LearnedPositions(Positions):
             name="matrix",
             shape=(self.offset + self.max_positions, self.model_dim),
             initializer=keras.initializers.RandomNormal(stddev=0.02),
+            autocast=False,
         )
 
     def call(self, keep_mask: Tensor) -> Tensor:
@@ -167,12 +170,12 @@ class LearnedPositions(Positions):
                 f"({self.max_positions}): shorten it, or train with more positions or with "
                 "positions='sinusoidal'."
             )
-        return super().call(keep_mask)
+        return self.vectors(token_positions(keep_mask))
 
     def vectors(self, positions: Tensor) -> Tensor:
         """Returns the vectors of the given positions: `(*positions.shape, model_dim)`."""
         rows = positions + self.offset if self.offset else positions
-        return ops.take(ops.cast(self.matrix, self.compute_dtype), rows, axis=0)
+        return rows_of(self.matrix, rows, self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -27,8 +27,10 @@ import numpy as np
 sys.modules["tensorflow"] = None
 
 import json
+import jax
 import keras
 from keras_transformer.config.families import config_from_dict
+from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.models import build_transformer
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import build_encoder
@@ -51,7 +53,13 @@ training = TrainingModel(model)
 training.compile(keras.optimizers.Adam(WarmupSchedule(0.01, 2), global_clipnorm=1.0))
 labels, weights = given["labels"], given["sample_weight"]
 losses = [float(training.train_on_batch(inputs, labels, weights)[0]) for _ in range(8)]
-np.savez(sys.argv[2], logits=logits, losses=losses)
+
+embedding = TokenEmbedding(4, 2, scale=False, dtype="mixed_bfloat16")
+embedding.build()
+thousand = jax.numpy.ones((10, 100), "int32")
+look_up = lambda matrix: embedding.stateless_call([matrix], [], thousand)[0].astype("float32").sum()
+gradient = jax.jit(jax.grad(look_up))(embedding.matrix.value)
+np.savez(sys.argv[2], logits=logits, losses=losses, embedding_gradient=gradient)
 """
 
 
@@ -137,3 +145,12 @@ def test_training_on_jax_learns(on_jax: dict[str, np.ndarray]) -> None:
     losses = on_jax["losses"]
     assert np.isfinite(losses).all()
     assert losses[-1] < losses[0] - 0.5
+
+
+def test_gradients_of_a_frequent_token_are_summed_in_float32_in_mixed_precision(
+    on_jax: dict[str, np.ndarray],
+) -> None:
+    # In bfloat16 a sum of ones ends at 256.
+    expected = np.zeros((4, 2))
+    expected[1] = 1000
+    np.testing.assert_array_equal(on_jax["embedding_gradient"], expected)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
+from keras_transformer.layers.token_embedding import rows_of
+
 Tensor = Any
 
 
@@ -77,6 +79,7 @@ class RelativeBias(keras.layers.Layer):
             name="matrix",
             shape=(self.num_buckets, self.num_heads),
             initializer=keras.initializers.RandomNormal(stddev=0.02),
+            autocast=False,
         )
 
     def buckets(self, queries: Tensor, keys: Tensor) -> Tensor:
@@ -103,8 +106,8 @@ class RelativeBias(keras.layers.Layer):
         Returns:
             `(1, heads, queries, keys)`.
         """
-        matrix = ops.cast(self.matrix, self.compute_dtype)
-        biases = ops.take(matrix, self.buckets(queries, keys), axis=0)  # [T, S, H]
+        buckets = self.buckets(queries, keys)
+        biases = rows_of(self.matrix, buckets, self.compute_dtype)  # [T, S, H]
         return ops.transpose(biases, (2, 0, 1))[None]
 
     def get_config(self) -> dict[str, Any]:
