@@ -56,6 +56,7 @@ class Load:
 
 ENGINES = {
     "ours": Engine(OURS, "ours_on_jax"),
+    "ours-unfused": Engine(OURS, "ours_on_jax", ("unfused",)),
     "pytorch-eager": Engine(PYTORCH, "pytorch", ("accelerator",), compiled=False),
     "pytorch-compile": Engine(PYTORCH, "pytorch", ("accelerator",)),
 }

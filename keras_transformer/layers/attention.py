@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
 from keras_transformer.layers.variants.quantization import Composite
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rotary import rotate
@@ -223,13 +224,14 @@ class MultiHeadAttention(Composite):
                 queries, num_keys=ops.shape(keys)[2], first_place=first_place
             )
             bias = further * scale if bias is None else bias + further * scale
-        if self.scale:
-            queries = queries * scale
-        scores = self._multiply(queries, ops.swapaxes(keys, -1, -2))
-        if bias is not None:
-            scores = scores + bias
-        weights = masked_softmax(scores, keep_mask)
-        heads = self._multiply(self.drop(weights, training=training), values)
+        needs_weights = return_weights or (training and self.dropout)
+        if not needs_weights and can_fuse(queries, keys, values):
+            heads = fused_attention(queries, keys, values, keep_mask, bias, scale)
+        else:
+            scaled = queries * scale if self.scale else queries
+            scores = self._multiply(scaled, ops.swapaxes(keys, -1, -2))
+            weights = masked_softmax(scores if bias is None else scores + bias, keep_mask)
+            heads = self._multiply(self.drop(weights, training=training), values)
         outputs = self.output_linear(self._merge(heads))
         if keep_mask is not None:
             outputs = outputs * _has_keys(keep_mask, outputs.dtype)

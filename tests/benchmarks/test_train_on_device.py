@@ -72,7 +72,7 @@ class Scripted:
     def ask(self, do: str, **arguments: Any) -> Any:
         if do == "load" and self.name == "pytorch-compile":
             raise RuntimeError("out of memory")
-        losses = {"first_loss": 9.0 if self.name != "ours-fused" else 5.0}
+        losses = {"first_loss": 9.0 if self.name != "ours-unfused" else 5.0}
         return {
             "load": {"parameters": 16_560, **losses},
             "describe": {"device": "GPU"},
@@ -96,11 +96,11 @@ def test_an_engine_that_fails_or_does_other_work_is_noted_and_the_others_are_mea
     monkeypatch.setattr(device, "read_batches", lambda path: [batch(3, 4)] * 2)
     saved: list[Sequence[str]] = []
     group: dict[str, Any] = {}
-    names = ["ours", "ours-fused", "pytorch-compile", "pytorch-eager"]
+    names = ["ours", "ours-unfused", "pytorch-compile", "pytorch-eager"]
     asked = ("mini", "float32", names, tmp_path, 2)
     device.measure(*asked, group, lambda: saved.append(list(group["engines"])))
     assert group["failures"]["pytorch-compile"] == "out of memory"
-    assert "starts with a loss of 5.00, ours 9.00" in group["failures"]["ours-fused"]
+    assert "starts with a loss of 5.00, ours 9.00" in group["failures"]["ours-unfused"]
     assert Scripted.ended == ["pytorch-compile"]
     assert saved[0] == ["ours"]
     assert group["engines"]["ours"]["rates"] == [12.0, 12.0]

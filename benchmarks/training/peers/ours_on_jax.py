@@ -1,6 +1,7 @@
 """Our model on JAX, trained with `fit` as one does there without TensorFlow."""
 
 import math
+import sys
 
 import jax
 import keras
@@ -19,7 +20,15 @@ Element = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 
 class JaxTrainer(Trainer):
-    """`fit` on JAX's default device; XLA compiles always."""
+    """`fit` on JAX's default device; XLA compiles always.
+
+    Args:
+        attention: "unfused" to keep layers from using fused kernels where there are some.
+    """
+
+    def __init__(self, attention: str = "fused") -> None:
+        if attention == "unfused":
+            keras.config.disable_flash_attention()
 
     def build(
         self, config: ModelConfig, precision: str, compiled: bool, batches: list[Batch]
@@ -75,4 +84,4 @@ class Elements(keras.utils.PyDataset):
 
 
 if __name__ == "__main__":
-    serve(JaxTrainer())
+    serve(JaxTrainer(*sys.argv[1:]))
