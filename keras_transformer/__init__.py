@@ -52,7 +52,11 @@ if TYPE_CHECKING:
     from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
     from keras_transformer.training.loss.metrics import Perplexity, TokenAccuracy
     from keras_transformer.training.run.options import TrainOptions
-    from keras_transformer.training.run.run_directory import load_min_score, load_training_text
+    from keras_transformer.training.run.run_directory import (
+        load_min_score,
+        load_search,
+        load_training_text,
+    )
     from keras_transformer.training.run.train import load_run, train
     from keras_transformer.training.texts.train import train_texts
     from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -99,6 +103,7 @@ __all__ = [
     "from_pretrained",
     "load_min_score",
     "load_run",
+    "load_search",
     "load_tfds",
     "load_training_text",
     "read_labelled",
@@ -151,6 +156,7 @@ _HOMES = {
     "evaluation_batches": "data.batching.batches",
     "from_pretrained": "pretrained.recognise",
     "load_min_score": "training.run.run_directory",
+    "load_search": "training.run.run_directory",
     "load_run": "training.run.train",
     "load_tfds": "data.sources.tfds",
     "load_training_text": "training.run.run_directory",

@@ -37,6 +37,7 @@ RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 SHARED = {
     "keras_transformer.artefact.manifest",
     "keras_transformer.search.confidence",
+    "keras_transformer.search.defaults",
     "keras_transformer.search.inputs",
     "keras_transformer.search.options",
     "keras_transformer.search.random_numbers",

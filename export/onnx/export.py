@@ -3,9 +3,10 @@ name only after it was checked against Keras.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
@@ -43,6 +44,7 @@ from keras_transformer.artefact.manifest import (
 )
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import save_tokenizers
 from keras_transformer.text.training_text import TrainingText
@@ -63,6 +65,7 @@ def export_onnx(
     min_score: float | None = None,
     overwrite: bool = False,
     training_text: TrainingText | None = None,
+    search: Mapping[str, Any] | None = None,
 ) -> Path:
     """Writes a model of any family as an ONNX artefact that our runtime and other languages run.
 
@@ -87,6 +90,8 @@ def export_onnx(
         overwrite: Replace the directory if it exists.
         training_text: What the model's training lines looked like (`load_training_text` reads a
             run's), for splitting texts later; single sentences are assumed if None.
+        search: Fields of `SearchOptions` that hold where a caller gives none (`load_search` reads
+            a run's).
 
     Returns:
         The artefact's path.
@@ -103,6 +108,7 @@ def export_onnx(
     check_settings(final, target=target, quantize=quantize, opset=opset, overwrite=overwrite)
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     check_min_score(min_score)
+    own = check_defaults(search or {})
     form = _Form.choose(model, target, quantize, opset)
     check_expressible(model.config, form.target, form.precision)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
@@ -114,6 +120,7 @@ def export_onnx(
             form,
             training_text,
             min_score,
+            own,
         )
     return Path(directory)
 
@@ -148,6 +155,7 @@ def _write(
     form: _Form,
     training_text: TrainingText | None,
     min_score: float | None,
+    search: Mapping[str, Any],
 ) -> None:
     save_graphs(_graphs(model, form), directory, WEIGHTS_FILE)
     both = (tokenizer, target_tokenizer or tokenizer)
@@ -173,6 +181,7 @@ def _write(
         max_difference=difference,
         training_text=training_text,
         min_score=min_score,
+        search=search,
     ).write(directory)
     Manifest.read(directory).verify(directory)
 

@@ -16,7 +16,7 @@ from keras_transformer.training.run.run_directory import RunDirectory  # isort: 
 def export_run(
     run: str | os.PathLike[str], directory: str | os.PathLike[str], **options: Any
 ) -> Path:
-    """Exports a run's model of any family with its tokenizers, `min_score` and `training_text`.
+    """Exports a run's model of any family with its tokenizers and all that the run says of it.
 
     Args:
         run: The run's directory.
@@ -41,5 +41,6 @@ def export_run(
         "target_tokenizer": None if target is source else target,
         "min_score": record.load_min_score(),
         "training_text": record.load_training_text(),
+        "search": record.load_search(),
     }
     return export_onnx(model, source, directory, **{**own, **options})

@@ -87,9 +87,7 @@ def export_pretrained(
 
 def _of_run(run: Path) -> Outgoing:
     model, source, target = load_run(run)
-    record = RunDirectory(run)
-    search = record.load_training().get("search", {}) if record.has_training else {}
-    return _of_model(model, source, target, search)
+    return _of_model(model, source, target, RunDirectory(run).load_search())
 
 
 def _of_model(

@@ -34,6 +34,7 @@ from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.defaults import with_defaults
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -86,7 +87,8 @@ def export_saved_model(
             the run's if None. There is no `low_confidence` if neither is known.
         overwrite: Replace the version if it exists.
         progress: Called with a line of text as each stage begins, such as `print`.
-        **options: Fields of `SearchOptions`, fixed in the graph; no sampling.
+        **options: Fields of `SearchOptions`, fixed in the graph; no sampling. The others are
+            the run's own, if its model was imported with some.
 
     Returns:
         The version's path.
@@ -111,8 +113,10 @@ def export_saved_model(
         overwrite=overwrite,
     )
     check_min_score(min_score)
-    if min_score is None and isinstance(run_or_model, str | os.PathLike):
-        min_score = RunDirectory(Path(run_or_model)).load_min_score()
+    if isinstance(run_or_model, str | os.PathLike):
+        run = RunDirectory(Path(run_or_model))
+        min_score = run.load_min_score() if min_score is None else min_score
+        options = with_defaults(run.load_search(), options)
     progress = progress or (lambda line: None)
     model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
     if signatures == "text" and not all(map(can_be_read_in_graphs, (source, target))):

@@ -21,6 +21,7 @@ from keras_transformer.artefact.families import (
     vocabulary_fields,
 )
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.subwords.opening import SUFFIXES
 from keras_transformer.text.training_text import TrainingText
 
@@ -101,6 +102,8 @@ class Manifest:
         fallback: Why the target is not the one that was requested; None otherwise.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             None if training calibrated none.
+        search: Fields of `SearchOptions` that hold where a caller gives none; empty unless the
+            model was imported with some.
         producer: Versions of the packages that wrote the artefact.
         training_text: Lengths and sentences of the lines that the model was trained on; None if
             unknown.
@@ -122,6 +125,7 @@ class Manifest:
     operators_version: int | None = None
     fallback: str | None = None
     min_score: float | None = None
+    search: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     producer: Mapping[str, str] = dataclasses.field(default_factory=dict)
     training_text: TrainingText | None = None
     format_version: int = FORMAT_VERSION
@@ -155,6 +159,7 @@ class Manifest:
         version = self.operators_version
         if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
             raise ValueError(f"operators_version must be an integer or null, got {version!r}.")
+        check_defaults(self.search)
         for entry in self.files:
             if os.path.basename(entry.file) != entry.file or entry.file in ("", ".", ".."):
                 raise ValueError(f"file must be a name without a folder, got {entry.file!r}.")
@@ -299,6 +304,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         operators_version=values.get("operators_version"),
         fallback=values.get("fallback"),
         min_score=_number(values.get("min_score")),
+        search=dict(values.get("search", {})),
         producer=dict(values.get("producer", {})),
         training_text=None if seen is None else TrainingText.from_dict(seen),
     )

@@ -105,6 +105,7 @@ def open_whole_text_translator(
         target_tokenizer,
         training_text=run.load_training_text(),
         min_score=run.load_min_score() if min_score is None else min_score,
+        search=run.load_search(),
         **lines.limits,
     )
 

@@ -32,9 +32,13 @@ class CommandParser:
     Args:
         command: The subcommand's name, for the usage line.
         summary: What the subcommand does, shown on top of the help.
+
+    Attributes:
+        command: As given.
     """
 
     def __init__(self, command: str, summary: str) -> None:
+        self.command = command
         self._types: dict[str, Any] = {}
         self._positionals: set[str] = set()
         self._parser = ArgumentParser(
@@ -117,6 +121,20 @@ class CommandParser:
             return self._parser.parse_args(list(arguments))
         except ArgumentError as error:
             raise UsageError(self._explain(str(error), arguments)) from error
+
+    def given(
+        self, arguments: Sequence[str], options_class: type, *, skip: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Returns the fields of a dataclass that flags or YAML give, without defaults.
+
+        Args:
+            arguments: What `parse` has read without an error.
+            options_class: The dataclass.
+            skip: Fields that have no flag.
+        """
+        found = self._parser.parse_args(list(arguments), defaults=False)
+        names = (field.name for field in dataclasses.fields(options_class))
+        return {name: found[name] for name in names if name not in skip and name in found}
 
     def _shown(self, key: str) -> str:
         """Returns what the user types: a flag, or the bare name of a positional."""

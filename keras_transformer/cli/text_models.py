@@ -16,6 +16,7 @@ from keras_transformer.cli.artefact import (
 from keras_transformer.cli.families import require_family
 from keras_transformer.config.encoder_only import EncoderHead
 from keras_transformer.generation.text_generator import TextGenerator
+from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 
@@ -78,7 +79,7 @@ def open_generator(
     model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.single_stack.generator import Generator
 
-    return Generator(model, tokenizer, **limits)
+    return Generator(model, tokenizer, search=RunDirectory(directory).load_search(), **limits)
 
 
 def _load_run(directory: Path, runtime: RuntimeOptions) -> tuple[Any, Any]:

@@ -2,6 +2,9 @@
 translations with their scores.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from keras_transformer.decoding.engine import KerasEngine
 from keras_transformer.models import Transformer
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
@@ -28,6 +31,8 @@ class Translator(TextTranslator):
             unknown.
         min_score: Log-probability per token below which a hypothesis has `low_confidence`; None if
             unknown.
+        search: Fields of `SearchOptions` that hold where a call gives none: what `load_search`
+            reads of a run whose model was imported with some; None for none.
 
     Attributes:
         model: As given.
@@ -37,6 +42,7 @@ class Translator(TextTranslator):
         max_source_length: Most tokens of a source; None if there is no limit.
         training_text: As given.
         min_score: As given.
+        search: As given, {} for none.
 
     Example:
         `Translator(model, tokenizer).translate(["Hello!"], beam_size=4)`
@@ -53,6 +59,7 @@ class Translator(TextTranslator):
         long_texts: LongTexts = "refuse",
         training_text: TrainingText | None = None,
         min_score: float | None = None,
+        search: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
         self.batch_tokens = batch_tokens
@@ -66,4 +73,5 @@ class Translator(TextTranslator):
             model.config.marks,
             training_text=training_text,
             min_score=min_score,
+            search=search,
         )

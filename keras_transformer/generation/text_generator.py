@@ -3,13 +3,14 @@ same order; tells how probable given texts are.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from keras_transformer.generation.engine import GenerationEngine
 from keras_transformer.search.confidence import token_score
+from keras_transformer.search.defaults import check_defaults, search_options
 from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
@@ -27,10 +28,16 @@ class TextGenerator:
             no other limit than the model's.
         long_texts: What to do with longer ones: "refuse" raises `LongTextError`, which has the
             index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
+        search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
+            has them; None for none.
 
     Attributes:
         config: The model's config.
         max_text_length: Most tokens of a prompt or a text; None if there is no limit.
+        search: As given, {} for none.
+
+    Raises:
+        ValueError: `search` is not valid.
     """
 
     def __init__(
@@ -39,7 +46,9 @@ class TextGenerator:
         text_ids: TextIds,
         max_text_length: int | None,
         long_texts: LongTexts,
+        search: Mapping[str, Any] | None = None,
     ) -> None:
+        self.search = check_defaults(search or {})
         self.config = engine.config
         self._engine = engine
         self._text_ids = text_ids
@@ -47,6 +56,15 @@ class TextGenerator:
         room = None if positions is None else positions - 1
         self._limit = LengthLimit(max_text_length, long_texts, room)
         self.max_text_length = self._limit.length
+
+    def search_options(self, **options: Any) -> SearchOptions:
+        """Returns a search's options: these, else the model's own, else the defaults.
+
+        Raises:
+            TypeError: An option is unknown or of the wrong type.
+            ValueError: An option is out of range.
+        """
+        return search_options(self.search, options)
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each text has, without special ones.
@@ -73,7 +91,7 @@ class TextGenerator:
             ValueError: An option is out of range, or a prompt is longer than `max_text_length`.
             RuntimeError: The generator is closed.
         """
-        ids, chosen = self._prompt_ids(prompts), SearchOptions(**options)
+        ids, chosen = self._prompt_ids(prompts), self.search_options(**options)
         found = self._engine.search(ids, chosen, with_scores=False)
         best = [candidates[:1] for candidates in found]
         return [text for [text] in self._texts(prompts, ids, best, include_prompt)]
@@ -99,7 +117,7 @@ class TextGenerator:
             RuntimeError: As for `generate`.
         """
         ids = self._prompt_ids(prompts)
-        found = self._engine.search(ids, SearchOptions(**options))
+        found = self._engine.search(ids, self.search_options(**options))
         texts = self._texts(prompts, ids, found, include_prompt)
         return [
             [Hypothesis(text, *one) for text, one in zip(parts, candidates, strict=True)]
@@ -124,7 +142,7 @@ class TextGenerator:
             ValueError: As for `generate`, or an id is outside the vocabulary.
         """
         rows = self._limit.fit_prompts(plain_rows(prompt_ids))
-        return self._engine.search(rows, SearchOptions(**options), with_scores=return_scores)
+        return self._engine.search(rows, self.search_options(**options), with_scores=return_scores)
 
     def stream(self, prompt: str, *, include_prompt: bool = True, **options: Any) -> Iterator[str]:
         """Yields one continuation piece by piece, each as soon as it is certain.
@@ -142,7 +160,8 @@ class TextGenerator:
                 call itself, not at the first piece.
             TypeError: As for `generate`.
         """
-        chosen = SearchOptions(**options)
+        # A model's own beams are no wish of the caller's.
+        chosen = self.search_options(**{"beam_size": 1, **options})
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "stream yields one text piece by piece, so it needs beam_size 1 and "
@@ -170,7 +189,7 @@ class TextGenerator:
             TypeError: As for `generate`.
             ValueError: A text is longer than `max_text_length`.
         """
-        chosen = SearchOptions(**options)
+        chosen = self.search_options(**options)
         ids = self._limit.fit(self._text_ids.encode(check_texts(texts)))
         scored = []
         for text, row, values in zip(texts, ids, self._engine.log_probabilities(ids), strict=True):

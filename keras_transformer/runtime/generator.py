@@ -37,6 +37,7 @@ class OnnxGenerator(TextGenerator):
         manifest: The artefact's contract.
         config: The model's config.
         max_text_length: Most tokens of a prompt or a text; None if there is no limit.
+        search: Fields of `SearchOptions` that hold where a call gives none: the artefact's.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
@@ -69,7 +70,7 @@ class OnnxGenerator(TextGenerator):
         self._runs: OnnxGenerationEngine = OnnxGenerationEngine(
             manifest, path, threads, batch_tokens, max_cache_bytes, providers
         )
-        super().__init__(self._runs, text_ids, max_text_length, long_texts)
+        super().__init__(self._runs, text_ids, max_text_length, long_texts, manifest.search)
 
     @property
     def peak_cache_bytes(self) -> int:

@@ -43,6 +43,7 @@ class OnnxTranslator(TextTranslator):
         max_source_length: Most tokens of a source; None if there is no limit.
         training_text: What the model's training lines looked like; None if that is unknown.
         min_score: The threshold of low confidence; None if neither argument nor artefact gives one.
+        search: Fields of `SearchOptions` that hold where a call gives none: the artefact's.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
@@ -87,6 +88,7 @@ class OnnxTranslator(TextTranslator):
             SentenceMarks(**manifest.config.get("marks", {})),
             training_text=manifest.training_text,
             min_score=manifest.min_score if min_score is None else min_score,
+            search=manifest.search,
         )
 
     @property

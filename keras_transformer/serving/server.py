@@ -7,14 +7,13 @@ import contextlib
 import math
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 import uvloop
 
 from keras_transformer.distribution import install_command
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.http.app import build_app
 from keras_transformer.serving.http.connection import Connection
 from keras_transformer.serving.journal import Journal
@@ -35,13 +34,13 @@ _LOOK_SECONDS = 0.02
 
 
 def run_server(
-    options: ServeOptions, search: SearchOptions, tell: Callable[[str], None] = print
+    options: ServeOptions, search: Mapping[str, Any], tell: Callable[[str], None] = print
 ) -> None:
     """Serves until a signal, SIGTERM or SIGINT, then finishes what it has accepted.
 
     Args:
         options: What to serve, and where.
-        search: The search of every translation.
+        search: Fields of `SearchOptions` for every model; others are a model's own or defaults.
         tell: Called with one line, the addresses, once a version is loaded.
 
     Raises:
@@ -62,7 +61,10 @@ def run_server(
 
 
 async def serve(
-    options: ServeOptions, search: SearchOptions, tell: Callable[[str], None], stop: asyncio.Event
+    options: ServeOptions,
+    search: Mapping[str, Any],
+    tell: Callable[[str], None],
+    stop: asyncio.Event,
 ) -> None:
     """As `run_server`, within the running event loop, until `stop` is set."""
     journal = Journal(log_requests=options.log_requests, log_text=options.log_text)

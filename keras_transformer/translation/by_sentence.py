@@ -162,7 +162,8 @@ class SentenceTranslator:
         if options.pop("return_attention", False):
             raise ValueError("attention belongs to one part: ask translate_parts for it.")
         found = self.translate_passages(texts, **options)
-        search = SearchOptions(**{k: v for k, v in options.items() if k != "target_prefixes"})
+        named = {k: v for k, v in options.items() if k != "target_prefixes"}
+        search = self.translator.search_options(**named)
         return [join_hypotheses(passage, parts, search) for passage, parts in found]
 
     def translate_parts(self, texts: Sequence[str], **options: Any) -> list[list[TranslatedPart]]:

@@ -2,7 +2,7 @@
 the same order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.defaults import check_defaults, search_options
 from keras_transformer.search.inputs import IdRows, SourceLimit, check_texts
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.text.training_text import TrainingText
@@ -39,14 +40,17 @@ class TextTranslator:
         training_text: What the model's training lines looked like; None if unknown.
         min_score: Log-probability a token below which a hypothesis has `low_confidence`; None if
             unknown.
+        search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
+            has them; None for none.
 
     Attributes:
         max_source_length: Most tokens of a source; None if there is no limit.
         training_text: As given.
         min_score: As given.
+        search: As given, {} for none.
 
     Raises:
-        ValueError: `min_score` is no mean of log-probabilities.
+        ValueError: `min_score` is no mean of log-probabilities, or `search` is not valid.
     """
 
     def __init__(
@@ -59,8 +63,10 @@ class TextTranslator:
         *,
         training_text: TrainingText | None = None,
         min_score: float | None = None,
+        search: Mapping[str, Any] | None = None,
     ) -> None:
         check_min_score(min_score)
+        self.search = check_defaults(search or {})
         self.max_source_length = limit.length
         self.training_text = training_text
         self.min_score = min_score
@@ -68,6 +74,15 @@ class TextTranslator:
         self._source, self._target = source, target
         self._limit = limit
         self._marks = marks or SentenceMarks()
+
+    def search_options(self, **options: Any) -> SearchOptions:
+        """Returns a search's options: these, else the model's own, else the defaults.
+
+        Raises:
+            TypeError: An option is unknown or of the wrong type.
+            ValueError: An option is out of range.
+        """
+        return search_options(self.search, options)
 
     def source_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each source text has, without eos.
@@ -194,7 +209,8 @@ class TextTranslator:
                 call itself, not at the first piece.
             TypeError: As for `translate`.
         """
-        engine, chosen, _ = self._between(options)
+        # A model's own beams are no wish of the caller's.
+        engine, chosen, _ = self._between({"beam_size": 1, **options})
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
@@ -311,7 +327,7 @@ class TextTranslator:
 
     def _between(self, options: dict[str, Any]) -> tuple[TranslationEngine, SearchOptions, Begins]:
         """Returns the engine of the options' languages, the other options and the marks."""
-        chosen, begins = without_languages(self._marks, SearchOptions(**options))
+        chosen, begins = without_languages(self._marks, self.search_options(**options))
         engine = self._engine if begins == Begins() else MarkedEngine(self._engine, begins)
         return engine, chosen, begins
 

@@ -89,7 +89,7 @@ def start_server(artefact: Path | None, search: SearchOptions, **options: Any) -
             found.append(line)
             ready.set()
 
-        await serve(settings, search, tell, stopping)
+        await serve(settings, dataclasses.asdict(search), tell, stopping)
 
     def work() -> None:
         try:

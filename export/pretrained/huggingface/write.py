@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.distribution import install_command
-from keras_transformer.pretrained.huggingface.vocabularies import SEARCH
+from keras_transformer.pretrained.huggingface.generation import GENERATION, write_search
 from keras_transformer.pretrained.tensor_files import SAFETENSORS
 from keras_transformer.whole_files import whole_file
 
@@ -41,7 +41,7 @@ def write(outgoing: Outgoing, directory: Path) -> None:
         "dtype": "float32",
     }
     write_json(directory / CONFIG, config)
-    write_json(directory / "generation_config.json", _generation(outgoing))
+    write_json(directory / GENERATION, _generation(outgoing))
     architecture.save_tokenizer(outgoing, directory)
     tensors = architecture.tensors(outgoing)
     with whole_file(directory / SAFETENSORS) as partial:
@@ -65,11 +65,10 @@ def _special_ids(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def _generation(outgoing: Outgoing) -> dict[str, Any]:
-    never = sorted(outgoing.config.special_ids.never_generated)
-    search = {
-        theirs: outgoing.search[ours] for theirs, ours in SEARCH.items() if ours in outgoing.search
-    }
-    return {**_special_ids(outgoing), "bad_words_ids": [[token] for token in never], **search}
+    search = write_search(outgoing.search)
+    never = [[token] for token in sorted(outgoing.config.special_ids.never_generated)]
+    banned = [*never, *search.pop("bad_words_ids", [])]
+    return {**_special_ids(outgoing), "bad_words_ids": banned, **search}
 
 
 def _save_file() -> Any:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.distribution import install_command
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -40,9 +41,10 @@ class EvaluateOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
-    given = build_parser().parse(arguments)
+    parser = build_parser()
+    given = parser.parse(arguments)
     options = read_fields(given, EvaluateOptions)
-    search = read_fields(given, SearchOptions, skip=("num_hypotheses",))
+    search = read_search(parser, arguments, given.model, skip=("num_hypotheses",))
     if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
         raise ImportError(f"evaluate needs sacrebleu: install it with `{install_command('cli')}`.")
     _check_output(options.output)
@@ -65,7 +67,7 @@ def build_parser() -> CommandParser:
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(EvaluateOptions, title="test set and result")
     parser.add_fields(RuntimeOptions, title="runtime")
-    parser.add_fields(SearchOptions, title="search", skip=("num_hypotheses",))
+    parser.add_fields(SearchOptions, title=TITLE, skip=("num_hypotheses",))
     return parser
 
 

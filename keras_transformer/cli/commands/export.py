@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from jsonargparse import Namespace
-
 from keras_transformer.cli.artefact import check_finished_run, load_run
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
+from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.distribution import install_command
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import SearchOptions
@@ -79,13 +78,15 @@ _SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
-    given = build_parser().parse(arguments)
+    parser = build_parser()
+    given = parser.parse(arguments)
     options = read_fields(given, ExportOptions)
     onnx = read_fields(given, OnnxOptions)
     saved_model = read_fields(given, SavedModelOptions)
     if options.format == "saved_model":
         _refuse(options.format, onnx)
-        written = _export_saved_model(given.run, options, saved_model, _chosen_search(given))
+        search = _chosen_search(parser, arguments, given.run)
+        written = _export_saved_model(given.run, options, saved_model, search)
     else:
         _refuse(options.format, saved_model, read_fields(given, SearchOptions, skip=_SAMPLING))
         if options.format == "onnx":
@@ -106,7 +107,7 @@ def build_parser() -> CommandParser:
     parser.add_fields(ExportOptions, title="artefact")
     parser.add_fields(OnnxOptions, title="with --format onnx")
     parser.add_fields(SavedModelOptions, title="with --format saved_model")
-    parser.add_fields(SearchOptions, title="search, with --format saved_model", skip=_SAMPLING)
+    parser.add_fields(SearchOptions, title=f"with --format saved_model, {TITLE}", skip=_SAMPLING)
     return parser
 
 
@@ -169,20 +170,14 @@ def _export_saved_model(
     )
 
 
-def _chosen_search(given: Namespace) -> dict[str, Any]:
-    """Returns the options of the search; an encoder's that are not the defaults.
+def _chosen_search(parser: CommandParser, arguments: Sequence[str], run: Path) -> dict[str, Any]:
+    """Returns the options of the search; an encoder's that were given.
 
     An encoder searches nothing: how many fillings of masks it returns needs no beams.
     """
-    if not _is_encoder(given.run):
-        return dataclasses.asdict(read_fields(given, SearchOptions, skip=_SAMPLING))
-    defaults = dataclasses.asdict(SearchOptions())
-    unchanged = {name: [] if value == () else value for name, value in defaults.items()}
-    return {
-        name: given[name]
-        for name in defaults
-        if name not in _SAMPLING and given[name] not in (defaults[name], unchanged[name])
-    }
+    if _is_encoder(run):
+        return parser.given(arguments, SearchOptions, skip=_SAMPLING)
+    return dataclasses.asdict(read_search(parser, arguments, run, skip=_SAMPLING))
 
 
 def _is_encoder(run: Path) -> bool:

@@ -1,9 +1,18 @@
 """`keras-transformer serve`: serves an artefact over TensorFlow Serving's REST and gRPC."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
+from keras_transformer.cli.parser import (
+    CommandParser,
+    UsageError,
+    flags_in_errors,
+    read_fields,
+)
+from keras_transformer.cli.search_flags import TITLE, own_search
 from keras_transformer.distribution import install_command
+from keras_transformer.search.defaults import search_options
 from keras_transformer.search.options import SearchOptions
 
 # The same request gets the same answer, so nothing is drawn at random.
@@ -15,11 +24,12 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     from keras_transformer.serving.settings import ServeOptions
 
-    given = build_parser().parse(arguments)
+    parser = build_parser()
+    given = parser.parse(arguments)
     if given.artefact is None and given.model_config is None:
         raise UsageError("missing: artefact, or --model-config; see --help.")
     options = read_fields(given, ServeOptions)
-    search = read_fields(given, SearchOptions, skip=_LEFT_OUT)
+    search = _read_search(parser, arguments, given.artefact)
     try:
         from keras_transformer.serving.server import run_server
     except ModuleNotFoundError as error:
@@ -30,6 +40,17 @@ def main(arguments: Sequence[str]) -> int:
         raise
     run_server(options, search, lambda line: print(line, flush=True))
     return 0
+
+
+def _read_search(
+    parser: CommandParser, arguments: Sequence[str], artefact: Path | None
+) -> dict[str, Any]:
+    """Returns the options that were given, which each model that is loaded adds its own to."""
+    given = parser.given(arguments, SearchOptions, skip=_LEFT_OUT)
+    # Told now, with the names of flags, not by the first version that cannot be loaded.
+    with flags_in_errors(SearchOptions):
+        search_options({} if artefact is None else own_search(artefact), given)
+    return given
 
 
 def build_parser() -> CommandParser:
@@ -46,5 +67,5 @@ def build_parser() -> CommandParser:
         required=False,
     )
     parser.add_fields(ServeOptions, title="server", skip=("artefact",))
-    parser.add_fields(SearchOptions, title="search", skip=_LEFT_OUT)
+    parser.add_fields(SearchOptions, title=TITLE, skip=_LEFT_OUT)
     return parser

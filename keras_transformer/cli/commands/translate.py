@@ -14,6 +14,7 @@ from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_input
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import PrefixError, TooLongError
 from keras_transformer.search.options import Hypothesis, SearchOptions
@@ -76,8 +77,10 @@ class TranslateOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
-    given = build_parser().parse(arguments)
-    options, search = read_fields(given, TranslateOptions), read_fields(given, SearchOptions)
+    parser = build_parser()
+    given = parser.parse(arguments)
+    options = read_fields(given, TranslateOptions)
+    search = read_search(parser, arguments, given.model)
     lines = read_fields(given, LineOptions)
     if options.replace_unk and search.num_hypotheses > 1:
         raise ValueError("--replace-unk gives one translation a line: leave out --num-hypotheses.")
@@ -201,7 +204,7 @@ def build_parser() -> CommandParser:
         "with --num-hypotheses), empty lines kept.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(SearchOptions, title="search")
+    parser.add_fields(SearchOptions, title=TITLE)
     parser.add_fields(TranslateOptions, title="lines")
     parser.add_fields(LineOptions, title="long lines")
     parser.add_fields(RuntimeOptions, title="runtime")

@@ -2,6 +2,9 @@
 with their scores.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from keras_transformer.decoding.single_stack.generator_engine import KerasGenerationEngine
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.models.decoder_only import DecoderOnly
@@ -23,12 +26,15 @@ class Generator(TextGenerator):
             no other limit than the model's.
         long_texts: What to do with longer ones: "refuse" raises `LongTextError`, which has the
             index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
+        search: Fields of `SearchOptions` that hold where a call gives none: what `load_search`
+            reads of a run whose model was imported with some; None for none.
 
     Attributes:
         model: As given.
         tokenizer: As given.
         config: The model's.
         max_text_length: Most tokens of a prompt or a text; None if there is no limit.
+        search: As given, {} for none.
 
     Example:
         `Generator(model, tokenizer).generate(["A man in"], max_length=20)`
@@ -42,6 +48,7 @@ class Generator(TextGenerator):
         *,
         max_text_length: int | None = MAX_TEXT_LENGTH,
         long_texts: LongTexts = "refuse",
+        search: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
@@ -50,4 +57,5 @@ class Generator(TextGenerator):
             TextIds(tokenizer.subwords, model.config.special_ids),
             max_text_length,
             long_texts,
+            search,
         )

@@ -24,20 +24,24 @@ class Fields:
     Args:
         path: The file, for messages.
         values: Its content.
+
+    Attributes:
+        path: As given.
+        values: As given.
     """
 
     def __init__(self, path: Path, values: Mapping[str, Any]) -> None:
         self.path = path
-        self._values = values
+        self.values = values
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._values:
+        if name not in self.values:
             raise ImportRefusedError(f"{self.path} lacks the field {name}.")
-        return self._values[name]
+        return self.values[name]
 
     def get(self, name: str, default: Any) -> Any:
         """Returns a field, or what the library takes for it if it is missing or null."""
-        value = self._values.get(name)
+        value = self.values.get(name)
         return default if value is None else value
 
     def activation(self, name: str, default: str | None = None) -> str:
@@ -55,7 +59,7 @@ class Fields:
         for name, value in expected.items():
             if self.get(name, value) != value:
                 raise ImportRefusedError(
-                    f"{self.path} has {name}: {self._values[name]!r}, and only {value!r} is "
+                    f"{self.path} has {name}: {self.values[name]!r}, and only {value!r} is "
                     "supported."
                 )
 

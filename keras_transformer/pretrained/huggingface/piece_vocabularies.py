@@ -13,11 +13,8 @@ from typing import Any
 from keras_transformer.config import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.vocabularies import (
-    Vocabularies,
-    read_ids,
-    read_search,
-)
+from keras_transformer.pretrained.huggingface.generation import read_search
+from keras_transformer.pretrained.huggingface.vocabularies import Vocabularies, read_ids
 from keras_transformer.text.tokenizer import Tokenizer
 
 # No text holds these, though a model may write the first one.
@@ -36,7 +33,8 @@ def fsmt_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         raise ImportRefusedError(f"{path} has vocabularies with different special ids.")
     start = int(fields.get("decoder_start_token_id", source.special_ids.eos))
     special_ids = dataclasses.replace(source.special_ids, decoder_start=start)
-    return Vocabularies((source, target), special_ids, search=read_search(path, fields))
+    search = read_search(path, fields, special_ids)
+    return Vocabularies((source, target), special_ids, search=search)
 
 
 def _tokenizer(path: Path, fields: Fields) -> Tokenizer:

@@ -6,8 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config import SpecialIds
 from keras_transformer.pretrained.huggingface import bert_family, decoders
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.generation import read_decoder_search
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
 from keras_transformer.pretrained.imported import Imported
@@ -25,12 +27,14 @@ class SingleStack:
         table: Takes a model and the tensors and returns the weights' entries.
         unread: As for `Imported`.
         vocabulary: Takes the directory and its fields and returns the tokenizer.
+        search: Takes the directory, its fields and the special ids and returns how it searches.
     """
 
     config: Callable[..., Any]
     table: Callable[[Any, Tensors], Iterable[Entry]]
     unread: tuple[str, ...]
     vocabulary: Callable[[Path, Fields], Tokenizer]
+    search: Callable[[Path, Fields, SpecialIds], dict[str, Any]] = read_decoder_search
 
 
 def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) -> Imported:
@@ -49,6 +53,7 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
         tensors,
         (tokenizer, tokenizer),
         unread=variant.unread,
+        search=variant.search(path, fields, tokenizer.special_ids),
     )
 
 
@@ -56,7 +61,13 @@ def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStac
     def table(model: Any, tensors: Tensors) -> Iterable[Entry]:
         return bert_family.encoder_table(model, tensors, names)
 
-    return SingleStack(config, table, bert_family.UNREAD, partial(read_vocabulary, begins=True))
+    return SingleStack(
+        config,
+        table,
+        bert_family.UNREAD,
+        partial(read_vocabulary, begins=True),
+        search=lambda path, fields, special_ids: {},
+    )
 
 
 SINGLE_STACKS = {

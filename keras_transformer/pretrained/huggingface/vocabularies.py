@@ -12,13 +12,16 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.generation import (
+    FORCED_FIRST,
+    read_generation,
+    read_search,
+)
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.languages import added_tokens, read_json
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.tokenizer import Tokenizer
 
-# Of `generation_config.json`, or of `config.json` in older files → our names.
-SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty", "max_length": "max_length"}
 _PEGASUS_OFFSET = 103
 # What their tokenizer takes if nothing names another.
 _MBART_SOURCE = "en_XX"
@@ -165,7 +168,7 @@ def bart_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     # It is a mark, which is written; a bos would never be.
     made = Tokenizer(found.model, dataclasses.replace(ids, bos=None, decoder_start=ids.eos))
     marks = SentenceMarks(source=(ids.bos,), target=(ids.bos,))
-    return dataclasses.replace(_vocabularies(fields, made, made), marks=marks)
+    return _with_marks(_vocabularies(fields, made, made), marks)
 
 
 def _of_languages(
@@ -184,15 +187,18 @@ def _of_languages(
     codes = {
         name.strip("_") if name.startswith("__") else name: languages[name] for name in languages
     }
-    marks = SentenceMarks(
-        languages=codes,
-        **{
-            ours: config[theirs]
-            for ours, theirs in (("source_language", "src_lang"), ("target_language", "tgt_lang"))
-            if config.get(theirs) in codes
-        },
-    )
-    return dataclasses.replace(_vocabularies(fields, made, made), marks=marks)
+    defaults = {
+        ours: config[theirs]
+        for ours, theirs in (("source_language", "src_lang"), ("target_language", "tgt_lang"))
+        if config.get(theirs) in codes
+    }
+    # A model into one language says so where it says how to search.
+    forced = read_generation(path, fields).get(FORCED_FIRST)
+    into = [code for code, token in codes.items() if token == forced]
+    if into:
+        defaults["target_language"] = into[0]
+    marks = SentenceMarks(languages=codes, **defaults)
+    return _with_marks(_vocabularies(fields, made, made), marks)
 
 
 def read_ids(path: Path) -> dict[str, int]:
@@ -208,15 +214,6 @@ def read_ids(path: Path) -> dict[str, int]:
     return ids
 
 
-def read_search(path: Path, fields: Fields) -> dict[str, Any]:
-    """Returns the search's options that a model was saved with."""
-    generation = read_json(path / "generation_config.json")
-    found = {
-        ours: generation.get(theirs, fields.get(theirs, None)) for theirs, ours in SEARCH.items()
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocabularies:
     special_ids = target.special_ids
     for name, token in (("pad_token_id", special_ids.pad), ("eos_token_id", special_ids.eos)):
@@ -227,8 +224,16 @@ def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocab
             )
     start = int(fields.get("decoder_start_token_id", special_ids.pad))
     known = dataclasses.replace(special_ids, decoder_start=start)
-    search = read_search(fields.path.parent, fields)
+    search = read_search(fields.path.parent, fields, known)
     return Vocabularies((source, target), known, search=search)
+
+
+def _with_marks(found: Vocabularies, marks: SentenceMarks) -> Vocabularies:
+    """Returns vocabularies with marks; a token that is forced because it is one is no option."""
+    forced = [pair for pair in found.search.get("forced_tokens", ()) if pair[1] not in marks.ids]
+    others = {name: value for name, value in found.search.items() if name != "forced_tokens"}
+    search = {**others, "forced_tokens": forced} if forced else others
+    return dataclasses.replace(found, marks=marks, search=search)
 
 
 def _sentinels(count: int) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ class ServedGenerator:
         providers: As for `OnnxGenerator`.
 
     Attributes:
+        search: As given.
         signatures: What requests may call, by name.
         full_answer: As for `Streaming`.
 
@@ -84,7 +85,7 @@ class ServedGenerator:
         self._generator = OnnxGenerator(
             directory, threads, max_text_length=max_text_length, providers=providers
         )
-        self._search = search
+        self.search = search
         sizes = GeneratorSizes(num_hypotheses=search.num_hypotheses, max_length=search.max_length)
         declared = generator_text_signatures(sizes)
         # The rows of all requests are texts.
@@ -103,7 +104,7 @@ class ServedGenerator:
 
     def warm_up(self) -> None:
         """As `Served.warm_up`."""
-        row = PromptRow("", min(self._search.max_length, 2), self._search.length_penalty)
+        row = PromptRow("", min(self.search.max_length, 2), self.search.length_penalty)
         # One text and several take different paths through the engine.
         for rows in ([row], [row] * 2):
             self._generate(rows)
@@ -118,7 +119,7 @@ class ServedGenerator:
             return Request(texts)
         prompts = texts_of(inputs, "prompt")
         check_lengths(self._generator, "prompt", prompts)
-        own: list[tuple[int, float]] = [(self._search.max_length, self._search.length_penalty)]
+        own: list[tuple[int, float]] = [(self.search.max_length, self.search.length_penalty)]
         own *= len(prompts)
         if signature.name == "generate_with_options":
             names = ("max_length", "length_penalty")
@@ -130,15 +131,15 @@ class ServedGenerator:
         if target_prefix:
             raise refusal("target_prefix is for translations: write it at the end of the text.")
         check_lengths(self._generator, "text", [text])
-        row = PromptRow(text, self._search.max_length, self._search.length_penalty)
+        row = PromptRow(text, self.search.max_length, self.search.length_penalty)
         return Request([row], [Passage.whole(text)])
 
     def full_request(self, text: str, target_prefix: str) -> Arrays:
         """As `Streaming.full_request`."""
         return {
             "prompt": strings([text]),
-            "max_length": np.array([self._search.max_length], np.int32),
-            "length_penalty": np.array([self._search.length_penalty], np.float32),
+            "max_length": np.array([self.search.max_length], np.int32),
+            "length_penalty": np.array([self.search.length_penalty], np.float32),
         }
 
     def run(self, signature: Signature) -> Run:
@@ -160,16 +161,16 @@ class ServedGenerator:
         length, penalty = own
         return PromptRow(
             prompt,
-            min(max(length, 1), self._search.max_length),
+            min(max(length, 1), self.search.max_length),
             # An invalid penalty counts as none: a graph could not refuse a single row either.
             penalty if math.isfinite(penalty) and penalty > 0 else 0.0,
         )
 
     def _options(self, row: PromptRow) -> dict[str, Any]:
         return {
-            **dataclasses.asdict(self._search),
+            **dataclasses.asdict(self.search),
             "max_length": row.max_length,
-            "min_length": min(self._search.min_length, row.max_length),
+            "min_length": min(self.search.min_length, row.max_length),
             "length_penalty": row.length_penalty,
         }
 
@@ -186,7 +187,7 @@ class ServedGenerator:
         return [found[place] for place in range(len(rows))]
 
     def _score(self, rows: Sequence[str]) -> list[Hypothesis]:
-        search = self._search
+        search = self.search
         return self._generator.score(
             rows,
             length_penalty=search.length_penalty,
@@ -194,7 +195,7 @@ class ServedGenerator:
         )
 
     def _write_n_best(self, results: Sequence[list[Hypothesis]]) -> Outputs:
-        count = self._search.num_hypotheses
+        count = self.search.num_hypotheses
         scores = [filled([one.score for one in row], count, LOWEST) for row in results]
         totals = [filled([one.log_probability for one in row], count, LOWEST) for row in results]
         return {

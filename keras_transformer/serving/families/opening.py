@@ -1,29 +1,31 @@
 """Takes an artefact's directory and returns the served model of its family."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.defaults import search_options
 from keras_transformer.serving.models.served import Served
 from keras_transformer.serving.settings import ServeOptions
 
 
-def open_model(directory: Path, options: ServeOptions, search: SearchOptions) -> Served:
+def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any]) -> Served:
     """Opens an artefact of any family.
 
     Args:
         directory: The artefact; its files are checked against the manifest's hashes.
         options: The server's limits.
-        search: The server's search.
+        given: Fields of `SearchOptions` for every model; others are the model's own or defaults.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: A file is damaged, or the search does not fit the model.
     """
     providers: Sequence[Provider] | None = parse_providers(options.provider)
-    family = Manifest.read(directory).family
+    manifest = Manifest.read(directory)
+    search, family = search_options(manifest.search, given), manifest.family
     # A server loads the code of the families that it serves.
     if family == "encoder":
         from keras_transformer.serving.families.encoder import ServedEncoder

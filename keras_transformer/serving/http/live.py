@@ -78,7 +78,7 @@ class _Live:
                     translation += piece
                     has_begun = True
                     yield _event({"piece": piece})
-                if self._service.is_beam_search:
+                if streaming(loaded).search.beam_size > 1:
                     translation = await self._best(loaded, text, prefix, timeout)
             yield _event({streaming(loaded).full_answer[1]: translation}, "done")
         except ServingError as error:

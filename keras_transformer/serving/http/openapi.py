@@ -5,7 +5,6 @@ from typing import Any, get_args
 
 from keras_transformer import __version__
 from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER
 from keras_transformer.serving.http.openapi_schemas import schemas
 from keras_transformer.serving.models.judgements import Judgement
@@ -39,7 +38,7 @@ _LABEL = _MODEL + "/labels/{label}"
 def describe(
     models: Sequence[ModelOptions],
     options: ServeOptions,
-    search: SearchOptions,
+    search: Mapping[str, Any],
     kinds: Sequence[Mapping[str, Signature]] = (),
 ) -> Json:
     """Returns the description of a server.
@@ -47,7 +46,7 @@ def describe(
     Args:
         models: The models that are served.
         options: The server's limits.
-        search: The server's search.
+        search: The server's options of the search.
         kinds: The signatures of each kind of model that is loaded; if there is none yet, the models
             are taken to translate.
     """

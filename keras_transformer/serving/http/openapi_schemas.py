@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.settings import ServeOptions
 
 Schema = dict[str, Any]
@@ -36,13 +35,13 @@ _SCORES: dict[str, Schema] = {"score": _NUMBER, "log_probability": _NUMBER}
 
 
 def schemas(
-    options: ServeOptions, search: SearchOptions, kinds: Sequence[Mapping[str, Signature]]
+    options: ServeOptions, search: Mapping[str, Any], kinds: Sequence[Mapping[str, Signature]]
 ) -> dict[str, Schema]:
     """Returns the components that the paths refer to.
 
     Args:
         options: The server's limits.
-        search: The search, for the number of hypotheses.
+        search: The server's options of the search, for the number of hypotheses.
         kinds: The signatures of each kind of model.
     """
     return {
@@ -89,7 +88,7 @@ def schemas(
                 "source_pieces": {"type": "array", "items": _STRING},
                 "hypotheses": {
                     "type": "array",
-                    "maxItems": search.num_hypotheses,
+                    "maxItems": search.get("num_hypotheses", 1),
                     "items": _ref("Hypothesis"),
                 },
             }

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.models.inputs import Arrays, Request
 from keras_transformer.serving.models.outputs import Outputs
 
@@ -54,6 +55,11 @@ class Served(Protocol):
 @runtime_checkable
 class Streaming(Protocol):
     """A `Served` that says its answer piece by piece, as it is decoded."""
+
+    @property
+    def search(self) -> SearchOptions:
+        """How it searches where it does not stream."""
+        ...
 
     @property
     def full_answer(self) -> tuple[str, str]:

@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.signatures import Signature
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.defaults import taken
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.opening import open_model
 from keras_transformer.serving.http.bodies import BodyReader
@@ -50,14 +51,13 @@ class Service:
     Args:
         models: The models; their names differ.
         options: The server's limits.
-        search: The search of every translation.
+        search: Fields of `SearchOptions` for every model; others are a model's own or defaults.
         journal: Counts and logs requests.
 
     Attributes:
         models: As given.
         options: As given.
         search: As given.
-        is_beam_search: Whether the search keeps several hypotheses.
         journal: As given.
         bodies: Reads the bodies of REST requests.
         draining: Set when the server is to stop: it is not ready any more, but still answers.
@@ -71,15 +71,14 @@ class Service:
         self,
         models: Sequence[ModelOptions],
         options: ServeOptions,
-        search: SearchOptions,
+        search: Mapping[str, Any],
         journal: Journal,
     ) -> None:
-        if search.sample:
+        if search.get("sample"):
             raise ValueError("sample=True is not served: an answer is the same every time.")
         self.models, self.options, self.journal = models, options, journal
         self.draining = False
         self.bodies = BodyReader(options.max_body_bytes, options.request_timeout)
-        self.is_beam_search = search.beam_size > 1
         self.search = search
         self._versions = {model.name: self._follow(model) for model in models}
 
@@ -247,6 +246,9 @@ class Service:
 
     def _load(self, directory: Path) -> Served:
         model = open_model(directory, self.options, self.search)
+        own = taken(Manifest.read(directory).search, self.search)
+        if own:
+            self.journal.event("search of the model", directory=str(directory), **own)
         model.warm_up()
         return model
 

@@ -20,6 +20,8 @@ from keras_transformer.whole_files import remove_partials, write_text
 TRAINING = "training.json"
 # The entry there of a model that another toolkit trained.
 IMPORTED = "imported"
+# The entry of how such a model is meant to search, which runs that start from it take over.
+SEARCH = "search"
 CHECKPOINTS = "checkpoints"
 LOGS = "logs"
 LOSSES = "losses.tsv"
@@ -152,6 +154,10 @@ class RunDirectory:
         """Reads the score per token below which confidence is low; None if the run has none."""
         return self.load_training().get("min_score") if self.has_training else None
 
+    def load_search(self) -> dict[str, Any]:
+        """Reads the fields of `SearchOptions` that the model was imported with; {} for none."""
+        return self.load_training().get(SEARCH, {}) if self.has_training else {}
+
     def _existing(self, name: str) -> Path:
         path = self.path / name
         if not path.is_file():
@@ -184,3 +190,16 @@ def load_min_score(directory: str | os.PathLike[str]) -> float | None:
         The threshold; None if the run had no validation pairs or is from an earlier version.
     """
     return RunDirectory(Path(directory)).load_min_score()
+
+
+def load_search(directory: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads how a run's model is meant to search, for `export_onnx` and `Translator`.
+
+    Args:
+        directory: Run directory.
+
+    Returns:
+        Fields of `SearchOptions`; {} unless the model, or the one that it was fine-tuned from, was
+        imported with some.
+    """
+    return RunDirectory(Path(directory)).load_search()

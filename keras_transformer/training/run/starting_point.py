@@ -15,7 +15,7 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import SEARCH, RunDirectory
 from keras_transformer.training.transfer.parts import (
     choices_to_take,
     differing_choices,
@@ -189,6 +189,11 @@ class StartingPoint:
             return {}
         print(f"from runs of other families: {found}")
         return {"transfer": found.to_dict()}
+
+    def search(self) -> dict[str, Any]:
+        """Returns the entry in `training.json` on how a run to fine-tune searches; {} for none."""
+        own = {} if self.run is None else self.run.load_search()
+        return {SEARCH: own} if own else {}
 
     def record(self) -> dict[str, Any]:
         """Returns the entry in `training.json` on the start; a resumed run must have the same."""

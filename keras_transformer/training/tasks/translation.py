@@ -108,8 +108,8 @@ class Translation:
         return model
 
     def built(self) -> dict[str, Any]:
-        """Returns what was taken from models of other families, if there are any."""
-        return self.transfer
+        """Returns what was taken from models of other families, and how the run's searches."""
+        return {**self.transfer, **self.starting_point.search()}
 
     def to_train(self, model: Transformer) -> TrainingModel:
         """Adds label-smoothed cross-entropy, or R-Drop."""

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from keras_transformer.config import SpecialIds
+from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Pairs
@@ -143,8 +144,9 @@ class TextTask:
         return model
 
     def built(self) -> dict[str, Any]:
-        """Returns what was taken from the model to start from, if there is one."""
-        return {"transfer": self.transfer} if self.transfer else {}
+        """Returns what was taken from the model to start from, and how it searches."""
+        found = self.starting_point.search() if self.kind.family is DecoderConfig else {}
+        return {"transfer": self.transfer, **found} if self.transfer else found
 
     def to_train(self, model: AnyModel) -> TrainingModel:
         """Adds cross-entropy over the head's choices or the batch's texts, or R-Drop."""

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from keras_transformer.pretrained.recognise import read_pretrained
-from keras_transformer.training.run.run_directory import IMPORTED, RunDirectory
+from keras_transformer.training.run.run_directory import IMPORTED, SEARCH, RunDirectory
 from keras_transformer.training.transfer.finished_run import write_finished_run
 from keras_transformer.whole_files import check_output
 
@@ -46,6 +46,6 @@ def import_run(
     if source_language is not None or target_language is not None:
         imported = imported.between(source_language, target_language)
     record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
-    record["search"] = dict(imported.search)
+    record[SEARCH] = dict(imported.search)
     write_finished_run(place, imported.build(), imported.tokenizers, record)
     return place.path

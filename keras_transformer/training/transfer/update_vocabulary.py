@@ -14,7 +14,7 @@ import numpy.typing as npt
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.text.added_pieces import with_words
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import IMPORTED, RunDirectory
+from keras_transformer.training.run.run_directory import IMPORTED, SEARCH, RunDirectory
 from keras_transformer.training.run.train import load_run
 from keras_transformer.training.transfer.finished_run import write_finished_run
 from keras_transformer.whole_files import check_output
@@ -91,7 +91,7 @@ def update_vocabulary(
     target = source if is_joint else Growth.by(target_tokenizer, target_words)
     grown = grow(model, source, target)
     record = begun.load_training() if begun.has_training else {}
-    kept = {name: record[name] for name in (IMPORTED, "search") if name in record}
+    kept = {name: record[name] for name in (IMPORTED, SEARCH) if name in record}
     added = {"run": str(begun.path), "words": list(words), "target_words": list(target_words)}
     write_finished_run(place, grown, (source.after, target.after), {**kept, UPDATED: added})
     return place.path

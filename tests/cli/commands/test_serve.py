@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving import server
 from keras_transformer.serving.settings import ServeOptions
 
@@ -38,7 +37,8 @@ def test_flags_reach_the_server_and_the_search(run_cli, served) -> None:
         versions="all",
         version_labels=("stable=1", "canary=2"),
     )
-    search = SearchOptions(beam_size=4, num_hypotheses=2, max_length=99)
+    # What was given and no more: each model adds its own defaults.
+    search = {"beam_size": 4, "num_hypotheses": 2, "max_length": 99}
     assert served == [(options, search)]
 
 

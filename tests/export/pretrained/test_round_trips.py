@@ -133,9 +133,11 @@ def test_what_a_run_searches_with_goes_along(
     values = json.loads((first / "generation_config.json").read_text())
     (first / "generation_config.json").write_text(json.dumps({**values, "num_beams": 3}))
     run = import_run(first, tmp_path / "run")
-    assert RunDirectory(run).load_training()["search"] == {"beam_size": 3}
+    # What their beam search takes where nothing is said.
+    own = {"beam_size": 3, "length_penalty": 1.0, "length_penalty_type": "exponent"}
+    assert RunDirectory(run).load_search() == own
     second = export_pretrained(run, tmp_path / "b", format="huggingface")
-    assert read_pretrained(second).search == {"beam_size": 3}
+    assert read_pretrained(second).search == own
     for name in ("config.json", "vocab.json"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
     ours, again = (read_pretrained(path).tensors for path in (first, second))

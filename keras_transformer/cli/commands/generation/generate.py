@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, blocks_of_input
 from keras_transformer.cli.text_models import open_generator
 from keras_transformer.generation.text_generator import TextGenerator
@@ -33,9 +34,10 @@ class GenerateOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
-    given = build_parser().parse(arguments)
+    parser = build_parser()
+    given = parser.parse(arguments)
     options = read_fields(given, GenerateOptions)
-    search = read_fields(given, SearchOptions, skip=_OF_TRANSLATION)
+    search = read_search(parser, arguments, given.model, skip=_OF_TRANSLATION)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     generator = open_generator(given.model, runtime, **lines.limits)
     settings = {**asdict(search), "include_prompt": options.include_prompt}
@@ -69,7 +71,7 @@ def build_parser() -> CommandParser:
         "text appears as it is written.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(SearchOptions, title="search", skip=_OF_TRANSLATION)
+    parser.add_fields(SearchOptions, title=TITLE, skip=_OF_TRANSLATION)
     parser.add_fields(GenerateOptions, title="texts")
     parser.add_fields(TextLineOptions, title="lines")
     parser.add_fields(RuntimeOptions, title="runtime")

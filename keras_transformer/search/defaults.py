@@ -1,0 +1,59 @@
+"""Decides a search's options: those that a caller gave, else those that the model was imported
+with, else the defaults of `SearchOptions`. Translators, commands, exports and the server ask here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from keras_transformer.search.options import SearchOptions
+
+
+def with_defaults(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields of `SearchOptions` that a caller or the model decides.
+
+    A default of the model gives way where it contradicts what was given: its beams if samples are
+    wanted, its shortest translation if a given limit is lower, and the reverse.
+
+    Args:
+        own: The model's own defaults; empty unless another toolkit gave it some.
+        given: What the caller asks for.
+
+    Example:
+        >>> with_defaults({"beam_size": 4, "min_length": 10}, {"max_length": 8})
+        {'beam_size': 4, 'max_length': 8}
+    """
+    kept = {name: value for name, value in own.items() if name not in given}
+    if given.get("sample") is True:
+        kept.pop("beam_size", None)
+    shortest, longest = ({**kept, **given}.get(name) for name in ("min_length", "max_length"))
+    if isinstance(shortest, int) and isinstance(longest, int) and shortest > longest:
+        kept = {name: kept[name] for name in kept if name not in ("min_length", "max_length")}
+    return {**kept, **given}
+
+
+def search_options(own: Mapping[str, Any], given: Mapping[str, Any]) -> SearchOptions:
+    """Returns the options of `with_defaults`, checked.
+
+    Raises:
+        TypeError: As for `SearchOptions`, or an option is unknown.
+        ValueError: As for `SearchOptions`.
+    """
+    return SearchOptions(**with_defaults(own, given))
+
+
+def check_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a model's own defaults as a dict.
+
+    Raises:
+        ValueError: They are not fields of `SearchOptions`, or out of range.
+    """
+    try:
+        SearchOptions(**own)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the search that the model came with is not valid: {error}") from error
+    return dict(own)
+
+
+def taken(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the model's defaults that are in effect, for commands and logs to show."""
+    return {name: one for name, one in with_defaults(own, given).items() if name not in given}
