@@ -28,6 +28,7 @@ class Entry:
         parts: How many weights a tensor packs.
         factor: What the tensor is multiplied by to give the weight.
         fill: The value for ids that the model has beyond the file's; None if it has none.
+        fill_behind: How many of the file's ids come before these; all of them if None.
         id_axis: The weight's axis of ids, where `fill` is given.
         lead: How many axes of length 1 the file's tensor begins with.
         absent: The weight's values if the file has no such tensor, or one for all; None if it must.
@@ -40,6 +41,7 @@ class Entry:
     parts: int = 1
     factor: float = 1.0
     fill: float | None = None
+    fill_behind: int | None = None
     id_axis: int = 0
     lead: int = 0
     absent: Array | float | None = None
@@ -58,8 +60,10 @@ class Entry:
         if self.fill is None or array.ndim != len(self.weight.shape):
             return array
         missing = max(0, self.weight.shape[self.id_axis] - array.shape[self.id_axis])
-        edges = [(0, missing if axis == self.id_axis else 0) for axis in range(array.ndim)]
-        return np.pad(array, edges, constant_values=self.fill)
+        if not missing:
+            return array
+        place = array.shape[self.id_axis] if self.fill_behind is None else self.fill_behind
+        return np.insert(array, [place] * missing, np.float32(self.fill), axis=self.id_axis)
 
     def write(self, rows: int | None = None) -> Array:
         """Returns the weight as the file has it; of a packed tensor this part alone.

@@ -2,15 +2,24 @@
 and what is refused.
 """
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from keras_transformer import Translator, from_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.formats import opennmt
 from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.pretrained.tensor_files import open_tensorflow as tensors_of
 
+VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+SOURCE, TARGET = (
+    f"model/examples_inputter/{name}_inputter/embedding{VALUE}" for name in ("features", "labels")
+)
 CATALOG = 'from opennmt import models\nmodel = lambda: models.get_model_from_catalog("{}")\n'
 
 
@@ -103,8 +112,57 @@ def test_a_vocabulary_of_another_kind_is_named(copied: Path) -> None:
 def test_another_vocabulary_s_size_is_named(copied: Path) -> None:
     with (copied / "vocabulary.txt").open("a", encoding="utf-8") as file:
         file.write("further\n")
-    with pytest.raises(ImportRefusedError, match="config and weights are of different models"):
-        read_pretrained(copied).build()
+    with pytest.raises(
+        ImportRefusedError, match="tokens beside the unknown one: they are of different"
+    ):
+        read_pretrained(copied)
+
+
+class Widened(dict[str, np.ndarray]):
+    """The tensors of a checkpoint whose one side has more tokens, which it hardly ever writes."""
+
+    def __init__(self, tensors: Any, side: str) -> None:
+        super().__init__(tensors)
+        self.origin = tensors.origin
+        further = np.random.default_rng(0).standard_normal((3, tensors[SOURCE].shape[1]))
+        if side == "source":
+            self._insert(SOURCE, further)
+            return
+        self._insert(TARGET, further)
+        self._insert(f"model/decoder/output_layer/kernel{VALUE}", further.T, axis=1)
+        self._insert(f"model/decoder/output_layer/bias{VALUE}", np.full(3, -60.0))
+
+    def _insert(self, name: str, values: np.ndarray, axis: int = 0) -> None:
+        before_unknown = self[name].shape[axis] - 1
+        front, unknown = np.split(self[name], [before_unknown], axis=axis)
+        self[name] = np.concatenate([front, values.astype(np.float32), unknown], axis=axis)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_vocabularies_of_different_sizes_are_the_same_model(
+    side: str, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenNMT-tf's own results hold of its model with more tokens on one side."""
+    monkeypatch.setattr(opennmt, "open_tensorflow", lambda path: Widened(tensors_of(path), side))
+    tokens = (copied / "vocabulary.txt").read_text(encoding="utf-8")
+    (copied / "more.txt").write_text(f"{tokens}X_1\nX_2\nX_3\n", encoding="utf-8")
+    names = {"source": "vocabulary.txt", "target": "vocabulary.txt", side: "more.txt"}
+    lines = "".join(f"  {name}_vocabulary: {file}\n" for name, file in names.items())
+    (copied / "data.yml").write_text(f"data:\n{lines}")
+    reference = json.loads((copied / "reference.json").read_text(encoding="utf-8"))
+    model, source, target = from_pretrained(copied)
+    unknown = len(tokens.splitlines()) + 3
+    assert {one.special_ids.unk for one in (source, target)} == {unknown}
+    rows = [
+        [unknown if token == unknown - 3 else token for token in row]
+        for row in reference["hostile_ids"]
+    ]
+    assert source.encode(reference["hostile"]) == rows
+    translator = Translator(model, source, target)
+    found = translator.score(reference["sources"], reference["targets"])
+    totals = [one.log_probability for one in found]
+    np.testing.assert_allclose(totals, reference["log_probabilities"], atol=1e-4)
+    assert all(one.score > -np.inf for one in found)
 
 
 @pytest.mark.parametrize("kept", [0, 5000])

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 from keras_transformer import Generator, OnnxEncoder, OnnxGenerator, TextEncoder, from_pretrained
 from keras_transformer.export import export_onnx
+from keras_transformer.export.onnx.quantize.precision import target_in
+from keras_transformer.runtime.onnx_graphs.operators import operators_library
 from keras_transformer.text.layout import encoder_row
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks"
@@ -69,6 +72,39 @@ def test_logits_of_encoders_are_theirs(name: str, read: Callable[[str], Read]) -
         total = np.log(np.exp(logits).sum(axis=-1))
         found = logits[np.arange(len(row)), row] - total
         np.testing.assert_allclose(found, reference["token_log_probabilities"][place], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("target", ["portable", "native"])
+def test_graphs_of_encoders_give_their_logits(
+    name: str, target: str, read: Callable[[str], Read]
+) -> None:
+    """All texts in one batch, so that the graphs must leave the padding out."""
+    model, _, reference = read(name)
+    lengths = [len(row) for row in reference["ids"]]
+    ids = np.full((len(lengths), max(lengths)), model.config.special_ids.pad, np.int32)
+    for line, row in zip(ids, reference["ids"], strict=True):
+        line[: len(row)] = row
+    inputs = {
+        "token_ids": ids,
+        "token_type_ids": np.zeros_like(ids),
+        "places": np.tile(np.arange(ids.shape[1], dtype=np.int32), (len(ids), 1)),
+    }
+    options = ort.SessionOptions()
+    if target == "native":
+        options.register_custom_ops_library(str(operators_library()))
+    graph = target_in("float32", target).graph("head", model, 18)
+    session = ort.InferenceSession(graph.SerializeToString(), options)
+    [found] = session.run(None, {one.name: inputs[one.name] for one in session.get_inputs()})
+    if "logits" in reference:
+        np.testing.assert_allclose(found, reference["logits"], atol=1e-4)
+        return
+    for logits, row, expected in zip(
+        found, reference["ids"], reference["token_log_probabilities"], strict=True
+    ):
+        real = logits[: len(row)].astype(np.float64)
+        scores = real[np.arange(len(row)), row] - np.log(np.exp(real).sum(axis=-1))
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", DECODERS)

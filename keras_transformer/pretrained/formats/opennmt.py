@@ -23,7 +23,7 @@ from keras_transformer.pretrained.sentencepiece_models import (
     tokenizer_of,
 )
 from keras_transformer.pretrained.tensor_files import Tensors, open_tensorflow
-from keras_transformer.pretrained.weight_table import Entry
+from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
 DESCRIPTION = "model_description.py"
@@ -67,16 +67,27 @@ def read_opennmt(directory: Path) -> Imported:
             f"{tensors.origin} is no checkpoint of one of OpenNMT-tf 2's translators: it lacks "
             f"{_SOURCE}."
         )
-    source, target = _tokenizers(directory)
-    config = _config(tensors, _described(directory / DESCRIPTION), target)
+    source, target = (_tokens(file) for file in _vocabularies(directory))
+    _check_sizes(tensors, source, target)
+    tokenizers = _tokenizers(directory, source, target)
+    config = _config(tensors, _described(directory / DESCRIPTION), tokenizers[1])
     return Imported(
         "opennmt-tf",
         config,
-        lambda model: list(opennmt_table(model, tensors)),
+        lambda model: list(opennmt_table(model, tensors, len(source), len(target))),
         tensors,
-        (source, target),
+        tokenizers,
         unread=(*_UNREAD, *(name for name in tensors if _SLOT in name)),
     )
+
+
+def _check_sizes(tensors: Tensors, source: list[str], target: list[str]) -> None:
+    for name, tokens in ((_SOURCE, source), (_TARGET, target)):
+        if name in tensors and len(tensors[name]) != len(tokens) + 1:
+            raise ImportRefusedError(
+                f"{tensors.origin}: {name} has {len(tensors[name])} rows, but the vocabulary has "
+                f"{len(tokens)} tokens beside the unknown one: they are of different models."
+            )
 
 
 def _newest(directory: Path) -> Path:
@@ -93,20 +104,22 @@ def _newest(directory: Path) -> Path:
     return found[0]
 
 
-def _tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
-    files = _vocabularies(directory)
-    source, target = (
-        _tokenizer(model_beside(directory, side), file)
-        for side, file in zip(("source", "target"), files, strict=True)
-    )
-    if source.model == target.model:
-        return source, source
-    if source.vocab_size != target.vocab_size:
-        raise ImportRefusedError(
-            f"{directory} has vocabularies of {source.vocab_size} and {target.vocab_size} ids, of "
-            "which the last ones are the unknown token: only equal sizes are supported."
+def _tokenizers(
+    directory: Path, source: list[str], target: list[str]
+) -> tuple[Tokenizer, Tokenizer]:
+    """Returns tokenizers in which the unknown token, the last on each side, has one id for both."""
+    unknown = max(len(source), len(target))
+    made = [
+        tokenizer_of(
+            read_model(model_beside(directory, side)),
+            pad="<blank>",
+            bos="<s>",
+            ids={**{token: place for place, token in enumerate(tokens)}, "<unk>": unknown},
+            vocab_size=unknown + 1,
         )
-    return source, target
+        for side, tokens in (("source", source), ("target", target))
+    ]
+    return (made[0],) * 2 if made[0].model == made[1].model else (made[0], made[1])
 
 
 def _vocabularies(directory: Path) -> list[Path]:
@@ -130,16 +143,14 @@ def _vocabularies(directory: Path) -> list[Path]:
     return files
 
 
-def _tokenizer(model: Path, vocabulary: Path) -> Tokenizer:
+def _tokens(vocabulary: Path) -> list[str]:
+    """Returns the tokens of a vocabulary, in the order of their ids."""
     tokens = vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    ids = {token: place for place, token in enumerate(tokens)}
-    if tokens[:3] != ["<blank>", "<s>", "</s>"] or len(ids) < len(tokens):
+    if tokens[:3] != ["<blank>", "<s>", "</s>"] or len(set(tokens)) < len(tokens):
         raise ImportRefusedError(
             f"{vocabulary} must list different tokens, beginning with <blank>, <s> and </s>."
         )
-    ids["<unk>"] = len(tokens)
-    size = len(tokens) + 1
-    return tokenizer_of(read_model(model), pad="<blank>", bos="<s>", ids=ids, vocab_size=size)
+    return tokens
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -204,20 +215,27 @@ def _config(tensors: Tensors, described: dict[str, Any], target: Tokenizer) -> T
     )
 
 
-def opennmt_table(model: Any, tensors: Collection[str]) -> Iterator[Entry]:
+def opennmt_table(
+    model: Any, tensors: Collection[str], source_tokens: int, target_tokens: int
+) -> Iterator[Entry]:
     """Yields the entries of a model; kernels are `(in, out)`, as ours are.
 
     Args:
         model: Ours.
         tensors: The names that the file has.
+        source_tokens: How many tokens come before the unknown one; ids that only the other side
+            has stand between them, and are never written.
+        target_tokens: Likewise.
     """
     source, target = model.source_embeddings.tokens, model.target_embeddings.tokens
-    yield Entry(source.matrix, _SOURCE)
+    yield Entry(source.matrix, _SOURCE, fill=0.0, fill_behind=source_tokens)
+    own: dict[str, Any] = {"fill": 0.0, "fill_behind": target_tokens}
     if source is not target:
-        yield Entry(target.matrix, _TARGET if _TARGET in tensors else _SOURCE)
+        yield Entry(target.matrix, _TARGET if _TARGET in tensors else _SOURCE, **own)
     if model.head.linear is not None:
-        yield Entry(model.head.linear.kernel, _KERNEL)
-    yield Entry(model.head.bias, f"model/decoder/output_layer/bias{_VALUE}", absent=0.0)
+        yield Entry(model.head.linear.kernel, _KERNEL, id_axis=1, **own)
+    bias = f"model/decoder/output_layer/bias{_VALUE}"
+    yield Entry(model.head.bias, bias, absent=0.0, **{**own, "fill": NEVER})
     for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
         wrapped = "input_layer_norm" if stack.norm == "pre" else "output_layer_norm"
         for number, block in enumerate(stack.blocks):
