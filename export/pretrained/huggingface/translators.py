@@ -36,7 +36,8 @@ def _form(name: str, norm: str) -> Form:
     )
 
 
-def _config(outgoing: Outgoing) -> dict[str, Any]:
+def translator_config(outgoing: Outgoing) -> dict[str, Any]:
+    """Returns the fields of `config.json` that all translators with BART's layers have."""
     config = outgoing.config
     sides: dict[str, Any] = {}
     for side, layers in (
@@ -69,11 +70,11 @@ def _marian_config(outgoing: Outgoing) -> dict[str, Any]:
         "decoder_vocab_size": outgoing.config.target_vocab_size,
         "share_encoder_decoder_embeddings": True,
     }
-    return {**own, **_config(outgoing)}
+    return {**own, **translator_config(outgoing)}
 
 
 def _pegasus_config(outgoing: Outgoing) -> dict[str, Any]:
-    return {"model_type": "pegasus", **_config(outgoing)}
+    return {"model_type": "pegasus", **translator_config(outgoing)}
 
 
 def _tensors(outgoing: Outgoing) -> dict[str, Array]:

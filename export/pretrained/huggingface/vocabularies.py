@@ -4,9 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import write_bytes, write_text
 
 from ..outgoing import Outgoing
+
+CONFIG = "tokenizer_config.json"
 
 
 def check_shared(outgoing: Outgoing) -> None:
@@ -15,6 +19,7 @@ def check_shared(outgoing: Outgoing) -> None:
     An id must be the same piece on both sides, and the only marks are a target's language before
     the source.
     """
+    outgoing.check_sentencepiece("huggingface")
     source, target = _pieces(outgoing.source), _pieces(outgoing.target)
     for token, (one, other) in enumerate(zip(source, target, strict=True)):
         if one != other:
@@ -47,7 +52,50 @@ def save_marian_tokenizer(outgoing: Outgoing, directory: Path) -> None:
         "source_lang": None,
         "target_lang": None,
     }
-    write_json(directory / "tokenizer_config.json", described)
+    write_json(directory / CONFIG, described)
+
+
+def check_json_tokenizer(outgoing: Outgoing, name: str) -> None:
+    """Raises a ValueError if the vocabulary is none of a `tokenizer.json`.
+
+    Args:
+        outgoing: The model.
+        name: The architecture that needs it.
+    """
+    if outgoing.source.kind != "tokenizer_json":
+        raise ValueError(
+            f"{name} needs the vocabulary of a tokenizer.json, got one that is a "
+            f"{outgoing.source.kind}: export as ctranslate2, onnx or saved_model."
+        )
+
+
+def save_json_tokenizer(tokenizer: Tokenizer, directory: Path, **further: int | None) -> None:
+    """Writes a `tokenizer.json` and what stands beside it.
+
+    Args:
+        tokenizer: The tokenizer.
+        directory: Where to.
+        **further: Ids by the names of what they are for, beside padding, end, unknown and mask.
+    """
+    write_bytes(directory / "tokenizer.json", _without_special_ids(tokenizer.model))
+    special = tokenizer.special_ids
+    roles = {"pad": special.pad, "eos": special.eos, "unk": special.unk, "mask": special.mask}
+    named = {**roles, **further}
+    known = tokenizer.subwords.size
+    described = {
+        f"{name}_token": tokenizer.subwords.piece(token)
+        for name, token in named.items()
+        if token is not None and token < known
+    }
+    write_json(directory / CONFIG, {"tokenizer_class": "PreTrainedTokenizerFast", **described})
+
+
+def _without_special_ids(content: bytes) -> bytes:
+    """Returns a `tokenizer.json` without our entry, which no other program knows."""
+    values = json.loads(content)
+    if values.pop(SPECIAL_IDS, None) is None:
+        return content
+    return json.dumps(values, ensure_ascii=False).encode()
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:

@@ -3,20 +3,24 @@
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.huggingface.generation import GENERATION, write_search
 from keras_transformer.pretrained.tensor_files import SAFETENSORS
 from keras_transformer.whole_files import whole_file
 
-from ..forms import check_has_two_stacks, form_of
+from ..forms import form_of
 from ..outgoing import Outgoing
 from .architecture import Architecture
+from .bert import BERT
+from .fairseq import BART, M2M100, MBART
+from .gpt2 import GPT2
 from .t5 import T5
 from .translators import MARIAN, PEGASUS
 from .vocabularies import write_json
 
 CONFIG = "config.json"
-ARCHITECTURES: dict[str, Architecture] = {one.form.name: one for one in (MARIAN, PEGASUS, T5)}
+TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100)
 
 
 def check(outgoing: Outgoing) -> None:
@@ -26,7 +30,6 @@ def check(outgoing: Outgoing) -> None:
         ImportError: The package that writes weights is not installed.
     """
     architecture = _architecture(outgoing)
-    outgoing.check_sentencepiece("huggingface")
     architecture.check(outgoing)
     _save_file()
 
@@ -36,12 +39,12 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     architecture = _architecture(outgoing)
     config = {
         "architectures": [architecture.form.name],
-        **architecture.config(outgoing),
         **_special_ids(outgoing),
+        **architecture.config(outgoing),
         "dtype": "float32",
     }
     write_json(directory / CONFIG, config)
-    write_json(directory / GENERATION, _generation(outgoing))
+    write_json(directory / GENERATION, _generation(outgoing, config))
     architecture.save_tokenizer(outgoing, directory)
     tensors = architecture.tensors(outgoing)
     with whole_file(directory / SAFETENSORS) as partial:
@@ -49,9 +52,10 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 
 def _architecture(outgoing: Outgoing) -> Architecture:
-    check_has_two_stacks(outgoing.config, "huggingface")
-    form = form_of(outgoing.config, [one.form for one in ARCHITECTURES.values()])
-    return ARCHITECTURES[form.name]
+    families = {"encoder": (BERT,), "decoder": (GPT2,)}
+    known: Any = families.get(outgoing.config.to_dict().get("family", ""), TRANSLATORS)
+    form = form_of(outgoing.config, [one.form for one in known])
+    return next(one for one in known if one.form is form)
 
 
 def _special_ids(outgoing: Outgoing) -> dict[str, Any]:
@@ -64,11 +68,25 @@ def _special_ids(outgoing: Outgoing) -> dict[str, Any]:
     }
 
 
-def _generation(outgoing: Outgoing) -> dict[str, Any]:
-    search = write_search(outgoing.search)
+def _generation(outgoing: Outgoing, config: dict[str, Any]) -> dict[str, Any]:
+    search = write_search(outgoing.search, _forced(outgoing))
     never = [[token] for token in sorted(outgoing.config.special_ids.never_generated)]
     banned = [*never, *search.pop("bad_words_ids", [])]
-    return {**_special_ids(outgoing), "bad_words_ids": banned, **search}
+    if not isinstance(outgoing.config, TransformerConfig):
+        # Theirs may have no padding, which no search of theirs then needs to be kept from.
+        banned = [row for row in banned if max(row) < config["vocab_size"]]
+    ids = {name: config[name] for name in _special_ids(outgoing)}
+    return {**ids, **({"bad_words_ids": banned} if banned else {}), **search}
+
+
+def _forced(outgoing: Outgoing) -> tuple[int, ...]:
+    """Returns the mark that their search forces at the beginning of a translation."""
+    marks = getattr(outgoing.config, "marks", None)
+    if marks is None or marks.languages_in == "ends":
+        return ()
+    if marks.languages and marks.languages_in == "both" and marks.target_language is not None:
+        return (marks.languages[marks.target_language],)
+    return marks.target
 
 
 def _save_file() -> Any:

@@ -47,6 +47,7 @@ class Variant:
         embedding_norm: Whether embeddings are normalized.
         vocabularies: Takes the directory and the fields and returns tokenizers and special ids.
         is_shared: Whether source and target have one vocabulary and one matrix of embeddings.
+        logit_bias: Whether logits have a bias.
     """
 
     norm: str
@@ -54,6 +55,7 @@ class Variant:
     embedding_norm: bool
     vocabularies: Any
     is_shared: bool = True
+    logit_bias: bool = True
 
 
 _HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
@@ -64,8 +66,8 @@ _LEARNED = {"positions": "learned", "position_offset": 2}
 BART = Variant("post", _LEARNED, True, bart_vocabularies)
 MBART = Variant("pre", _LEARNED, True, mbart_vocabularies)
 _FAIRSEQ = {"positions": "sinusoidal", "sinusoid_layout": "tensor2tensor", "position_offset": 2}
-M2M100 = Variant("pre", _FAIRSEQ, False, m2m100_vocabularies)
-FSMT = Variant("post", _FAIRSEQ, False, fsmt_vocabularies, is_shared=False)
+M2M100 = Variant("pre", _FAIRSEQ, False, m2m100_vocabularies, logit_bias=False)
+FSMT = Variant("post", _FAIRSEQ, False, fsmt_vocabularies, is_shared=False, logit_bias=False)
 
 
 def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Imported:
@@ -133,7 +135,7 @@ def _config(
         layer_norm_epsilon=1e-5,
         embedding_norm=variant.embedding_norm,
         scale_embeddings=bool(fields.get("scale_embedding", False)),
-        logit_bias=variant.is_shared,
+        logit_bias=variant.logit_bias,
         special_ids=vocabularies.special_ids,
         marks=vocabularies.marks,
         **positions,

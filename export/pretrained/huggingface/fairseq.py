@@ -1,0 +1,106 @@
+"""Encoder-decoders of fairseq's forms as Hugging Face's BART, mBART and M2M100 (NLLB, too)."""
+
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.pretrained.huggingface.bart_family import bart_table
+from keras_transformer.pretrained.weight_table import Array, dump_weights
+
+from ..forms import Form
+from ..outgoing import Outgoing
+from .architecture import THEIR_ACTIVATIONS, Architecture
+from .languages import check_languages, save_languages_tokenizer
+from .translators import translator_config
+from .vocabularies import save_json_tokenizer
+
+_LEARNED = {"positions": ("learned",), "max_positions": None, "embedding_norm": (True,)}
+
+
+def _form(name: str, norm: str, **values: Any) -> Form:
+    return Form(
+        name,
+        {
+            "activation": tuple(THEIR_ACTIVATIONS),
+            "norm": (norm,),
+            "layer_norm_epsilon": (1e-5,),
+            "position_offset": (2,),
+            "scale_embeddings": None,
+            "logit_bias": (True,),
+            "share_embeddings": ("all",),
+            "marks": None,
+            **values,
+        },
+    )
+
+
+def _check_bart(outgoing: Outgoing) -> None:
+    special, marks = outgoing.config.special_ids, outgoing.config.marks
+    if outgoing.source is not outgoing.target or outgoing.source.kind != "tokenizer_json":
+        raise ValueError(
+            "BartForConditionalGeneration needs one tokenizer.json for both sides, got tokenizers "
+            f"of the kinds {outgoing.source.kind} and {outgoing.target.kind}."
+        )
+    begins_alike = len(marks.source) == 1 and marks.source == marks.target and not marks.languages
+    if not begins_alike or not marks.source_eos or special.decoder_start != special.eos:
+        raise ValueError(
+            "BartForConditionalGeneration needs marks of one same id before sources and targets, "
+            f"and a decoder that starts with eos, got marks={marks!r} and decoder_start="
+            f"{special.decoder_start}."
+        )
+
+
+def _bart_config(outgoing: Outgoing) -> dict[str, Any]:
+    [bos] = outgoing.config.marks.source
+    return {**_config("bart", outgoing), "bos_token_id": bos}
+
+
+def _mbart_config(outgoing: Outgoing) -> dict[str, Any]:
+    return _config("mbart", outgoing)
+
+
+def _m2m100_config(outgoing: Outgoing) -> dict[str, Any]:
+    return _config("m2m_100", outgoing)
+
+
+def _config(kind: str, outgoing: Outgoing) -> dict[str, Any]:
+    values = {"model_type": kind, **translator_config(outgoing), "bos_token_id": 0}
+    if outgoing.config.max_positions is not None:
+        values["max_position_embeddings"] = outgoing.config.max_positions
+    return values
+
+
+def _tensors(outgoing: Outgoing) -> dict[str, Array]:
+    return dump_weights(bart_table(outgoing.model))
+
+
+def _save_bart_tokenizer(outgoing: Outgoing, directory: Path) -> None:
+    [bos] = outgoing.config.marks.source
+    save_json_tokenizer(outgoing.source, directory, bos=bos)
+
+
+BART = Architecture(
+    _form("BartForConditionalGeneration", "post", **_LEARNED),
+    _bart_config,
+    _tensors,
+    _save_bart_tokenizer,
+    _check_bart,
+)
+MBART = Architecture(
+    _form("MBartForConditionalGeneration", "pre", **_LEARNED),
+    _mbart_config,
+    _tensors,
+    save_languages_tokenizer,
+    check_languages,
+)
+M2M100 = Architecture(
+    _form(
+        "M2M100ForConditionalGeneration",
+        "pre",
+        sinusoid_layout=("tensor2tensor",),
+        logit_bias=(False,),
+    ),
+    _m2m100_config,
+    _tensors,
+    save_languages_tokenizer,
+    check_languages,
+)
