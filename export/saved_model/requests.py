@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.text.tokenizer import Tokenizer
 
 Request = dict[str, np.ndarray]
@@ -38,6 +39,16 @@ def translation_values(source: Tokenizer, target: Tokenizer) -> Values:
         target: Tokenizer of the target side.
     """
     return {**_texts(source, target), **_ids(source, target), **_own_options()}
+
+
+def language_values(marks: SentenceMarks) -> Values:
+    """Returns values for the inputs that name languages, some of them the default."""
+    codes = [*marks.languages, ""]
+    sources = codes if marks.languages_in == "both" else [""]
+    return {
+        (name, "string"): _as_bytes(["", one[0], one[-1]])
+        for name, one in (("source_language", sources), ("target_language", codes))
+    }
 
 
 def single_values(tokenizer: Tokenizer, *, masks: bool = False) -> Values:

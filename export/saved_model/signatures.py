@@ -41,21 +41,33 @@ class IdSignatures:
             "score": self.score,
             "encode": self.encoder_states,
             "translate_with_options": self.translate_with_options,
+            "translate_between": self.translate_between,
         }
         return {
             "serving_default": translate,
             "translate_ids": translate,
-            **{name: trace(function, declared[name]) for name, function in functions.items()},
+            **{
+                name: trace(function, declared[name])
+                for name, function in functions.items()
+                if name in declared
+            },
         }
 
     def translate_ids(self, source_ids: Tensor) -> Outputs:
         """The best translation of each source."""
-        found = self._translation.search(self._source(source_ids))
-        return _best_ids(found)
+        return _best_ids(self._translation.search(*self._source(source_ids)))
+
+    def translate_between(
+        self, source_ids: Tensor, source_language: Tensor, target_language: Tensor
+    ) -> Outputs:
+        """The best translation of each source, between languages of its own."""
+        rows, *_ = self._source(source_ids)
+        marks = self._translation.languages.between(source_language, target_language)
+        return _best_ids(self._translation.search(rows, *marks))
 
     def translate_n_best(self, source_ids: Tensor) -> Outputs:
         """The N best translations of each source, best first."""
-        found = self._translation.search(self._source(source_ids))
+        found = self._translation.search(*self._source(source_ids))
         return {
             **found._asdict(),
             **_flags(found, self._min_score, self._translation.special_ids.pad),
@@ -65,13 +77,13 @@ class IdSignatures:
         """How probable the model finds given translations; long ones are cut as sources are."""
         limit = self._translation.max_source_length
         score, total = self._translation.score(
-            self._source(source_ids), self._target(target_ids, limit)
+            *self._source(source_ids), self._target(target_ids, limit)
         )
         return {"score": score, "log_probability": total}
 
     def encoder_states(self, source_ids: Tensor) -> Outputs:
         """The encoder's states of each source."""
-        states, mask = self._translation.encoder_states(self._source(source_ids))
+        states, mask = self._translation.encoder_states(*self._source(source_ids))
         return {"encoder_states": states, "mask": mask}
 
     def translate_with_options(
@@ -81,13 +93,15 @@ class IdSignatures:
         limit = self._translation.options.max_length
         prefixes = self._target(target_prefix, limit)
         found = self._translation.search_with_options(
-            self._source(source_ids), max_length, length_penalty, prefixes
+            *self._source(source_ids), max_length, length_penalty, prefixes
         )
         return _best_ids(found)
 
-    def _source(self, ids: Tensor) -> Tensor:
+    def _source(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns rows and the marks of the default languages."""
         config, limit = self._translation.model.config, self._translation.max_source_length
-        return read_rows(ids, config.source_vocab_size, limit, config.special_ids)
+        rows = read_rows(ids, config.source_vocab_size, limit, config.special_ids)
+        return rows, *self._translation.languages.default(rows)
 
     def _target(self, ids: Tensor, limit: int) -> Tensor:
         config = self._translation.model.config
@@ -127,17 +141,28 @@ class TextSignatures:
             "encode": self.encoder_states,
             "translate_ids": IdSignatures(self._translation).translate_ids,
             "translate_with_options": self.translate_with_options,
+            "translate_between": self.translate_between,
         }
-        return {name: trace(function, declared[name]) for name, function in functions.items()}
+        return {
+            name: trace(function, declared[name])
+            for name, function in functions.items()
+            if name in declared
+        }
 
     def translate(self, text: Tensor) -> Outputs:
         """The best translation of each text."""
-        found = self._translation.search(self._read_source(text))
-        return self._best_text(found)
+        return self._best_text(self._translation.search(*self._read_source(text)))
+
+    def translate_between(
+        self, text: Tensor, source_language: Tensor, target_language: Tensor
+    ) -> Outputs:
+        """The best translation of each text, between languages of its own."""
+        rows = self._read_source(text, (source_language, target_language))
+        return self._best_text(self._translation.search(*rows))
 
     def translate_n_best(self, text: Tensor) -> Outputs:
         """The N best translations of each text, best first."""
-        found = self._translation.search(self._read_source(text))
+        found = self._translation.search(*self._read_source(text))
         count, length = found.ids.shape[1:]
         texts = self._write(tf.reshape(found.ids, (-1, length)))
         return {
@@ -151,13 +176,13 @@ class TextSignatures:
         """How probable the model finds given translations; long ones are cut as sources are."""
         limit = self._translation.max_source_length
         score, total = self._translation.score(
-            self._read_source(source), self._read_target(target, limit)
+            *self._read_source(source), self._read_target(target, limit)
         )
         return {"score": score, "log_probability": total}
 
     def encoder_states(self, text: Tensor) -> Outputs:
         """The encoder's states of each text."""
-        states, mask = self._translation.encoder_states(self._read_source(text))
+        states, mask = self._translation.encoder_states(*self._read_source(text))
         return {"encoder_states": states, "mask": mask}
 
     def translate_with_options(
@@ -166,17 +191,29 @@ class TextSignatures:
         """The best translation of each text, with its own limit, length penalty and prefix."""
         prefixes = self._read_target(target_prefix, self._translation.options.max_length)
         found = self._translation.search_with_options(
-            self._read_source(text), max_length, length_penalty, prefixes
+            *self._read_source(text), max_length, length_penalty, prefixes
         )
         return self._best_text(found)
 
     def _best_text(self, found: Found) -> Outputs:
         return {"translation": self._write(found.ids[:, 0]), "score": found.scores[:, 0]}
 
-    def _read_source(self, texts: Tensor) -> Tensor:
-        """Returns ids int32 `(batch, length)` of texts `(batch,)`, cut and padded."""
-        limit = self._translation.max_source_length
-        return self._source.tokenize(texts)[:, :limit].to_tensor(self._source.special_ids.pad)
+    def _read_source(
+        self, texts: Tensor, codes: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns ids int32 `(batch, length)` of texts `(batch,)`, cut and padded, and their marks.
+
+        Args:
+            texts: The texts; a tag at the beginning of one wins over its code.
+            codes: Those of each text's language and of that to translate into.
+        """
+        limit, languages = self._translation.max_source_length, self._translation.languages
+        texts, tags = languages.read_tags(texts)
+        rows = self._source.tokenize(texts)[:, :limit].to_tensor(self._source.special_ids.pad)
+        if codes is None and not languages.knows_tags:
+            return rows, *languages.default(rows)
+        source, target = codes or (tf.fill(tf.shape(tags), ""),) * 2
+        return rows, *languages.between(source, tf.where(tags == "", target, tags))
 
     def _read_target(self, texts: Tensor, limit: int) -> Tensor:
         return self._target.tokenize(texts)[:, :limit].to_tensor(self._target.special_ids.pad)

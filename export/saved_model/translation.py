@@ -15,6 +15,7 @@ from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 from .id_rows import row_lengths, with_end
+from .languages import RowLanguages
 from .parts import ROWS, SharedParts
 
 Tensor = Any
@@ -38,12 +39,16 @@ class Translation:
     """A model with the options of its search, as graph functions.
 
     All `source_ids` and `target_ids` are int32 `(batch, length)`, without begin and end tokens and
-    padded, as made by `id_rows.read_rows` or a tokenizer; the batch may be empty.
+    padded, as made by `id_rows.read_rows` or a tokenizer; the batch may be empty. `source_marks`
+    and `target_marks` are the ids before each row, as made by `languages`.
 
     Args:
         model: A model that computes in float32.
         options: The search's options; no sampling.
         max_source_length: Most tokens of a source, or of a target that is scored.
+
+    Attributes:
+        languages: Makes the marks of rows.
     """
 
     def __init__(self, model: Transformer, options: SearchOptions, max_source_length: int) -> None:
@@ -51,32 +56,42 @@ class Translation:
         self.options = options
         self.max_source_length = max_source_length
         self.special_ids = model.config.special_ids
-        languages = options.source_language, options.target_language
-        self._begins = model.config.marks.begins(*languages)
+        self.languages = RowLanguages(
+            model.config.marks, options.source_language, options.target_language
+        )
         self._parts = SharedParts(model)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
-        self.search = _graph(self._search, ROWS)
-        self.search_with_options = _graph(self._search_with_options, ROWS, *numbers, ROWS)
-        self.score = _graph(self._score, ROWS, ROWS)
-        self.encoder_states = _graph(self._encoder_states, ROWS)
+        marks = (ROWS, ROWS)
+        self.search = _graph(self._search, ROWS, *marks)
+        self.search_with_options = _graph(self._search_with_options, ROWS, *marks, *numbers, ROWS)
+        self.score = _graph(self._score, ROWS, *marks, ROWS)
+        self.encoder_states = _graph(self._encoder_states, ROWS, *marks)
 
-    def _search(self, source_ids: Tensor) -> Found:
+    def _search(self, source_ids: Tensor, source_marks: Tensor, target_marks: Tensor) -> Found:
         """Searches with the options as they are."""
         limits = None
         if self.options.max_length_ratio is not None:
             limits = self._limits(source_ids)
         prefixes = None
-        if self._begins.target:
-            prefixes = tf.pad(self._marks_of(source_ids), [[0, 0], [0, 1]], constant_values=-1)
-        return self._find(source_ids, Sentences(limits=limits, prefixes=prefixes))
+        if self.languages.begins.target:
+            prefixes = tf.pad(target_marks, [[0, 0], [0, 1]], constant_values=-1)
+        return self._find(source_ids, source_marks, Sentences(limits=limits, prefixes=prefixes))
 
     def _search_with_options(
-        self, source_ids: Tensor, max_length: Tensor, exponent: Tensor, prefixes: Tensor
+        self,
+        source_ids: Tensor,
+        source_marks: Tensor,
+        target_marks: Tensor,
+        max_length: Tensor,
+        exponent: Tensor,
+        prefixes: Tensor,
     ) -> Found:
         """Searches with a limit, length penalty and prefix for each sentence.
 
         Args:
             source_ids: As for the class.
+            source_marks: As for the class.
+            target_marks: As for the class.
             max_length: int32 `(batch,)`, most tokens, eos included; brought into the range from 1
                 to the options' `max_length`.
             exponent: float32 `(batch,)`, length penalty; invalid values count as 0.
@@ -84,24 +99,29 @@ class Translation:
         """
         limits = tf.clip_by_value(max_length, 1, self._limits(source_ids))
         exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
-        prefixes = tf.concat([self._marks_of(source_ids), prefixes], axis=1)
+        prefixes = tf.concat([target_marks, prefixes], axis=1)
         places = tf.range(tf.shape(prefixes)[1])
         kept = (prefixes != self.special_ids.pad) & (places < limits[:, None] - 1)
         # A column of -1 at the end, so that there is one even if no sentence has a prefix.
         prefixes = tf.pad(tf.where(kept, prefixes, -1), [[0, 0], [0, 1]], constant_values=-1)
-        return self._find(source_ids, Sentences(limits, exponent, prefixes=prefixes))
+        return self._find(source_ids, source_marks, Sentences(limits, exponent, prefixes=prefixes))
 
-    def _score(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def _score(
+        self, source_ids: Tensor, source_marks: Tensor, target_marks: Tensor, target_ids: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Returns score and log-probability of each target, float32 `(batch,)`."""
-        target_ids = tf.concat([self._marks_of(source_ids), target_ids], axis=1)
-        sources, labels = self._marked(source_ids), with_end(target_ids, self.special_ids)
+        target_ids = tf.concat([target_marks, target_ids], axis=1)
+        sources = self._marked(source_ids, source_marks)
+        labels = with_end(target_ids, self.special_ids)
         totals, _ = align_ids(self._parts, sources, labels, self.special_ids)
         lengths = tf.cast(row_lengths(target_ids, self.special_ids) + 1, tf.float32)
         return totals / length_penalty(lengths, self.options), totals
 
-    def _encoder_states(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def _encoder_states(
+        self, source_ids: Tensor, source_marks: Tensor, target_marks: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Returns states float32 `(batch, length + 1, model_dim)` and their mask, eos included."""
-        ids = self._marked(source_ids)
+        ids = self._marked(source_ids, source_marks)
         mask = ids != self.special_ids.pad
         states = self._parts.encoder_states(ids)
         return tf.where(mask[:, :, None], states, 0.0), mask
@@ -112,9 +132,9 @@ class Translation:
         table = [self.options.limit(length) for length in lengths]
         return tf.gather(tf.constant(table, tf.int32), row_lengths(source_ids, self.special_ids))
 
-    def _find(self, source_ids: Tensor, sentences: Sentences) -> Found:
+    def _find(self, source_ids: Tensor, source_marks: Tensor, sentences: Sentences) -> Found:
         empty = row_lengths(source_ids, self.special_ids) == 0
-        ended = self._marked(source_ids)
+        ended = self._marked(source_ids, source_marks)
         steps = CachedSteps(self._parts, ended, self.special_ids)
         batch = tf.shape(source_ids)[0]
         found = search(steps, batch, self.options, sentences._replace(skipped=empty))
@@ -128,21 +148,13 @@ class Translation:
             log_probabilities=tf.where(possible, found.log_probabilities, missing),
         )
 
-    def _marked(self, source_ids: Tensor) -> Tensor:
+    def _marked(self, source_ids: Tensor, source_marks: Tensor) -> Tensor:
         """Returns the rows as the encoder reads them; empty ones are nothing but their end."""
-        if self._begins.source:
-            rows = tf.concat([self._tiled(self._begins.source, source_ids), source_ids], axis=1)
+        if self.languages.begins.source:
+            rows = tf.concat([source_marks, source_ids], axis=1)
             empty = row_lengths(source_ids, self.special_ids) == 0
             source_ids = tf.where(empty[:, None], self.special_ids.pad, rows)
         return with_end(source_ids, self.special_ids, self.model.config.source_ends)
-
-    def _marks_of(self, source_ids: Tensor) -> Tensor:
-        """Returns what each translation begins with: int32 `(batch, marks)`."""
-        return self._tiled(self._begins.target, source_ids)
-
-    def _tiled(self, marks: tuple[int, ...], source_ids: Tensor) -> Tensor:
-        row = tf.constant([marks], tf.int32, shape=(1, len(marks)))
-        return tf.tile(row, [tf.shape(source_ids)[0], 1])
 
 
 def _graph(function: Any, *specs: tf.TensorSpec) -> Any:

@@ -19,7 +19,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 from ..inputs import check_inputs, in_float32
 from .content import Settings
-from .requests import Request, requests_for, translation_values
+from .requests import Request, language_values, requests_for, translation_values
 from .signatures import IdSignatures, TextSignatures
 from .translation import Translation
 
@@ -57,13 +57,20 @@ class TranslationContent:
             max_length=self.search.max_length,
             model_dim=self.model.config.model_dim,
             has_min_score=self.settings.min_score is not None,
+            has_languages=self.model.config.marks.can_choose,
         )
         return text_signatures(sizes) if self.settings.kind == "text" else id_signatures(sizes)
 
     @property
     def requests(self) -> dict[str, Request]:
         """A request for each signature."""
-        return requests_for(self.declared, translation_values(self.source, self.target))
+        return requests_for(
+            self.declared,
+            {
+                **translation_values(self.source, self.target),
+                **language_values(self.model.config.marks),
+            },
+        )
 
     def trace(self, module: tf.Module) -> dict[str, Any]:
         """Returns the signatures; the module gets the tokenizers that they use."""

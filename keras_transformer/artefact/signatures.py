@@ -52,7 +52,7 @@ class AnswerSizes:
         max_length: Most tokens of a translation.
         model_dim: Width of the encoder's states.
         has_min_score: Whether the threshold of low confidence is known.
-        has_languages: Whether the model marks languages.
+        has_languages: Whether requests may choose languages.
     """
 
     num_hypotheses: int | None = None
@@ -65,7 +65,8 @@ class AnswerSizes:
 def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
     """Returns the signatures from text to text by name, and `translate_ids`.
 
-    They are those of the server and of a SavedModel that holds its tokenizers.
+    They are those of the server and of a SavedModel that holds its tokenizers. `translate_between`
+    is there for models of several languages.
     """
     text = strings("text", "The source text.")
     prefix = strings("target_prefix", "What the translation begins with, whole words.")
@@ -78,14 +79,14 @@ def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
         Signature("encode", (text,), states_of(sizes.model_dim), _STATES),
         _translate_ids(sizes, "translate_ids"),
         Signature("translate_with_options", (text, *_OPTIONS, prefix), translation, _OWN_OPTIONS),
+        *_between(sizes, text, translation),
     )
 
 
 def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
     """Returns the signatures of the server: `text_signatures`, and those that only it has.
 
-    `translate_sentences` splits texts, which a graph cannot; `translate_between` is there for
-    models of several languages.
+    `translate_sentences` splits texts, which a graph cannot.
     """
     each = dataclasses.replace(sizes, num_hypotheses=None)
     sentences = Signature(
@@ -100,12 +101,7 @@ def server_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
         ),
         "Translates each text sentence by sentence and lists the sentences.",
     )
-    own = [sentences]
-    if sizes.has_languages:
-        translation = (strings("translation", "The best translation."), _SCORE)
-        inputs = (strings("text", "The source text."), *_LANGUAGES)
-        own.append(Signature("translate_between", inputs, translation, _BETWEEN))
-    return {**text_signatures(sizes), **by_name(*own)}
+    return {**text_signatures(sizes), **by_name(sentences)}
 
 
 def id_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
@@ -131,6 +127,7 @@ def id_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
             translate.outputs,
             _OWN_OPTIONS,
         ),
+        *_between(sizes, source, translate.outputs),
     )
 
 
@@ -165,6 +162,14 @@ _LANGUAGES = (
     strings("source_language", 'Code of the language of the text; "" for the default.'),
     strings("target_language", 'Code of the language to translate to; "" for the default.'),
 )
+
+
+def _between(
+    sizes: AnswerSizes, source: TensorSpec, outputs: tuple[TensorSpec, ...]
+) -> list[Signature]:
+    """Returns the signature that takes languages from each row, if the model has some."""
+    between = Signature("translate_between", (source, *_LANGUAGES), outputs, _BETWEEN)
+    return [between] if sizes.has_languages else []
 
 
 def _translate_ids(sizes: AnswerSizes, name: str) -> Signature:

@@ -55,7 +55,7 @@ class AligningTranslator:
 
     def _align(self, passage: Passage, parts: Sequence[Hypothesis]) -> Iterator[str]:
         """Yields the pairs of a line's hypothesis, words counted through all of its parts."""
-        source_words = target_words = 0
+        source_words, target_words = len(passage.lead.split()), 0
         for text, hypothesis, gap in zip(passage.parts, parts, passage.gaps[1:], strict=True):
             for source, target in self._whole.align_words(text, hypothesis):
                 yield f"{source_words + source}-{target_words + target}"

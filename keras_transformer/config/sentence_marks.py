@@ -3,6 +3,7 @@ model marks languages, or begins every text.
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -10,6 +11,10 @@ from keras_transformer.config.checks import check_choice, check_flag, check_size
 
 LanguageMarks = Literal["both", "source", "ends"]
 _SHOWN = 8
+# How Marian's models write the language to translate into, at the beginning of a text; Python and
+# TensorFlow read the expression alike.
+TAG = r"[ \t\r\n]*>>([^<> \t\r\n]+)<<[ \t\r\n]*"
+_TAG = re.compile(TAG)
 
 
 class Begins(NamedTuple):
@@ -35,6 +40,20 @@ class Begins(NamedTuple):
     def behind_source(self, eos: int) -> tuple[int, ...]:
         """Returns the ids behind the text of a source."""
         return (eos, *self.source_ends) if self.source_eos else self.source_ends
+
+
+class TaggedText(NamedTuple):
+    """A text that may have begun with a tag of its language.
+
+    Attributes:
+        text: What follows the tag.
+        tag: The tag with the spaces around it; "" if there was none.
+        language: The code in it; None if there was none.
+    """
+
+    text: str
+    tag: str = ""
+    language: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,6 +119,38 @@ class SentenceMarks:
         """All ids that mark something."""
         return frozenset((*self.source, *self.target, *self.languages.values()))
 
+    @property
+    def can_choose(self) -> bool:
+        """Whether a request may choose a language."""
+        return bool(self.languages) and self.languages_in != "ends"
+
+    @property
+    def knows_tags(self) -> bool:
+        """Whether a text may begin with the tag of the language to translate it into."""
+        return bool(self.languages) and self.languages_in == "source"
+
+    @property
+    def shown_languages(self) -> str:
+        """How many languages there are and the first of them, for messages."""
+        known = sorted(self.languages)
+        shown = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
+        return f"{len(known)} ({shown})"
+
+    def read_tag(self, text: str) -> TaggedText:
+        """Takes the tag of a language, such as `>>fra<<`, from a text's beginning.
+
+        Only models that are told the target's language before the source know tags; to others such
+        a text is text.
+
+        Raises:
+            ValueError: The model does not know the language; the message names those that it does.
+        """
+        found = _TAG.match(text) if self.knows_tags else None
+        if found is None:
+            return TaggedText(text)
+        self._id("the language in the tag of a text", found[1])
+        return TaggedText(text[found.end() :], found[0], found[1])
+
     def begins(
         self, source_language: str | None = None, target_language: str | None = None
     ) -> Begins:
@@ -150,9 +201,7 @@ class SentenceMarks:
     def _id(self, name: str, code: str | None) -> int:
         if code is not None and code in self.languages:
             return self.languages[code]
-        known = sorted(self.languages)
-        shown = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
-        raise ValueError(f"{name} must be one of {len(known)} ({shown}), got {code!r}.")
+        raise ValueError(f"{name} must be one of {self.shown_languages}, got {code!r}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

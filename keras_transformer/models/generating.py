@@ -88,7 +88,9 @@ class TranslatingModel(WritingModel):
             `model.generate([[5, 6, 7], [8, 9]], beam_size=4, max_length=20)`
         """
         special_ids = self.config.special_ids
-        chosen, begins = without_languages(self.config.marks, SearchOptions(**options))
+        asked = SearchOptions(**options)
+        begins = self.config.marks.begins(asked.source_language, asked.target_language)
+        chosen = without_languages(asked)
         sources = [
             row[:-1] if row[-1:] == [special_ids.eos] else row
             for row in _rows("source_ids", source_ids, special_ids.pad)
@@ -96,7 +98,7 @@ class TranslatingModel(WritingModel):
         prefixes = None
         if target_ids is not None:
             prefixes = self._without_start(_rows("target_ids", target_ids, special_ids.pad))
-        found = MarkedEngine(self._engine(), begins).search(sources, chosen, prefixes)
+        found = MarkedEngine(self._engine(), [begins]).search(sources, chosen, prefixes)
         return self._padded(found, chosen)
 
     def _make_engine(self) -> Any:

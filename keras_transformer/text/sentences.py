@@ -34,17 +34,20 @@ class Passage:
     Attributes:
         parts: What is translated, without surrounding space; one empty part if the text is blank.
         gaps: The space before each part and after the last one, line breaks included.
+        lead: What stood before all that and is no text, such as the tag of a language.
     """
 
     parts: tuple[str, ...]
     gaps: tuple[str, ...]
+    lead: str = ""
 
     @property
     def starts(self) -> list[int]:
         """Where each part begins in the text, in characters."""
         sizes = [len(gap) + len(part) for gap, part in zip(self.gaps, self.parts, strict=False)]
         behind = itertools.accumulate(sizes)
-        return [end - len(part) for end, part in zip(behind, self.parts, strict=True)]
+        lead = len(self.lead)
+        return [lead + end - len(part) for end, part in zip(behind, self.parts, strict=True)]
 
     @classmethod
     def whole(cls, text: str) -> "Passage":

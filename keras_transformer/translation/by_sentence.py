@@ -143,9 +143,9 @@ class SentenceTranslator:
             TypeError: As for the translator's `translate`.
             ValueError: As for the translator's `translate`.
         """
-        passages, options = self._prepare(texts, options)
+        passages, parts, options = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate(_parts(passages), **options))
+            found = iter(self.translator.translate(parts, **options))
         return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
 
     def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
@@ -195,19 +195,26 @@ class SentenceTranslator:
             TypeError: As for the translator's `translate_n_best`.
             ValueError: As for the translator's `translate_n_best`.
         """
-        passages, options = self._prepare(texts, options)
+        passages, parts, options = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate_n_best(_parts(passages), **options))
+            found = iter(self.translator.translate_n_best(parts, **options))
         return [(passage, [next(found) for _ in passage.parts]) for passage in passages]
 
     def _prepare(
         self, texts: Sequence[str], options: dict[str, Any]
-    ) -> tuple[list[Passage], dict[str, Any]]:
-        """Returns the texts' passages, and the options with a prefix for every part."""
-        passages = [self._splitter.split(text) for text in check_texts(texts)]
+    ) -> tuple[list[Passage], list[str], dict[str, Any]]:
+        """Returns the texts' passages, all parts, and the options with a prefix for every part.
+
+        The tag of a text's language, which is no part of its passage, stands before all its parts.
+        """
+        tagged = [self.translator.marks.read_tag(text) for text in check_texts(texts)]
+        passages = [
+            dataclasses.replace(self._splitter.split(one.text), lead=one.tag) for one in tagged
+        ]
+        parts = [passage.lead + part for passage in passages for part in passage.parts]
         prefixes = options.get("target_prefixes")
         if prefixes is None:
-            return passages, options
+            return passages, parts, options
         prefixes = check_texts(prefixes, "target_prefixes")
         if len(prefixes) != len(passages):
             raise ValueError(
@@ -218,11 +225,7 @@ class SentenceTranslator:
             for passage, prefix in zip(passages, prefixes, strict=True)
             for place in range(len(passage.parts))
         ]
-        return passages, {**options, "target_prefixes": spread}
-
-
-def _parts(passages: Sequence[Passage]) -> list[str]:
-    return [part for passage in passages for part in passage.parts]
+        return passages, parts, {**options, "target_prefixes": spread}
 
 
 @contextmanager

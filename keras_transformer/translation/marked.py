@@ -14,34 +14,48 @@ from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.translation.engine import Alignment, TranslationEngine
 
 
-def without_languages(marks: SentenceMarks, options: SearchOptions) -> tuple[SearchOptions, Begins]:
-    """Returns the options that an engine knows, and the ids before texts of their languages.
+def without_languages(options: SearchOptions) -> SearchOptions:
+    """Returns the options that an engine knows."""
+    return dataclasses.replace(options, source_language=None, target_language=None)
+
+
+def read_tags(
+    marks: SentenceMarks, texts: Sequence[str], options: SearchOptions
+) -> tuple[list[str], list[Begins]]:
+    """Returns texts without tags of languages, and the marks of each.
+
+    A tag such as `>>fra<<` at a text's beginning names the language to translate that text into,
+    whatever the options say, if the model knows tags.
 
     Raises:
-        ValueError: The model does not know a language.
+        ValueError: The model does not know a language, or one is needed and none is named.
     """
-    begins = marks.begins(options.source_language, options.target_language)
-    if options.source_language is None and options.target_language is None:
-        return options, begins
-    return dataclasses.replace(options, source_language=None, target_language=None), begins
-
-
-def marked_source(begins: Begins, row: Sequence[int]) -> list[int]:
-    """Returns a source behind its marks; an empty one stays empty, as its translation does."""
-    return [*begins.source, *row] if len(row) else []
+    asked = options.source_language, options.target_language
+    # An unknown language is refused even if no text needs it.
+    default = marks.begins(*asked) if any(asked) else None
+    rests, begins = [], []
+    for text in texts:
+        tagged = marks.read_tag(text)
+        rests.append(tagged.text)
+        if tagged.language is not None:
+            begins.append(marks.begins(options.source_language, tagged.language))
+        else:
+            default = default or marks.begins()
+            begins.append(default)
+    return rests, begins
 
 
 class MarkedEngine:
-    """A `TranslationEngine` whose rows are of one pair of languages, and do not hold its marks.
+    """A `TranslationEngine` whose rows do not hold the marks of their languages.
 
     Found translations begin with theirs, as targets to align do.
 
     Args:
         engine: The engine, which reads marked rows.
-        begins: The marks.
+        begins: The marks of each row, or one for all of them.
     """
 
-    def __init__(self, engine: TranslationEngine, begins: Begins) -> None:
+    def __init__(self, engine: TranslationEngine, begins: Sequence[Begins]) -> None:
         self._engine, self._begins = engine, begins
 
     @property
@@ -63,9 +77,10 @@ class MarkedEngine:
         with_scores: bool = True,
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`."""
-        if self._begins.target:
+        begins = self._of(sources)
+        if any(one.target for one in begins):
             rows = prefixes or [[]] * len(sources)
-            prefixes = [[*self._begins.target, *prefix] for prefix in rows]
+            prefixes = [[*one.target, *row] for one, row in zip(begins, rows, strict=True)]
         return self._engine.search(
             self._marked(sources), options, prefixes, with_scores=with_scores
         )
@@ -74,21 +89,27 @@ class MarkedEngine:
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
         """As `TranslationEngine.stream`."""
-        [marked] = self._marked([source])
-        return self._engine.stream(marked, options, [*self._begins.target, *prefix])
+        [begins], [marked] = self._of([source]), self._marked([source])
+        return self._engine.stream(marked, options, [*begins.target, *prefix])
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
         """As `TranslationEngine.align`; attention is that to the rows without their marks."""
         found = self._engine.align(self._marked(sources), targets)
-        first = len(self._begins.source)
         return [
-            dataclasses.replace(one, attention=one.attention[:, first:]) if first else one
-            for one in found
+            dataclasses.replace(one, attention=one.attention[:, len(begins.source) :])
+            for one, begins in zip(found, self._of(sources), strict=True)
         ]
 
     def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `TranslationEngine.encoder_states`; those of the marks come first."""
         return self._engine.encoder_states(self._marked(sources))
 
+    def _of(self, rows: IdRows) -> Sequence[Begins]:
+        return self._begins if len(self._begins) == len(rows) else [*self._begins] * len(rows)
+
     def _marked(self, sources: IdRows) -> list[list[int]]:
-        return [marked_source(self._begins, row) for row in sources]
+        """Returns sources behind their marks; empty ones stay empty, as their translations do."""
+        return [
+            [*begins.source, *row] if len(row) else []
+            for begins, row in zip(self._of(sources), sources, strict=True)
+        ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.confidence import is_low
 from keras_transformer.search.inputs import IdRows
 from keras_transformer.search.options import (
@@ -16,6 +17,7 @@ from keras_transformer.search.options import (
     length_penalty,
 )
 from keras_transformer.translation.engine import Alignment, Attention, TranslationEngine
+from keras_transformer.translation.marked import MarkedEngine
 from keras_transformer.translation.text_ids import TextIds
 
 
@@ -54,11 +56,23 @@ def to_hypothesis(
 
 
 def attentions_of(
-    engine: TranslationEngine, sources: IdRows, results: Sequence[Sequence[Candidate]]
+    engine: TranslationEngine,
+    begins: Sequence[Begins],
+    sources: IdRows,
+    results: Sequence[Sequence[Candidate]],
 ) -> list[list[Attention]]:
-    """Returns the attention of each candidate to its source, from one pass over all of them."""
-    repeated = [source for source, found in zip(sources, results, strict=True) for _ in found]
-    alignments = iter(engine.align(repeated, [one.ids for found in results for one in found]))
+    """Returns the attention of each candidate to its source, from one pass over all of them.
+
+    Args:
+        engine: What found them.
+        begins: The marks of each source.
+        sources: The sources, without them.
+        results: The candidates of each source.
+    """
+    places = [place for place, found in enumerate(results) for _ in found]
+    marked = MarkedEngine(engine, [begins[place] for place in places])
+    targets = [one.ids for found in results for one in found]
+    alignments = iter(marked.align([sources[place] for place in places], targets))
     return [[next(alignments).attention for _ in found] for found in results]
 
 

@@ -3,7 +3,7 @@ the same order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from keras_transformer.search.inputs import IdRows, SourceLimit, check_texts
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine
-from keras_transformer.translation.marked import MarkedEngine, without_languages
+from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
 from keras_transformer.translation.results import (
     attentions_of,
     pad_states,
@@ -48,6 +48,7 @@ class TextTranslator:
         training_text: As given.
         min_score: As given.
         search: As given, {} for none.
+        marks: As given, or those of a model without any.
 
     Raises:
         ValueError: `min_score` is no mean of log-probabilities, or `search` is not valid.
@@ -73,7 +74,7 @@ class TextTranslator:
         self._engine = engine
         self._source, self._target = source, target
         self._limit = limit
-        self._marks = marks or SentenceMarks()
+        self.marks = marks or SentenceMarks()
 
     def search_options(self, **options: Any) -> SearchOptions:
         """Returns a search's options: these, else the model's own, else the defaults.
@@ -90,7 +91,8 @@ class TextTranslator:
         Raises:
             TypeError: As for `translate`.
         """
-        return [len(ids) for ids in self._source.encode(check_texts(texts))]
+        rests = [self.marks.read_tag(text).text for text in check_texts(texts)]
+        return [len(ids) for ids in self._source.encode(rests)]
 
     def translate(
         self,
@@ -103,7 +105,9 @@ class TextTranslator:
         """Returns the best translation of each text, in order.
 
         Args:
-            texts: The source texts; one without a token gives an empty translation.
+            texts: The source texts; one without a token gives an empty translation. One that begins
+                with a tag such as `>>fra<<` is translated into that language, by a model that knows
+                tags (Marian's of several target languages).
             target_prefixes: What each translation begins with, whole words; "" for none.
             replace_unk: Replace each unknown token by the source word that it attends to most.
             **options: Fields of `SearchOptions`.
@@ -114,9 +118,9 @@ class TextTranslator:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        engine, chosen, _ = self._between(options)
-        sources = self._source_ids(texts)
-        found = engine.search(sources, chosen, self._prefix_ids(target_prefixes), with_scores=False)
+        asked = self._ask(texts, options)
+        prefixes = self._prefix_ids(target_prefixes)
+        found = asked.engine.search(asked.sources, asked.options, prefixes, with_scores=False)
         if not replace_unk:
             return self._target.decode([candidates[0].ids for candidates in found])
         best = [candidates[:1] for candidates in found]
@@ -129,7 +133,10 @@ class TextTranslator:
                 target=self._target.subwords,
             )
             for text, [candidate], [attention] in zip(
-                texts, best, attentions_of(engine, sources, best), strict=True
+                asked.texts,
+                best,
+                attentions_of(self._engine, asked.begins, asked.sources, best),
+                strict=True,
             )
         ]
 
@@ -158,10 +165,12 @@ class TextTranslator:
             ValueError: As for `translate`.
             RuntimeError: As for `translate`.
         """
-        engine, chosen, _ = self._between(options)
-        sources = self._source_ids(texts)
-        found = engine.search(sources, chosen, self._prefix_ids(target_prefixes))
-        seen = attentions_of(engine, sources, found) if return_attention else None
+        asked = self._ask(texts, options)
+        prefixes = self._prefix_ids(target_prefixes)
+        found = asked.engine.search(asked.sources, asked.options, prefixes)
+        seen = None
+        if return_attention:
+            seen = attentions_of(self._engine, asked.begins, asked.sources, found)
         return to_hypotheses(found, self._target, self.min_score, seen)
 
     def translate_ids(
@@ -210,13 +219,14 @@ class TextTranslator:
             TypeError: As for `translate`.
         """
         # A model's own beams are no wish of the caller's.
-        engine, chosen, _ = self._between({"beam_size": 1, **options})
+        asked = self._ask([text], {"beam_size": 1, **options})
+        engine, chosen = asked.engine, asked.options
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
                 f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
-        [source] = self._source_ids([text])
+        [source] = asked.sources
         [prefix] = self._prefix_ids([target_prefix]) or [[]]
         if chosen.early_stopping == "exact" and not chosen.sample:
             [[best]] = engine.search([source], chosen, [prefix], with_scores=False)
@@ -246,12 +256,18 @@ class TextTranslator:
             TypeError: As for `translate`.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
-        engine, chosen, begins = self._between(options)
+        asked = self._ask(sources, options, "sources")
         texts = check_texts(targets, "targets")
-        source_ids = self._source_ids(sources, "sources")
-        target_ids = [[*begins.target, *row] for row in self._target.encode(texts)]
-        alignments = engine.align(source_ids, target_ids)
-        candidates = scored(target_ids, alignments, chosen)
+        rows = self._target.encode(texts)
+        if len(rows) != len(asked.begins):
+            raise ValueError(
+                f"got {len(rows)} targets for {len(asked.begins)} sources: give one for each."
+            )
+        target_ids = [
+            [*begins.target, *row] for begins, row in zip(asked.begins, rows, strict=True)
+        ]
+        alignments = asked.engine.align(asked.sources, target_ids)
+        candidates = scored(target_ids, alignments, asked.options)
         return [
             to_hypothesis(
                 text,
@@ -298,8 +314,8 @@ class TextTranslator:
             ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        engine, _, _ = self._between({})
-        rows = engine.encoder_states(self._source_ids(texts))
+        asked = self._ask(texts, {})
+        rows = asked.engine.encoder_states(asked.sources)
         return pad_states(rows, self._engine.model_dim)
 
     def align_words(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
@@ -313,31 +329,49 @@ class TextTranslator:
             Pairs (source word, target word) in ascending order; words are separated by spaces and
             counted from 0.
         """
-        ids = hypothesis.ids
-        return aligned_words(
+        ids, tagged = hypothesis.ids, self.marks.read_tag(text)
+        # A tag is a word of the text, if a space follows it.
+        first = len(tagged.tag.split()) if tagged.tag[-1:].isspace() else 0
+        words = aligned_words(
             hypothesis.attention,
             ids,
             self._target.special_ids.eos,
-            source_pieces=[one.spelling for one in self._source.subwords.place(text)],
+            source_pieces=[one.spelling for one in self._source.subwords.place(tagged.text)],
             target_pieces=[
-                "" if token in self._marks.ids else spelling
+                "" if token in self.marks.ids else spelling
                 for token, spelling in zip(ids, self._target.spellings(ids), strict=True)
             ],
         )
+        return [(first + source, target) for source, target in words]
+
+    def _ask(self, texts: Sequence[str], options: dict[str, Any], name: str = "texts") -> "_Asked":
+        """Returns texts as an engine takes them, each with the marks of its languages."""
+        chosen = self.search_options(**options)
+        rests, begins = read_tags(self.marks, check_texts(texts, name), chosen)
+        sources = self._limit.fit(self._source.encode(rests))
+        engine = MarkedEngine(self._engine, begins)
+        return _Asked(engine, without_languages(chosen), begins, rests, sources)
 
     def _between(self, options: dict[str, Any]) -> tuple[TranslationEngine, SearchOptions, Begins]:
-        """Returns the engine of the options' languages, the other options and the marks."""
-        chosen, begins = without_languages(self._marks, self.search_options(**options))
-        engine = self._engine if begins == Begins() else MarkedEngine(self._engine, begins)
-        return engine, chosen, begins
-
-    def _source_ids(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
-        return self._limit.fit(self._source.encode(check_texts(texts, name)))
+        """Returns the engine for rows of ids in the options' languages, and the marks of these."""
+        chosen = self.search_options(**options)
+        begins = self.marks.begins(chosen.source_language, chosen.target_language)
+        return MarkedEngine(self._engine, [begins]), without_languages(chosen), begins
 
     def _prefix_ids(self, prefixes: Sequence[str] | None) -> IdRows | None:
         if prefixes is None:
             return None
         return self._target.encode(check_texts(prefixes, "target_prefixes"))
+
+
+class _Asked(NamedTuple):
+    """A request of texts: the engine for their rows, options, marks, texts without tags, ids."""
+
+    engine: TranslationEngine
+    options: SearchOptions
+    begins: list[Begins]
+    texts: list[str]
+    sources: list[list[int]]
 
 
 def _plain(rows: IdRows) -> list[list[int]]:

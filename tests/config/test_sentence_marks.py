@@ -30,6 +30,34 @@ def test_a_source_may_be_marked_with_the_target_language() -> None:
         marks.begins("en", "fr")
 
 
+@pytest.mark.parametrize(
+    ("text", "rest", "language"),
+    [
+        (">>de<< Two dogs.", "Two dogs.", "de"),
+        (" \n>>fr<<Two", "Two", "fr"),
+        (">>de<<", "", "de"),
+        ("Two >>de<< dogs.", "Two >>de<< dogs.", None),
+        (">> de << Two", ">> de << Two", None),
+        ("", "", None),
+    ],
+)
+def test_a_tag_at_the_beginning_of_a_text_names_its_language(
+    text: str, rest: str, language: str | None
+) -> None:
+    marks = SentenceMarks(languages=LANGUAGES, languages_in="source")
+    found = marks.read_tag(text)
+    assert (found.text, found.language) == (rest, language)
+    assert found.tag + found.text == text
+    assert SentenceMarks(languages=LANGUAGES).read_tag(text).text == text
+
+
+def test_a_tag_of_an_unknown_language_is_refused() -> None:
+    marks = SentenceMarks(languages=LANGUAGES, languages_in="source")
+    message = r"the language in the tag of a text must be one of 3 \(de, en, fr\), got 'xx'"
+    with pytest.raises(ValueError, match=message):
+        marks.read_tag(">>xx<< Two dogs.")
+
+
 def test_languages_may_stand_at_the_ends_of_one_pair() -> None:
     pair = {"source_language": "en", "target_language": "de"}
     marks = SentenceMarks(languages=LANGUAGES, languages_in="ends", **pair)

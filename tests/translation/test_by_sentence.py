@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.search.inputs import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.text.training_text import TrainingText
@@ -15,9 +16,13 @@ class Shouting:
 
     max_source_length = 6
     training_text = None
+    marks = SentenceMarks(languages={"fra": 20}, languages_in="source")
 
     def __init__(self) -> None:
         self.parts: list[str] = []
+
+    def search_options(self, **options: Any) -> SearchOptions:
+        return SearchOptions(**options)
 
     def source_lengths(self, texts: list[str]) -> list[int]:
         return [len(text.split()) for text in texts]
@@ -47,6 +52,14 @@ def test_every_sentence_is_translated_and_the_layout_stays() -> None:
     texts = [TEXT, "", "One, two.", "\n"]
     found = SentenceTranslator(Shouting()).translate(texts)
     assert found == [" ONE IS. TWO ARE THERE.\n\nTHREE. ", "", "ONE, TWO.", "\n"]
+
+
+def test_a_tag_stands_before_all_parts_of_its_text() -> None:
+    shouting = Shouting()
+    [parts, plain] = SentenceTranslator(shouting).translate_parts([">>fra<< One is. Two.", "Two."])
+    assert shouting.parts == [">>fra<< One is.", ">>fra<< Two.", "Two."]
+    assert [(one.source, one.start) for one in parts] == [("One is.", 8), ("Two.", 16)]
+    assert [(one.source, one.start) for one in plain] == [("Two.", 0)]
 
 
 def test_a_long_sentence_is_halved() -> None:

@@ -126,21 +126,17 @@ class ServedGenerator:
             own = list(zip(*(inputs[name].tolist() for name in names), strict=True))
         return Request([self._row(*row) for row in zip(prompts, own, strict=True)])
 
-    def read_text(self, text: str, target_prefix: str = "") -> Request:
+    def read_text(
+        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+    ) -> Request:
         """As `Streaming.read_text`; the text is a prompt, so that it takes no prefix."""
         if target_prefix:
             raise refusal("target_prefix is for translations: write it at the end of the text.")
+        if any(languages):
+            raise refusal("languages are for translations: leave them out.")
         check_lengths(self._generator, "text", [text])
         row = PromptRow(text, self.search.max_length, self.search.length_penalty)
         return Request([row], [Passage.whole(text)])
-
-    def full_request(self, text: str, target_prefix: str) -> Arrays:
-        """As `Streaming.full_request`."""
-        return {
-            "prompt": strings([text]),
-            "max_length": np.array([self.search.max_length], np.int32),
-            "length_penalty": np.array([self.search.length_penalty], np.float32),
-        }
 
     def run(self, signature: Signature) -> Run:
         """As `Served.run`."""

@@ -1,5 +1,5 @@
 """Paths of our own, for people who look at translations: one streams a translation piece by piece,
-one explains it with the n best hypotheses and their attention.
+one explains it with the n best hypotheses and their attention, one lists the languages to choose.
 """
 
 import json
@@ -16,18 +16,24 @@ from keras_transformer.serving.http.exchange import read_timeout, until_hang_up
 from keras_transformer.serving.http.json_tensors import read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
-from keras_transformer.serving.models.service import Service, streaming
+from keras_transformer.serving.models.served import languages_of, streaming
+from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versions import LoadedVersion
 
+_LANGUAGES = ("source_language", "target_language")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 def live_routes(service: Service) -> list[Route]:
-    """Returns the routes of `:stream` and `:explain`."""
+    """Returns the routes of `:stream`, `:explain` and `/languages`."""
     live = _Live(service)
     return [
-        Route(base + verb, endpoint, methods=["POST"])
-        for verb, endpoint in ((":stream", live.stream), (":explain", live.explain))
+        Route(base + path, endpoint, methods=[method])
+        for path, endpoint, method in (
+            (":stream", live.stream, "POST"),
+            (":explain", live.explain, "POST"),
+            ("/languages", live.languages, "GET"),
+        )
         for base in MODEL_PATHS
     ]
 
@@ -41,9 +47,10 @@ class _Live:
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
-            body = await self._read(request, ("text", "target_prefix"))
+            body = await self._read(request, ("text", "target_prefix", *_LANGUAGES))
             loaded = self._service.find(model, version)
-        events = self._events(loaded, body["text"], body.get("target_prefix", ""), timeout)
+        asked = (body["text"], body.get("target_prefix", ""), timeout, _languages(body))
+        events = self._events(loaded, asked)
         # What is refused before the first piece is answered as any other request.
         with until_hang_up(request.receive):
             first = await anext(events)
@@ -61,40 +68,51 @@ class _Live:
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
-            body = await self._read(request, ("text",))
+            body = await self._read(request, ("text", *_LANGUAGES))
             loaded = self._service.find(model, version)
         with until_hang_up(request.receive):
-            return JSONResponse(await self._service.explain(loaded, body["text"], timeout))
+            found = self._service.explain(loaded, body["text"], timeout, _languages(body))
+            return JSONResponse(await found)
+
+    async def languages(self, request: Request) -> Response:
+        """Sends the languages that requests may choose between, and the defaults."""
+        model, version = asked_version(request.scope)
+        with self._service.refusals("rest", model):
+            found = languages_of(self._service.find(model, version).model)
+        return JSONResponse(
+            {
+                "languages": found.codes,
+                "names_source": found.source,
+                "source_language": found.source_language,
+                "target_language": found.target_language,
+            }
+        )
 
     async def _events(
-        self, loaded: LoadedVersion, text: str, prefix: str, timeout: float | None
+        self, loaded: LoadedVersion, asked: tuple[str, str, float | None, tuple[str, str]]
     ) -> AsyncGenerator[str, None]:
-        """Yields the events of a stream; an error before the first of them is raised."""
+        """Yields the events of a stream; an error before the first of them is raised.
+
+        Args:
+            loaded: What answers.
+            asked: The arguments of `Service.stream`.
+        """
         translation, has_begun = "", False
         try:
             # The pieces and what beam search finds are one answer: one version gives both.
             with loaded.use():
-                async for piece in self._service.stream(loaded, text, prefix, timeout):
+                async for piece in self._service.stream(loaded, *asked):
                     translation += piece
                     has_begun = True
                     yield _event({"piece": piece})
-                if streaming(loaded).search.beam_size > 1:
-                    translation = await self._best(loaded, text, prefix, timeout)
-            yield _event({streaming(loaded).full_answer[1]: translation}, "done")
+                if streaming(loaded.name, loaded.model).search.beam_size > 1:
+                    # What beam search finds, where greedy search has been streamed.
+                    translation = await self._service.answer(loaded, *asked)
+            yield _event({streaming(loaded.name, loaded.model).full_answer[1]: translation}, "done")
         except ServingError as error:
             if not has_begun:
                 raise
             yield _event({"error": error.message}, "error")
-
-    async def _best(
-        self, loaded: LoadedVersion, text: str, prefix: str, timeout: float | None
-    ) -> str:
-        """Returns what beam search finds, where greedy search has been streamed."""
-        model = streaming(loaded)
-        signature, output = model.full_answer
-        inputs = model.full_request(text, prefix)
-        found = await self._service.predict(loaded, signature, inputs, timeout=timeout)
-        return found[output][0].decode()
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""
@@ -112,6 +130,12 @@ class _Live:
             except UnicodeEncodeError as error:
                 raise _refusal(f"{name} has half a surrogate pair.") from error
         return body
+
+
+def _languages(body: dict[str, str]) -> tuple[str, str]:
+    """Returns the languages that a body names; "" for the defaults."""
+    source, target = (body.get(name, "") for name in _LANGUAGES)
+    return source, target
 
 
 def _event(data: dict[str, Any], name: str | None = None) -> str:

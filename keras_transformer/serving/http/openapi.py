@@ -114,6 +114,9 @@ def _live(kinds: Sequence[Mapping[str, Signature]]) -> Json:
     return {
         **({":stream": {"post": _stream()}} if translates or generates else {}),
         **({":explain": {"post": _explain()}} if translates else {}),
+        "/languages": _get(
+            "Languages that requests may choose", "Languages", ["404", "400", "503"]
+        ),
         **{
             f":{name}": {"post": _judge(name)}
             for name in get_args(Judgement)

@@ -31,6 +31,8 @@ _ROWS: dict[tuple[str, int], Schema] = {
     ("int32", 1): _IDS,
     ("float32", 0): _NUMBER,
 }
+# Codes; the model's defaults if they are left out or empty.
+_LANGUAGES: dict[str, Schema] = {"source_language": _STRING, "target_language": _STRING}
 _SCORES: dict[str, Schema] = {"score": _NUMBER, "log_probability": _NUMBER}
 
 
@@ -70,8 +72,18 @@ def schemas(
                 "metadata": _object({"signature_def": {"type": "object"}}),
             }
         ),
-        "StreamRequest": _object({"text": _STRING}, {"target_prefix": _STRING}),
-        "ExplainRequest": _object({"text": _STRING}),
+        "Languages": _object(
+            {
+                "languages": {"type": "array", "items": _STRING},
+                "names_source": {
+                    "description": "Whether the model is told the text's language, too.",
+                    "type": "boolean",
+                },
+                **{name: {"type": ["string", "null"]} for name in _LANGUAGES},
+            }
+        ),
+        "StreamRequest": _object({"text": _STRING}, {"target_prefix": _STRING, **_LANGUAGES}),
+        "ExplainRequest": _object({"text": _STRING}, _LANGUAGES),
         "Explanation": _object(
             {
                 "sentences": {"type": "array", "items": _ref("Sentence")},

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
-from keras_transformer.config.sentence_marks import Begins
+from keras_transformer.config.sentence_marks import Begins, TaggedText
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
@@ -32,14 +32,14 @@ class TranslationRow(NamedTuple):
         prefix: Ids that the translation begins with.
         max_length: Most tokens of the translation, eos included.
         length_penalty: Exponent of the length penalty.
-        begins: The marks of its languages; those of the server's if None.
+        begins: The marks of its languages.
     """
 
     source: Sequence[int]
     prefix: Sequence[int]
     max_length: int
     length_penalty: float
-    begins: Begins | None = None
+    begins: Begins = Begins()
 
     def adapt(self, search: SearchOptions) -> SearchOptions:
         """Returns the server's search with the row's own options."""
@@ -54,10 +54,11 @@ class TranslationRow(NamedTuple):
 
 
 class PairRow(NamedTuple):
-    """A text and the translation to score: ids of both, without bos and eos."""
+    """A text and the translation to score: ids of both, without bos and eos, and their marks."""
 
     source: Sequence[int]
     target: Sequence[int]
+    begins: Begins = Begins()
 
 
 class Request(NamedTuple):
@@ -111,6 +112,7 @@ class RowReader:
         source_vocab_size: Number of source ids.
         max_source_length: Most tokens of a source text, and of a target text to score, without eos.
         begins: Gives the marks of a source and a target language, each None for the default.
+        read_tag: Takes the tag of a language from a text's beginning.
     """
 
     def __init__(
@@ -124,13 +126,14 @@ class RowReader:
         source_vocab_size: int,
         max_source_length: int,
         begins: Callable[[str | None, str | None], Begins],
+        read_tag: Callable[[str], TaggedText],
     ) -> None:
         self._source, self._target, self._search = source, target, search
         self._split = split
         self._special_ids = special_ids
         self._vocabulary = source_vocab_size
         self._longest = max_source_length
-        self._begins = begins
+        self._begins, self._read_tag = begins, read_tag
         self._readers: dict[str, Callable[[Arrays], Request]] = {
             DEFAULT_SIGNATURE: self._texts,
             "translate_n_best": self._texts,
@@ -152,15 +155,18 @@ class RowReader:
         """
         return self._readers[signature.name](inputs)
 
-    def read_text(self, text: str, target_prefix: str = "") -> Request:
+    def read_text(
+        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+    ) -> Request:
         """Returns the rows of one text to translate.
 
         Raises:
-            ServingError: It is too long.
+            ServingError: It is too long, or the model does not know a language.
         """
         search = self._search
         options = (target_prefix.encode(), search.max_length, search.length_penalty)
-        return self._parts([text.encode()], [options])
+        source, target = (code.encode() for code in languages)
+        return self._parts([text.encode()], [options], [(source, target)])
 
     def _texts(self, inputs: Arrays) -> Request:
         search, texts = self._search, inputs["text"].tolist()
@@ -183,25 +189,39 @@ class RowReader:
 
     def _texts_between(self, inputs: Arrays) -> Request:
         names = ("source_language", "target_language")
-        pairs = zip(*(inputs[name].tolist() for name in names), strict=True)
-        begins = [self._begins_of(number, *pair) for number, pair in enumerate(pairs)]
-        rows, passages = self._texts(inputs)
-        owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
-        marked = [
-            row._replace(begins=begins[owner]) for row, owner in zip(rows, owners, strict=True)
-        ]
-        return Request(marked, passages)
+        search, texts = self._search, inputs["text"].tolist()
+        languages = list(zip(*(inputs[name].tolist() for name in names), strict=True))
+        options = [(b"", search.max_length, search.length_penalty)] * len(texts)
+        return self._parts(texts, options, languages)
 
-    def _begins_of(self, number: int, *codes: bytes) -> Begins:
-        source, target = (code.decode(errors="replace") or None for code in codes)
-        try:
-            return self._begins(source, target)
-        except ValueError as error:
-            raise _refusal(f"row {number}: {error}") from error
+    def _untagged(
+        self, texts: list[bytes], languages: Sequence[tuple[bytes, bytes]] | None = None
+    ) -> tuple[list[TaggedText], list[Begins]]:
+        """Returns texts without tags, and the marks of each; a tag wins over its target language.
 
-    def _parts(self, texts: list[bytes], options: Sequence[tuple[bytes, int, float]]) -> Request:
+        Bytes that are not UTF-8 are kept as `ANY_BYTES` has it.
+        """
+        tagged, begins = [], []
+        for number, text in enumerate(texts):
+            codes = (b"", b"") if languages is None else languages[number]
+            source, target = (code.decode(errors="replace") or None for code in codes)
+            try:
+                found = self._read_tag(text.decode(*ANY_BYTES))
+                begins.append(self._begins(source, found.language or target))
+            except ValueError as error:
+                raise _refusal(f"row {number}: {error}") from error
+            tagged.append(found)
+        return tagged, begins
+
+    def _parts(
+        self,
+        texts: list[bytes],
+        options: Sequence[tuple[bytes, int, float]],
+        languages: Sequence[tuple[bytes, bytes]] | None = None,
+    ) -> Request:
         """Returns the parts of all texts; a prefix begins a text's first one."""
-        passages = [self._take_apart(number, text) for number, text in enumerate(texts)]
+        tagged, begins = self._untagged(texts, languages)
+        passages = [self._take_apart(number, one) for number, one in enumerate(tagged)]
         parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
         sources = self._source(parts)
         owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
@@ -210,26 +230,36 @@ class RowReader:
         for place, (source, owner) in enumerate(zip(sources, owners, strict=True)):
             prefix, max_length, length_penalty = options[owner]
             is_first = place == 0 or owners[place - 1] != owner
-            rows.append(self._row(source, prefix if is_first else b"", max_length, length_penalty))
+            row = self._row(source, prefix if is_first else b"", max_length, length_penalty)
+            rows.append(row._replace(begins=begins[owner]))
         return Request(rows, passages)
 
-    def _take_apart(self, number: int, text: bytes) -> Passage:
+    def _take_apart(self, number: int, tagged: TaggedText) -> Passage:
         try:
-            return self._split(text.decode())
-        except TooManyPartsError as error:
-            raise _refusal(f"row {number} of text: {error}") from error
-        except UnicodeDecodeError:
+            tagged.text.encode()
+        except UnicodeEncodeError:
             # SentencePiece replaces invalid bytes in another way than Python.
-            return Passage.whole(text.decode(*ANY_BYTES))
+            passage = Passage.whole(tagged.text)
+        else:
+            try:
+                passage = self._split(tagged.text)
+            except TooManyPartsError as error:
+                raise _refusal(f"row {number} of text: {error}") from error
+        return dataclasses.replace(passage, lead=tagged.tag)
 
     def _whole_texts(self, inputs: Arrays) -> Request:
+        sources, begins = self._sources("text", inputs["text"].tolist())
+        return Request(self._plain_rows(sources, begins))
+
+    def _plain_rows(
+        self, sources: Sequence[Sequence[int]], begins: Sequence[Begins]
+    ) -> list[TranslationRow]:
+        """Returns rows with the server's options."""
         search = self._search
-        return Request(
-            [
-                TranslationRow(source, (), search.max_length, search.length_penalty)
-                for source in self._sources("text", inputs["text"].tolist())
-            ]
-        )
+        return [
+            TranslationRow(source, (), search.max_length, search.length_penalty, own)
+            for source, own in zip(sources, begins, strict=True)
+        ]
 
     def _row(
         self, source: Sequence[int], prefix: bytes, max_length: int, length_penalty: float
@@ -255,21 +285,21 @@ class RowReader:
                 ]
             )
         self._check_lengths("source_ids", rows)
-        search = self._search
-        return Request(
-            [TranslationRow(row, (), search.max_length, search.length_penalty) for row in rows]
-        )
+        _, begins = self._untagged([b""] * len(rows))
+        return Request(self._plain_rows(rows, begins))
 
     def _pairs(self, inputs: Arrays) -> Request:
         targets = self._target(inputs["target"].tolist())
         self._check_lengths("target", targets)
-        sources = self._sources("source", inputs["source"].tolist())
-        return Request([PairRow(*pair) for pair in zip(sources, targets, strict=True)])
+        sources, begins = self._sources("source", inputs["source"].tolist())
+        return Request([PairRow(*row) for row in zip(sources, targets, begins, strict=True)])
 
-    def _sources(self, name: str, texts: list[bytes]) -> list[list[int]]:
-        rows = self._source(texts)
+    def _sources(self, name: str, texts: list[bytes]) -> tuple[list[list[int]], list[Begins]]:
+        """Returns the ids and the marks of texts that are taken whole."""
+        tagged, begins = self._untagged(texts)
+        rows = self._source([one.text.encode(*ANY_BYTES) for one in tagged])
         self._check_lengths(name, rows)
-        return rows
+        return rows, begins
 
     def _check_lengths(
         self, name: str, rows: list[list[int]], owners: Sequence[int] | None = None

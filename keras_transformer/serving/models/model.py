@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
@@ -26,11 +25,11 @@ from keras_transformer.serving.models.inputs import (
     TranslationRow,
 )
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter
-from keras_transformer.serving.models.served import Run
+from keras_transformer.serving.models.served import Languages, Run
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
-from keras_transformer.translation.marked import MarkedEngine, marked_source, without_languages
+from keras_transformer.translation.marked import MarkedEngine, without_languages
 from keras_transformer.translation.results import attentions_of, scored, to_hypotheses
 
 
@@ -83,21 +82,23 @@ class ServedModel:
         max_source_length = limits.longest_source(max_source_length)
         marks = SentenceMarks(**manifest.config.get("marks", {}))
         languages = search.source_language, search.target_language
-        search, self._begins = without_languages(marks, limits.fit(search))
+        if any(languages):
+            marks.begins(*languages)
+        search = without_languages(limits.fit(search))
         self.search = search
+        self._marks, self._languages = marks, languages
         self.min_score = manifest.min_score if min_score is None else min_score
         self._source, self._target = (
             open_text_ids(directory, manifest, side) for side in ("source", "target")
         )
-        self._opened = Engine(manifest, directory, threads, None, None, providers)
-        self._engine = MarkedEngine(self._opened, self._begins)
+        self._engine = Engine(manifest, directory, threads, None, None, providers)
         self.signatures = server_signatures(
             AnswerSizes(
                 num_hypotheses=search.num_hypotheses,
                 max_length=search.max_length,
                 model_dim=self._engine.model_dim,
                 has_min_score=self.min_score is not None,
-                has_languages=bool(marks.languages),
+                has_languages=marks.can_choose,
             )
         )
         splitter = Splitter(
@@ -116,6 +117,7 @@ class ServedModel:
             source_vocab_size=manifest.config["source_vocab_size"],
             max_source_length=max_source_length,
             begins=_begins_or(marks, *languages),
+            read_tag=marks.read_tag,
         )
         self._writer = ResultWriter(
             target=self._target,
@@ -127,7 +129,7 @@ class ServedModel:
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""
-        self._opened.close()
+        self._engine.close()
 
     def warm_up(self) -> None:
         """Opens every graph by using it once, so that no request has to wait for it.
@@ -149,22 +151,26 @@ class ServedModel:
         for _ in self._engine.stream(row.source, _greedy(search, row), ()):
             pass
 
+    @property
+    def languages(self) -> Languages:
+        """As `Translating.languages`."""
+        marks = self._marks
+        return Languages(
+            tuple(sorted(marks.languages)) if marks.can_choose else (),
+            marks.languages_in == "both",
+            self._languages[0] or marks.source_language,
+            self._languages[1] or marks.target_language,
+        )
+
     def read(self, signature: Signature, inputs: Arrays) -> Request:
         """Returns a request's rows; see `RowReader.read`."""
         return self._reader.read(signature, inputs)
 
-    def read_text(self, text: str, target_prefix: str = "") -> Request:
+    def read_text(
+        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+    ) -> Request:
         """Returns the rows of one text; see `RowReader.read_text`."""
-        return self._reader.read_text(text, target_prefix)
-
-    def full_request(self, text: str, target_prefix: str) -> Arrays:
-        """Returns the inputs of `full_answer`'s signature for a text."""
-        return {
-            "text": np.array([text.encode()], object),
-            "max_length": np.array([self.search.max_length], np.int32),
-            "length_penalty": np.array([self.search.length_penalty], np.float32),
-            "target_prefix": np.array([target_prefix.encode()], object),
-        }
+        return self._reader.read_text(text, target_prefix, languages)
 
     def run(self, signature: Signature) -> Run:
         """Returns a function from a signature's rows to results; equal functions share batches."""
@@ -176,7 +182,8 @@ class ServedModel:
 
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
-        tokens = self._engine.stream(row.source, _greedy(self.search, row), row.prefix)
+        engine = MarkedEngine(self._engine, [row.begins])
+        tokens = engine.stream(row.source, _greedy(self.search, row), row.prefix)
         for piece in self._target.stream(tokens):
             if not emit(piece):
                 return
@@ -184,7 +191,8 @@ class ServedModel:
     def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
         """Returns each row's hypotheses with their attention, for people to look at."""
         results = self._translate(rows)
-        attentions = attentions_of(self._engine, [row.source for row in rows], results)
+        begins, sources = [row.begins for row in rows], [row.source for row in rows]
+        attentions = attentions_of(self._engine, begins, sources, results)
         hypotheses = to_hypotheses(results, self._target, self.min_score, attentions)
         return [[self._explain(one) for one in found] for found in hypotheses]
 
@@ -217,26 +225,25 @@ class ServedModel:
         found: dict[int, list[Candidate]] = {}
         for places in groups.values():
             options = rows[places[0]].adapt(self.search)
-            begins = [rows[place].begins or self._begins for place in places]
-            sources = [
-                marked_source(one, rows[place].source)
-                for place, one in zip(places, begins, strict=True)
-            ]
-            prefixes = [
-                [*one.target, *rows[place].prefix]
-                for place, one in zip(places, begins, strict=True)
-            ]
-            results = self._opened.search(sources, options, prefixes if any(prefixes) else None)
+            engine = MarkedEngine(self._engine, [rows[place].begins for place in places])
+            prefixes = [rows[place].prefix for place in places]
+            results = engine.search(
+                [rows[place].source for place in places],
+                options,
+                prefixes if any(prefixes) else None,
+            )
             found.update(zip(places, results, strict=True))
         return [found[place] for place in range(len(rows))]
 
     def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
-        targets = [[*self._begins.target, *row.target] for row in rows]
-        alignments = self._engine.align([row.source for row in rows], targets)
+        targets = [[*row.begins.target, *row.target] for row in rows]
+        engine = MarkedEngine(self._engine, [row.begins for row in rows])
+        alignments = engine.align([row.source for row in rows], targets)
         return list(scored(targets, alignments, self.search))
 
     def _encoder_states(self, rows: Sequence[TranslationRow]) -> list[npt.NDArray[Any]]:
-        return self._engine.encoder_states([row.source for row in rows])
+        engine = MarkedEngine(self._engine, [row.begins for row in rows])
+        return engine.encoder_states([row.source for row in rows])
 
     def _explain(self, one: Hypothesis) -> dict[str, Any]:
         return {

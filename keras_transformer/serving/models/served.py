@@ -1,10 +1,11 @@
 """What the server needs of a loaded version of a model, whatever its family."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.inputs import Arrays, Request
 from keras_transformer.serving.models.outputs import Outputs
 
@@ -52,6 +53,32 @@ class Served(Protocol):
         ...
 
 
+class Languages(NamedTuple):
+    """The languages that a request may choose between.
+
+    Attributes:
+        codes: The code of each; none if there is nothing to choose.
+        source: Whether the model is told the text's language, too.
+        source_language: What is taken if a request names none; None if it must.
+        target_language: Likewise.
+    """
+
+    codes: tuple[str, ...] = ()
+    source: bool = False
+    source_language: str | None = None
+    target_language: str | None = None
+
+
+@runtime_checkable
+class Translating(Protocol):
+    """A `Served` whose requests may choose languages."""
+
+    @property
+    def languages(self) -> Languages:
+        """Those that the model has."""
+        ...
+
+
 @runtime_checkable
 class Streaming(Protocol):
     """A `Served` that says its answer piece by piece, as it is decoded."""
@@ -66,20 +93,19 @@ class Streaming(Protocol):
         """The signature whose answer the pieces make up, and the output that holds it."""
         ...
 
-    def read_text(self, text: str, target_prefix: str = "") -> Request:
+    def read_text(
+        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+    ) -> Request:
         """Returns the rows of one text.
 
         Args:
             text: The text.
             target_prefix: What its answer begins with.
+            languages: Codes of its language and of that to translate into; "" for the default.
 
         Raises:
-            ServingError: It is too long, or the model takes no prefix.
+            ServingError: It is too long, or the model takes no prefix or not these languages.
         """
-        ...
-
-    def full_request(self, text: str, target_prefix: str) -> Arrays:
-        """Returns the inputs of `full_answer`'s signature for a text."""
         ...
 
     def stream(self, row: Any, emit: Callable[[str], bool]) -> None:
@@ -91,7 +117,9 @@ class Streaming(Protocol):
 class Explaining(Protocol):
     """A `Served` that shows people what its answer looks at."""
 
-    def read_text(self, text: str, target_prefix: str = "") -> Request:
+    def read_text(
+        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+    ) -> Request:
         """As `Streaming.read_text`."""
         ...
 
@@ -102,3 +130,34 @@ class Explaining(Protocol):
     def describe(self, passage: Any, found: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
         """Returns a text's explanation: its parts with what `explain` found for each."""
         ...
+
+
+def streaming(name: str, model: Served) -> Streaming:
+    """Returns a model, which requests call by a name, as one that streams.
+
+    Raises:
+        ServingError: It does not.
+    """
+    if not isinstance(model, Streaming):
+        raise _cannot(name, model, "stream")
+    return model
+
+
+def explaining(name: str, model: Served) -> Explaining:
+    """Returns a model as one that explains; see `streaming`."""
+    if not isinstance(model, Explaining):
+        raise _cannot(name, model, "explain")
+    return model
+
+
+def languages_of(model: Served) -> Languages:
+    """Returns the languages that requests to a model may choose between."""
+    return model.languages if isinstance(model, Translating) else Languages()
+
+
+def _cannot(name: str, model: Served, verb: str) -> ServingError:
+    return ServingError(
+        Code.INVALID_ARGUMENT,
+        f"{name} has no answers to {verb}: call :predict with one of "
+        f"{', '.join(model.signatures)}.",
+    )

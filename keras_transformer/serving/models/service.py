@@ -27,7 +27,14 @@ from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.inputs import Arrays, Request, check_inputs
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
-from keras_transformer.serving.models.served import Explaining, Run, Served, Streaming
+from keras_transformer.serving.models.served import (
+    Explaining,
+    Run,
+    Served,
+    Streaming,
+    explaining,
+    streaming,
+)
 from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.text_stream import stream_passage
 from keras_transformer.serving.models.versions import (
@@ -188,6 +195,7 @@ class Service:
         text: str,
         target_prefix: str = "",
         timeout: float | None = None,
+        languages: tuple[str, str] = ("", ""),
     ) -> AsyncIterator[str]:
         """Yields a greedy translation piece by piece, as it is decoded, sentence after sentence.
 
@@ -196,20 +204,41 @@ class Service:
             text: The source text.
             target_prefix: What the translation begins with; its pieces are yielded too.
             timeout: As for `predict`.
+            languages: Codes of the text's language and of the other one; "" for the defaults.
         """
         with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             entry.signature = "stream"
             with loaded.use():
-                model = streaming(loaded)
-                request = await self._read_text(model, text, target_prefix, entry)
+                model = streaming(loaded.name, loaded.model)
+                request = await self._read_text(model, text, target_prefix, languages, entry)
                 parts = (self._stream_row(loaded, model, row, entry, until) for row in request.rows)
                 async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
                     async for piece in pieces:
                         yield piece
 
+    async def answer(
+        self,
+        loaded: LoadedVersion,
+        text: str,
+        target_prefix: str,
+        timeout: float | None,
+        languages: tuple[str, str],
+    ) -> str:
+        """Returns the whole answer, where `stream` yields the greedy one; arguments as there."""
+        with self.journal.recorded("rest", loaded.name) as entry:
+            until = asyncio.get_running_loop().time() + self._limit(timeout)
+            with loaded.use():
+                model = streaming(loaded.name, loaded.model)
+                entry.signature, output = model.full_answer
+                signature = signature_of(loaded.model.signatures, entry.signature)
+                request = await self._read_text(model, text, target_prefix, languages, entry)
+                running = self._run(loaded, loaded.model.run(signature), request.rows, entry)
+                results = await _before(until, running)
+                return loaded.model.write(signature, request, results)[output][0].decode()
+
     async def explain(
-        self, loaded: LoadedVersion, text: str, timeout: float | None = None
+        self, loaded: LoadedVersion, text: str, timeout: float | None, languages: tuple[str, str]
     ) -> dict[str, Any]:
         """Returns the best translations of a text with their attention to it.
 
@@ -217,6 +246,7 @@ class Service:
             loaded: The version that `find` returned.
             text: The source text.
             timeout: As for `predict`.
+            languages: As for `stream`.
 
         Returns:
             As `ServedModel.describe`; each of the `hypotheses`, best first, has `translation`,
@@ -227,8 +257,8 @@ class Service:
             async with asyncio.timeout(self._limit(timeout)):
                 entry.signature = "explain"
                 with loaded.use():
-                    model = _explaining(loaded)
-                    request = await self._read_text(model, text, "", entry)
+                    model = explaining(loaded.name, loaded.model)
+                    request = await self._read_text(model, text, "", languages, entry)
                     found = await self._run(loaded, model.explain, request.rows, entry)
                     return model.describe(request.passages[0], found)
 
@@ -248,7 +278,7 @@ class Service:
         model = open_model(directory, self.options, self.search)
         own = taken(Manifest.read(directory).search, self.search)
         if own:
-            self.journal.event("search of the model", directory=str(directory), **own)
+            self.journal.event("search", directory=str(directory), **own)
         model.warm_up()
         return model
 
@@ -301,14 +331,19 @@ class Service:
         return request
 
     async def _read_text(
-        self, model: Streaming | Explaining, text: str, target_prefix: str, entry: Entry
+        self,
+        model: Streaming | Explaining,
+        text: str,
+        target_prefix: str,
+        languages: tuple[str, str],
+        entry: Entry,
     ) -> Request:
         if self.journal.log_text:
             entry.texts = [text, target_prefix] if target_prefix else [text]
         if len(text) + len(target_prefix) > _LONG_BYTES:
-            request = await asyncio.to_thread(model.read_text, text, target_prefix)
+            request = await asyncio.to_thread(model.read_text, text, target_prefix, languages)
         else:
-            request = model.read_text(text, target_prefix)
+            request = model.read_text(text, target_prefix, languages)
         self._count(entry, len(request.rows))
         return request
 
@@ -353,31 +388,6 @@ class Service:
         job = await loaded.batcher.submit(run, rows)
         entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
         return job.results
-
-
-def streaming(loaded: LoadedVersion) -> Streaming:
-    """Returns a version's model as one that streams.
-
-    Raises:
-        ServingError: It does not.
-    """
-    if not isinstance(loaded.model, Streaming):
-        raise _cannot(loaded, "stream")
-    return loaded.model
-
-
-def _explaining(loaded: LoadedVersion) -> Explaining:
-    if not isinstance(loaded.model, Explaining):
-        raise _cannot(loaded, "explain")
-    return loaded.model
-
-
-def _cannot(loaded: LoadedVersion, verb: str) -> ServingError:
-    names = ", ".join(loaded.model.signatures)
-    return ServingError(
-        Code.INVALID_ARGUMENT,
-        f"{loaded.name} has no answers to {verb}: call :predict with one of {names}.",
-    )
 
 
 def _stream_all(model: Streaming, emit: Callable[[str], bool], rows: Sequence[Any]) -> list[None]:

@@ -183,7 +183,8 @@ def test_missing_hypotheses_have_no_tokens_and_the_lowest_number(small_model: An
     options = SearchOptions(
         beam_size=3, num_hypotheses=3, max_length=2, forced_tokens=((0, 5), (1, 6))
     )
-    found = Translation(small_model, options, 9).search(np.array([[7, 8]], np.int32))
+    none = np.zeros((1, 0), np.int32)
+    found = Translation(small_model, options, 9).search(np.array([[7, 8]], np.int32), none, none)
     assert found.ids.numpy().tolist() == [[[5, 6], [0, 0], [0, 0]]]
     for values in (found.scores.numpy()[0], found.log_probabilities.numpy()[0]):
         assert values[0] < 0 and values[1:].tolist() == [LOWEST, LOWEST]

@@ -2,6 +2,7 @@
 
 import { kindOf, minus, percent } from "./kinds.js";
 import { Matrix } from "./matrix.js";
+import { chosenLanguages, onChoice, showLanguages } from "./languages.js";
 import { availableVersion, explain, ServerError, signatureNames, streamAnswer } from "./server.js";
 
 const part = (id) => document.getElementById(id);
@@ -34,12 +35,14 @@ source.addEventListener("keydown", (event) => {
 });
 
 chooser?.addEventListener("change", async () => {
-  await showKind();
+  await Promise.all([showKind(), showChoice()]);
   answer(source.value);
   showVersion();
 });
 
+onChoice(() => answer(source.value));
 showKind();
+showChoice();
 showVersion();
 
 async function answer(text) {
@@ -54,15 +57,16 @@ async function answer(text) {
     return;
   }
   const own = (running = new AbortController());
+  const languages = chosenLanguages();
   setBusy(true);
   try {
     if (kind.answer === undefined || kind.streams) {
-      for await (const event of streamAnswer(model, text, own.signal)) {
+      for await (const event of streamAnswer(model, text, languages, own.signal)) {
         if (event.piece !== undefined) translation.textContent += event.piece;
         else translation.textContent = event.translation ?? event.text;
       }
     }
-    if (kind.answer === undefined) showExplanation(await explain(model, text, own.signal));
+    if (kind.answer === undefined) showExplanation(await explain(model, text, languages, own.signal));
     else showItems(await kind.answer(model, text, own.signal));
     await showVersion(own.signal);
   } catch (error) {
@@ -182,6 +186,16 @@ async function showKind() {
   heading.textContent = kind.heading ?? "Best hypotheses";
   note.textContent = kind.note ?? "A score is the log-probability over the length penalty.";
   details.hidden = true;
+}
+
+// Offers the languages of the chosen model.
+async function showChoice() {
+  const model = chosenModel();
+  try {
+    await showLanguages(model, () => model === chosenModel());
+  } catch (error) {
+    showError(error);
+  }
 }
 
 function showError(error) {

@@ -17,8 +17,9 @@ const IN_WORDS = {
 };
 
 // Yields {piece} for each piece of text as it comes, at last {translation} or {text}.
-export async function* streamAnswer(model, text, signal) {
-  const response = await ask(`v1/models/${encodeURIComponent(model)}:stream`, { text }, signal);
+export async function* streamAnswer(model, text, languages, signal) {
+  const body = { text, ...languages };
+  const response = await ask(`v1/models/${encodeURIComponent(model)}:stream`, body, signal);
   for await (const { event, data } of serverSentEvents(response)) {
     const answer = JSON.parse(data);
     if (event === "error") throw new ServerError("The answer broke off.", answer.error);
@@ -30,8 +31,9 @@ export async function* streamAnswer(model, text, signal) {
 
 // Returns {sentences, gaps}: each sentence with {source, source_pieces, hypotheses}, the best
 // hypothesis first, and what stands before each sentence's translation and behind the last one.
-export async function explain(model, text, signal) {
-  const response = await ask(`v1/models/${encodeURIComponent(model)}:explain`, { text }, signal);
+export async function explain(model, text, languages, signal) {
+  const body = { text, ...languages };
+  const response = await ask(`v1/models/${encodeURIComponent(model)}:explain`, body, signal);
   return response.json();
 }
 
@@ -46,6 +48,12 @@ export async function predict(model, signature, row, signal) {
 export async function signatureNames(model, signal) {
   const response = await ask(`v1/models/${encodeURIComponent(model)}/metadata`, undefined, signal);
   return Object.keys((await response.json()).metadata.signature_def.signature_def);
+}
+
+// Returns {languages, names_source, source_language, target_language}: codes to choose between, none
+// if the model has no choice, whether the text's own language is chosen, too, and the defaults.
+export async function languagesOf(model, signal) {
+  return (await ask(`v1/models/${encodeURIComponent(model)}/languages`, undefined, signal)).json();
 }
 
 // Returns the newest version that answers.
