@@ -99,6 +99,15 @@ PRE_NORM = {
     "transformer-postprocess": "da",
     "transformer-postprocess-top": "n",
 }
+# The form of browser translators.
+SSRU = {
+    "tied-embeddings-all": "true",
+    "transformer-ffn-activation": "relu",
+    "transformer-decoder-autoreg": "rnn",
+    "dec-cell": "ssru",
+    # One update then makes biases that are far from 0.
+    "learn-rate": 0.2,
+}
 NATIVE: dict[str, dict[str, Any]] = {
     "marian": {"tied-embeddings-all": "true", "transformer-ffn-activation": "swish"},
     "marian_pre_norm": {
@@ -106,13 +115,6 @@ NATIVE: dict[str, dict[str, Any]] = {
         "transformer-ffn-activation": "relu",
         **PRE_NORM,
     },
-    # The form of browser translators.
-    "marian_ssru": {
-        "tied-embeddings-all": "true",
-        "transformer-ffn-activation": "relu",
-        "transformer-decoder-autoreg": "rnn",
-        "dec-cell": "ssru",
-        # One update then makes biases that are far from 0.
-        "learn-rate": 0.2,
-    },
+    "marian_ssru": SSRU,
+    "marian_ssru_pre_norm": {**SSRU, **PRE_NORM},
 }

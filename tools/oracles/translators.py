@@ -118,7 +118,7 @@ def main() -> None:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         if name in NATIVE:
-            make_native(path, searches=name != "marian_pre_norm", **NATIVE[name])
+            make_native(path, searches=not name.endswith("pre_norm"), **NATIVE[name])
         else:
             torch.manual_seed(0)
             model, tokenizer, first = MAKERS[name](path)
