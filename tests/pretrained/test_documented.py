@@ -1,11 +1,18 @@
-"""docs/import.md: its table names everything that is read, and nothing else."""
+"""docs/import.md and docs/export_formats.md: their tables name everything that is read and written,
+and nothing else; the search's options that go along are those of the page.
+"""
 
 import re
 from pathlib import Path
 
-from keras_transformer.pretrained.recognise import HUGGINGFACE
+from keras_transformer.config import SpecialIds
+from keras_transformer.export.pretrained.huggingface.write import ARCHITECTURES
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.generation import read_search
+from keras_transformer.pretrained.recognise import HUGGINGFACE, supported
 
-PAGE = Path(__file__).parents[2] / "docs" / "import.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "import.md"
 
 
 def test_the_table_names_the_architectures_of_hugging_face() -> None:
@@ -16,3 +23,49 @@ def test_the_table_names_the_architectures_of_hugging_face() -> None:
     ]
     named = {name for row in rows for name in re.findall(r"`([a-z0-9_]+)`", row[3])}
     assert named == set(HUGGINGFACE)
+
+
+def test_the_table_names_the_formats() -> None:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    begin = lines.index("| format | told by | models | vocabulary |")
+    rows = lines[begin + 2 : lines.index("", begin)]
+    named = {re.split(r"[|,]", row)[1].strip().removesuffix(" 2") for row in rows}
+    assert named == {"Marian", "CTranslate2", "OpenNMT-tf", "Hugging Face"}
+    assert all(name in supported() for name in named)
+
+
+def test_the_way_out_names_the_architectures_of_hugging_face() -> None:
+    page = (DOCS / "export_formats.md").read_text(encoding="utf-8")
+    [_, section] = page[: page.index("## ctranslate2")].split("## huggingface")
+    named = set(re.findall(r"`(\w*(?:MTModel|BertModel|HeadModel|Generation))`", section))
+    # mBART's and M2M100's are called by the names of their tokenizers, as the table has them.
+    others = {"MBartForConditionalGeneration", "M2M100ForConditionalGeneration"}
+    assert named | others == {one.form.name for one in ARCHITECTURES}
+
+
+def test_the_page_names_the_options_of_a_search_that_go_along() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    section = page[page.index("## How they search") : page.index("## Fine-tuning")]
+    words = {
+        "beam_size": "beams",
+        "length_penalty": "length penalty",
+        "early_stopping": "early stopping",
+        "max_length": "longest",
+        "min_length": "shortest",
+        "no_repeat_ngram_size": "repetitions",
+        "banned_sequences": "banned",
+        "forced_tokens": "forced",
+    }
+    theirs = {
+        "num_beams": 2,
+        "length_penalty": 0.5,
+        "early_stopping": True,
+        "max_length": 9,
+        "min_length": 3,
+        "no_repeat_ngram_size": 2,
+        "bad_words_ids": [[7]],
+        "forced_bos_token_id": 8,
+    }
+    found = read_search(Path("nowhere"), Fields(Path("nowhere"), theirs), SpecialIds())
+    assert found.keys() - {"length_penalty_type"} == words.keys()
+    assert all(word in section for word in words.values())

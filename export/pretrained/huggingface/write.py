@@ -20,7 +20,8 @@ from .translators import MARIAN, PEGASUS
 from .vocabularies import write_json
 
 CONFIG = "config.json"
-TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100)
+_TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100)
+ARCHITECTURES = (*_TRANSLATORS, BERT, GPT2)
 
 
 def check(outgoing: Outgoing) -> None:
@@ -53,7 +54,7 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 def _architecture(outgoing: Outgoing) -> Architecture:
     families = {"encoder": (BERT,), "decoder": (GPT2,)}
-    known: Any = families.get(outgoing.config.to_dict().get("family", ""), TRANSLATORS)
+    known: Any = families.get(outgoing.config.to_dict().get("family", ""), _TRANSLATORS)
     form = form_of(outgoing.config, [one.form for one in known])
     return next(one for one in known if one.form is form)
 

@@ -27,6 +27,19 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("huggingface", {"marks": SentenceMarks(source_eos=False)}, "sources that end with eos"),
     ("ctranslate2", {"marks": AT_THE_ENDS}, "must be 'both' or 'source', got 'ends'"),
+    (
+        "huggingface",
+        {
+            **{"positions": "learned", "max_positions": 30, "position_offset": 2},
+            **{"embedding_norm": True, "logit_bias": True},
+        },
+        "BartForConditionalGeneration needs one tokenizer.json for both sides",
+    ),
+    (
+        "huggingface",
+        {"norm": "pre", "sinusoid_layout": "tensor2tensor", "position_offset": 2},
+        "tokenizers of languages need one vocabulary that begins with <s>, <pad>, </s>, <unk>",
+    ),
     ("huggingface", {"value_dim": 4}, "value_dim=8, got 4"),
     ("marian", {}, "sinusoid_layout='tensor2tensor', got 'interleaved'"),
     ("ctranslate2", {"decoder_recurrence": "ssru"}, "decoder_recurrence=None, got 'ssru'"),
@@ -54,14 +67,21 @@ def test_a_field_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("format", ["marian", "huggingface"])
-def test_a_model_with_one_stack_is_named(
+@pytest.mark.parametrize(
+    ("format", "message"),
+    [
+        ("marian", "holds encoder-decoders, got family='decoder'"),
+        ("huggingface", "GPT2LMHeadModel needs the vocabulary of a tokenizer.json, got one that"),
+    ],
+)
+def test_what_a_model_with_one_stack_lacks_is_named(
     format: Any,
+    message: str,
     small_decoder: Callable[..., Any],
     masked_tokenizer: Tokenizer,
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(ValueError, match="holds encoder-decoders, got family='decoder'"):
+    with pytest.raises(ValueError, match=message):
         export_pretrained(
             small_decoder(), tmp_path / "out", format=format, tokenizer=masked_tokenizer
         )
