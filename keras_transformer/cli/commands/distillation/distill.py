@@ -34,6 +34,7 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.comparison import compare, table
 from keras_transformer.distillation.targets import student_pairs
 from keras_transformer.distillation.translations import Translations, share_of
+from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.whole_files import check_output, write_text
 
@@ -65,10 +66,14 @@ def main(arguments: Sequence[str]) -> int:
     data, teaching = read_fields(given, DataOptions), read_fields(given, TeachingOptions)
     student = read_fields(given, StudentOptions)
     teacher = Teacher.open(given.run, teaching)
-    options = _recipe(given, data, teaching, student.preset or teacher.student_preset)
+    preset = student.preset or teacher.student_preset
+    options = _recipe(given, data, teaching, preset)
     overrides = {**(DEMO_MODEL if data.data == "demo" else {}), **model_overrides(given["model"])}
     tokenizers = open_vocabularies(student.tokenizer) or open_tokenizers(given.run)
-    _check_first(teaching, student, options)
+    with flags_in_errors(TeachingOptions, TrainOptions, model_fields=MODEL_FIELDS):
+        _check_first(teaching, student, options)
+        sizes = vocabulary_of(*tokenizers)
+        model_config(preset, overrides, *sizes, max_length=options.max_length)
     corpus = read_corpus(data)
     options.check_validation(has_valid=corpus.valid is not None)
     translations = _translate(teacher, corpus, teaching)
@@ -81,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         model = load_training().train(
             Corpus(pairs, corpus.valid),
             teaching.output,
-            preset=student.preset or teacher.student_preset,
+            preset=preset,
             overrides=overrides,
             tokenizers=tokenizers,
             teacher=given.run if teaching.word_level else None,
@@ -112,8 +117,7 @@ def _check_first(teaching: TeachingOptions, student: StudentOptions, options: Tr
     check_output(teaching.output, is_directory=True)
     if not teaching.word_level:
         return
-    with flags_in_errors(TeachingOptions, TrainOptions):
-        options.check_word_level()
+    options.check_word_level()
     if student.tokenizer:
         raise ValueError(
             "--tokenizer gives the student another vocabulary than the teacher's, and --word-level "

@@ -44,9 +44,10 @@ def test_what_cannot_be_done_is_refused_first(
         ("--r-drop 5", "--r-drop=5.0 does not go with --word-level"),
         ("--strategy mirrored", "--strategy='mirrored' does not go with --word-level"),
         ("--tokenizer {model}", "--tokenizer gives the student another vocabulary"),
+        ("--model.num-heads 3", "--model.num-heads (3)"),
     ],
 )
-def test_what_distributions_do_not_go_with_is_refused_first(
+def test_students_that_cannot_be_are_refused_first(
     run_cli, finished_run: Path, tmp_path: Path, tokenizer: Tokenizer, words: str, message: str
 ) -> None:
     for name in ("tokenizer.model", "other.model"):
