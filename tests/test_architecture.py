@@ -23,6 +23,7 @@ ORDER = (
     ("decoding",),
     ("evaluation",),
     ("training",),
+    ("distillation",),
     ("plotting",),
     ("artefact",),
     ("runtime",),

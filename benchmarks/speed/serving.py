@@ -53,10 +53,18 @@ class Engine(abc.ABC):
         """Translates texts, which end where the model ends them."""
         raise NotImplementedError(f"{type(self).__name__} translates no texts.")
 
-    def measure_texts(self, texts: list[str], beam_size: int) -> float:
-        """Returns the seconds of one translation of all texts, tokenizing included."""
+    def measure_texts(self, texts: list[str], beam_size: int, batch: int | None = None) -> float:
+        """Returns the seconds of one translation of all texts, tokenizing included.
+
+        Args:
+            texts: The texts.
+            beam_size: Of the search.
+            batch: Texts a call; all at once if None.
+        """
+        size = batch or len(texts)
         start = time.perf_counter()
-        self.translate(texts, beam_size)
+        for first in range(0, len(texts), size):
+            self.translate(texts[first : first + size], beam_size)
         return time.perf_counter() - start
 
 

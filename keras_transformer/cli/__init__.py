@@ -16,6 +16,7 @@ from keras_transformer.distribution import install_command
 COMMANDS = {
     "prepare": "tokenize a corpus once, for training that streams it from disk",
     "train": "train a model on parallel text",
+    "distill": "train a small, fast model on what a trained one translates",
     "import": "make a run of a model that another toolkit saved",
     "update-vocabulary": "add words to the vocabulary of a run",
     "export": "write a trained run as an artefact that serves without TensorFlow",
@@ -34,6 +35,7 @@ COMMANDS = {
 }
 # Commands whose module is not `commands.NAME`.
 _MODULES = {
+    "distill": "distillation.distill",
     "import": "import_model",
     "update-vocabulary": "update_vocabulary",
     "fill-mask": "understanding.fill_mask",

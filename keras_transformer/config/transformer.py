@@ -37,6 +37,18 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "base": {},
     "big": {"model_dim": 1024, "feed_forward_dim": 4096, "num_heads": 16, "dropout": 0.3},
+    # Deep encoders with shallow decoders (Kasai et al. 2021): a sentence passes through the encoder
+    # once and through the decoder token by token.
+    "student-tiny": {
+        "model_dim": 128,
+        "feed_forward_dim": 256,
+        "num_heads": 4,
+        "num_encoder_layers": 6,
+        "num_decoder_layers": 1,
+        "dropout": 0.2,
+        "norm": "pre",
+    },
+    "student": {"num_decoder_layers": 2},
 }
 
 
@@ -146,7 +158,7 @@ class TransformerConfig(EmbeddedConfig):
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, **overrides: Any) -> "TransformerConfig":
-        """Returns a named size: "tiny", "small", "base" or "big" (the last two: Table 3).
+        """Returns a named size: "tiny", "small", "base", "big" (both of Table 3) or a student.
 
         Args:
             name: The preset's name.

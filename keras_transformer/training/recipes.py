@@ -38,6 +38,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "max_steps": 300_000,
         "average_checkpoints": 20,
     },
+    "student-tiny": _SMALL_CORPORA,
+    "student": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
     "bert-tiny": _SMALL_TEXTS,
     "bert-base": _LARGE_TEXTS,
     "bert-large": _LARGE_TEXTS,

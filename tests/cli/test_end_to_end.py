@@ -280,3 +280,32 @@ def test_a_provider_for_a_training_run_is_refused(run_cli, run_directory) -> Non
     assert (
         f"--provider is for exported artefacts, and {run_directory} is a training run" in result.err
     )
+
+
+def test_a_student_is_distilled_from_a_run(run_cli, text, run_directory, tmp_path) -> None:
+    student = tmp_path / "student"
+    files = train_arguments(text, student)[1:]
+    # The student's vocabulary is the teacher's.
+    files = files[: files.index("--vocab-size")] + files[files.index("--vocab-size") + 2 :]
+    flags = (*files, "--beam-size", 2, "--shard-lines", 120, "--word-level", 0.5, "--max-steps", 3)
+    part = run_cli("distill", run_directory, *flags, "--shard", "1/2")
+    assert (part.code, part.out.splitlines()[-1]) == (0, "1 of 2 shards are translated")
+    whole = run_cli("distill", run_directory, *flags)
+    assert (whole.code, whole.err) == (0, "")
+    assert "shard 2 of 2: 80 of 80 lines" in whole.out and "shard 1 of 2" not in whole.out
+    record = json.loads((student / "distillation.json").read_text(encoding="utf-8"))
+    assert [(one["model"], one["beam_size"]) for one in record["comparison"]] == [
+        *(("teacher", 1), ("teacher", 2)),
+        *(("student", 1), ("student", 2)),
+    ]
+    assert all(one["sentences_per_second"] > 0 for one in record["comparison"])
+    training = json.loads((student / "training.json").read_text(encoding="utf-8"))
+    assert (training["start"]["word_level"], training["options"]["r_drop"]) == (0.5, 0.0)
+    assert (student / "tokenizer.model").read_bytes() == (
+        run_directory / "tokenizer.model"
+    ).read_bytes()
+    changed = run_cli("distill", run_directory, *flags, "--length-penalty", 1)
+    assert changed.code == 1
+    assert "was made with --length-penalty=0.6, not 1.0: give what it was made with" in changed.err
+    other = run_cli("distill", run_directory, *flags, "--word-level", 0.25)
+    assert other.code == 1 and "was started with --word-level=0.5, not 0.25" in other.err

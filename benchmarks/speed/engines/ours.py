@@ -12,19 +12,21 @@ from ..serving import Engine, serve
 
 
 class OurEngine(Engine):
-    """`OnnxTranslator`; threads as it chooses them.
+    """`OnnxTranslator`.
 
     Args:
         target: Of the artefacts that are measured.
+        threads: As it chooses them if None.
     """
 
-    def __init__(self, target: str) -> None:
-        self._target = target
+    def __init__(self, target: str, threads: int | None = None) -> None:
+        self._target, self._threads = target, threads
 
     def load(self, folder: str, precision: str) -> None:
         """Opens our artefact; the one before is freed first."""
         self._translator: Any = None
-        self._translator = OnnxTranslator(Path(folder) / artefacts.ours(precision, self._target))
+        directory = Path(folder) / artefacts.ours(precision, self._target)
+        self._translator = OnnxTranslator(directory, self._threads)
 
     def prepare(self, rows: list[list[int]]) -> list[list[int]]:
         """Returns the rows: ids are what it takes."""
@@ -60,4 +62,4 @@ class OurEngine(Engine):
 
 
 if __name__ == "__main__":
-    serve(OurEngine(sys.argv[1]))
+    serve(OurEngine(sys.argv[1], *map(int, sys.argv[2:])))

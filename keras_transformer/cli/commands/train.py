@@ -18,9 +18,19 @@ from keras_transformer.cli.single_texts import (
     text_recipe,
     train_on_texts,
 )
-from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
+from keras_transformer.cli.training_flags import (
+    DEMO_MODEL,
+    DEMO_TRAINING,
+    MODEL_FIELDS,
+    VOCAB_FIELDS,
+    add_model_flags,
+    add_recipe_flags,
+    model_overrides,
+    open_vocabularies,
+    read_recipe,
+)
+from keras_transformer.config import PRESETS, SpecialIds
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
-from keras_transformer.training.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
@@ -35,29 +45,9 @@ from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output
 
-# What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
-# grammar knows a few thousand words, so more pieces only make it slower.
-_DEMO_TRAINING = {
-    "epochs": 8,
-    "batch_tokens": 2048,
-    "learning_rate": 0.003,
-    "warmup_steps": 300,
-    "average_checkpoints": 5,
-    "r_drop": 0.0,
-}
-# Their defaults depend on the preset or the kind of data.
-_RECIPE_FIELDS = {
-    name
-    for recipe in (_DEMO_TRAINING, *RECIPES.values(), *CLASSIFIERS.values(), FINE_TUNING)
-    for name in recipe
-}
-_DEMO_MODEL = {"dropout": 0.1}
-# Fixed by the tokenizers, hence no flags of their own.
-_VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size", "special_ids")
-_MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(_VOCAB_FIELDS)
 # The fields of models with one stack that an encoder-decoder lacks, by the class of their config.
-_MORE_MODEL_FIELDS = single_stack_fields(_MODEL_FIELDS | set(_VOCAB_FIELDS))
-_ALL_MODEL_FIELDS = _MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
+_MORE_MODEL_FIELDS = single_stack_fields(MODEL_FIELDS | set(VOCAB_FIELDS))
+_ALL_MODEL_FIELDS = MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
 _LABELLED = dict.fromkeys(
     ("train_tsv", "valid_tsv"),
     "with --task classify: label, tab, text, or two texts; with embed: two texts",
@@ -68,6 +58,8 @@ Preset = Literal[
     "small",
     "base",
     "big",
+    "student-tiny",
+    "student",
     "bert-tiny",
     "bert-base",
     "bert-large",
@@ -91,9 +83,9 @@ class RunOptions:
             similar vectors ("embed"); on words with tags (--train-text) one that tags words
             ("tag"); on plain text a translation's model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
-            paper's); for masked-lm, classify, embed and tag bert-*; for causal-lm gpt2* and
-            llama-tiny. If not given, that of --init, or the first of these. Single fields:
-            --model.*.
+            paper's), or student-tiny or student, which translate fastest; for masked-lm, classify,
+            embed and tag bert-*; for causal-lm gpt2* and llama-tiny. If not given, that of --init,
+            or the first of these. Single fields: --model.*.
         vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
             2000).
         tokenizer_type: Kind of SentencePiece model.
@@ -146,11 +138,11 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
     data = read_fields(given, DataOptions)
     _refuse_text_flags(given, run)
     _refuse_vocabulary(data.data, run)
-    tokenizers = _open_tokenizers(run.tokenizer)
+    tokenizers = open_vocabularies(run.tokenizer)
     is_demo = data.data == "demo"
-    options = _options(given, _recipe(data, run))
-    overrides = {**(_DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])}
-    with flags_in_errors(DataOptions, RunOptions, TrainOptions, model_fields=_MODEL_FIELDS):
+    options = read_recipe(given, _recipe(data, run))
+    overrides = {**(DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])}
+    with flags_in_errors(DataOptions, RunOptions, TrainOptions, model_fields=MODEL_FIELDS):
         _check_first(run, tokenizers, options, overrides)
         if options.strategy:
             # Before the corpus is read: TensorFlow joins a cluster first or not at all.
@@ -167,15 +159,15 @@ def _recipe(data: DataOptions, run: RunOptions) -> TrainOptions:
         if begun.is_translation:
             config: Any = begun.load_config()
             return TrainOptions.for_fine_tuning(config, has_valid=data.has_valid)
-    own = _DEMO_TRAINING if data.data == "demo" else {}
+    own = DEMO_TRAINING if data.data == "demo" else {}
     return TrainOptions.preset(run.preset or DEFAULT_PRESET, **own)
 
 
 def _on_texts(given: Namespace, run: RunOptions) -> Any:
     """Trains on single texts; returns the model."""
     _refuse_vocabulary(given.data, run)
-    tokenizers = _open_tokenizers(run.tokenizer)
-    options = _options(given, text_recipe(run))
+    tokenizers = open_vocabularies(run.tokenizer)
+    options = read_recipe(given, text_recipe(run))
     overrides = model_overrides(given["model"])
     flags = TextFlags, RunOptions, TrainOptions, TextOptions
     with (
@@ -183,14 +175,6 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
         _advice_when_interrupted(run.output),
     ):
         return train_on_texts(given, run, tokenizers, options, overrides)
-
-
-def _options(given: Namespace, recipe: TrainOptions) -> TrainOptions:
-    """Returns the training options: the flags, and the recipe's values for those not given."""
-    for name in _RECIPE_FIELDS:
-        if given[name] is None:
-            given[name] = getattr(recipe, name)
-    return read_fields(given, TrainOptions)
 
 
 def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
@@ -207,7 +191,7 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
             f"{', '.join(PRESETS)}."
         )
     read_fields(given, TextOptions).check(run.task)
-    foreign = sorted(set(model_overrides(given["model"])) - _MODEL_FIELDS)
+    foreign = sorted(set(model_overrides(given["model"])) - MODEL_FIELDS)
     if foreign:
         raise ValueError(f"--model.{foreign[0].replace('_', '-')} is not for --task translation.")
 
@@ -287,24 +271,6 @@ def _advice_when_interrupted(output: Path) -> Iterator[None]:
         raise KeyboardInterrupt(f": {advice}.") from interrupt
 
 
-def _defaults_text(name: str) -> str:
-    """Returns an option's defaults as text: "64 for tiny, small; 30 for base, big"."""
-    users: dict[Any, list[str]] = {}
-    for preset in RECIPES:
-        users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
-    if name in _DEMO_TRAINING:
-        users.setdefault(_DEMO_TRAINING[name], []).append("the demo")
-    found = {preset: recipe[name] for preset, recipe in CLASSIFIERS.items() if name in recipe}
-    if len(found) == len(CLASSIFIERS) and len(set(found.values())) == 1:
-        users.setdefault(next(iter(found.values())), []).append("classify")
-    else:
-        for preset, value in found.items():
-            users.setdefault(value, []).append(f"classify with {preset}")
-    if name in FINE_TUNING:
-        users.setdefault(FINE_TUNING[name], []).append("a translation's --init")
-    return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
-
-
 def _refuse_vocabulary(data: str, run: RunOptions) -> None:
     """Refuses flags of the vocabulary if something else already decides it."""
     given = [
@@ -332,17 +298,6 @@ def _refuse_vocabulary(data: str, run: RunOptions) -> None:
         )
 
 
-def _open_tokenizers(paths: list[Path]) -> tuple[Tokenizer, Tokenizer] | None:
-    """Returns the tokenizers of source and target, one object twice if there is one file."""
-    if len(paths) > 2:
-        raise ValueError(
-            f"--tokenizer takes one model for both languages, or two, got {len(paths)}: "
-            f"{', '.join(map(str, paths))}."
-        )
-    opened = [Tokenizer.load(path) for path in paths]
-    return (opened[0], opened[-1]) if opened else None
-
-
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser("train", "Train a Transformer: on parallel, plain or labelled text.")
@@ -350,19 +305,8 @@ def build_parser() -> CommandParser:
     parser.add_fields(PlainText, title="single texts")
     parser.add_fields(TextOptions, title="what is made of plain text")
     parser.add_fields(RunOptions, title="run")
-    parser.add_fields(
-        TrainOptions,
-        title="training",
-        defaults=dict.fromkeys(_RECIPE_FIELDS),
-        notes={name: f"default: {_defaults_text(name)}" for name in _RECIPE_FIELDS},
-    )
-    parser.add_fields(
-        TransformerConfig,
-        title="model (default: the preset's values, for the demo dropout 0.1)",
-        prefix="model.",
-        skip=_VOCAB_FIELDS,
-        defaults=dict.fromkeys(_MODEL_FIELDS),
-    )
+    add_recipe_flags(parser)
+    add_model_flags(parser)
     for family, names in _MORE_MODEL_FIELDS.items():
         parser.add_fields(
             family,
@@ -372,8 +316,3 @@ def build_parser() -> CommandParser:
             defaults=dict.fromkeys(names),
         )
     return parser
-
-
-def model_overrides(given: Any) -> dict[str, Any]:
-    """Returns the `--model.*` values that were given, keyed by config field."""
-    return {name: value for name, value in vars(given).items() if value is not None}

@@ -19,6 +19,7 @@ from keras_transformer.training.transfer.freezing import (
     freeze_layers,
     layer_rates,
 )
+from keras_transformer.training.word_level.training_model import DistillingTrainingModel, Teacher
 
 
 def compile_transformer(
@@ -35,7 +36,10 @@ def compile_transformer(
 
 
 def training_model(
-    transformer: AnyModel, options: TrainOptions, fresh: Collection[str] = ()
+    transformer: AnyModel,
+    options: TrainOptions,
+    fresh: Collection[str] = (),
+    teacher: Teacher | None = None,
 ) -> TrainingModel:
     """Joins a Transformer to its loss, for the replicas of the current strategy's scope if any.
 
@@ -43,8 +47,13 @@ def training_model(
         transformer: The model whose weights are trained.
         options: How to train.
         fresh: Paths of the weights that were not taken from the model to start from.
+        teacher: Whose distributions the loss compares with, on one replica; None for none.
     """
     choose_trained_weights(transformer, options, fresh)
+    if teacher is not None:
+        return DistillingTrainingModel(
+            transformer, options.label_smoothing, teacher, micro_batches=options.micro_batches
+        )
     arguments = transformer, options.label_smoothing, options.r_drop
     if tf.distribute.has_strategy():
         return SynchronousTrainingModel(*arguments, micro_batches=options.micro_batches)
@@ -58,7 +67,7 @@ def choose_trained_weights(
 ) -> None:
     """Applies the options on which weights are trained and what the forward pass keeps.
 
-    Arguments are those of `training_model`, which calls this.
+    Arguments are the first of `training_model`, which calls this.
     """
     transformer.recompute_activations(options.recompute)
     freeze_layers(transformer, options.freeze)

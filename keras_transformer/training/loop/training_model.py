@@ -89,7 +89,7 @@ class TrainingModel(TracedOnce, keras.Model):
         whole batch (`data.objectives.next_sentence`), so that it can be computed in parts.
 
         Args:
-            x: Not used.
+            x: The batch's inputs, for losses that look at them; this one does not.
             y: Labels int32 `(batch, target_length)`.
             y_pred: The decoder's states.
             sample_weight: float32 `(batch, target_length)`, 0 on padding.
@@ -98,7 +98,8 @@ class TrainingModel(TracedOnce, keras.Model):
         tokens = given = y_pred, y, sample_weight
         if self.second_head is not None:
             tokens = tuple(values[:, 1:] for values in given)
-        sums, weight = self._sums(self.transformer.output_matrix, *tokens, training=training)
+        matrix = self.transformer.output_matrix
+        sums, weight = self._sums(matrix, *tokens, training=training, inputs=x)
         _, nats, hits = ops.unstack(sums / count_tokens(tokens[2]))
         self.perplexity.add_mean(nats, weight)
         self.token_accuracy.add_mean(hits, weight)
@@ -114,17 +115,46 @@ class TrainingModel(TracedOnce, keras.Model):
         return loss
 
     def _sums(
-        self, matrix: Tensor, states: Tensor, labels: Tensor, weights: Tensor, *, training: bool
+        self,
+        matrix: Tensor,
+        states: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+        *,
+        training: bool,
+        inputs: dict[str, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Returns the sums of a head's loss, nats and hits, and of its weights."""
         weights = ops.reshape(weights, (-1,))
         states = ops.reshape(states, (-1, states.shape[-1]))
         arguments = states, matrix, ops.reshape(labels, (-1,)), weights
-        if training and self.r_drop:
-            sums = linear_r_drop(*arguments, self.token_loss.label_smoothing, self.r_drop)
-        else:
-            sums = self.token_loss.with_head(*arguments)
+        sums = self.loss_sums(*arguments, training=training, inputs=inputs)
         return sums, ops.sum(weights)
+
+    def loss_sums(
+        self,
+        states: Tensor,
+        matrix: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+        *,
+        training: bool,
+        inputs: dict[str, Tensor] | None,
+    ) -> Tensor:
+        """Returns float32 `(3,)`: the sums of `linear_cross_entropy`, of which this is the loss.
+
+        Args:
+            states: As there, as are the next three.
+            matrix: The head's.
+            labels: Of the batch's tokens, row after row.
+            weights: Of the same.
+            training: Whether the states come from a training pass.
+            inputs: What the states were computed from, None for the second head.
+        """
+        arguments = states, matrix, labels, weights
+        if training and self.r_drop:
+            return linear_r_drop(*arguments, self.token_loss.label_smoothing, self.r_drop)
+        return self.token_loss.with_head(*arguments)
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None

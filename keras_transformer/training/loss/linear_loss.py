@@ -23,12 +23,14 @@ class Tokens(NamedTuple):
         rows: float32 `(tokens, model_dim)`, the labels' rows of the matrix.
         centre: As `rows`, their mean `over_targets`: what a softmax is compared with.
         weights: float32 `(tokens,)`, the weight of each token.
+        guides: `(tokens, guide_dim)`, the states of another model, or None.
     """
 
     states: Tensor
     rows: Tensor
     centre: Tensor
     weights: Tensor
+    guides: Tensor | None = None
 
 
 # Takes tokens and the matrix; returns figures `(3,)` and the loss's gradients with respect to the
@@ -43,12 +45,15 @@ def linear_loss(
     labels: Tensor,
     weights: Tensor,
     label_smoothing: float,
+    *,
+    label_share: float = 1.0,
+    guides: Tensor | None = None,
 ) -> Tensor:
     """Sums a loss and other figures over the tokens of a batch.
 
-    The loss is the smoothed cross-entropy, averaged over the passes, plus whatever `tokens_loss`
-    adds to it. Its gradients are computed right away, while a part's exponentials are in memory;
-    evaluation skips them, since nothing uses them.
+    The loss is a share of the smoothed cross-entropy, averaged over the passes, plus whatever
+    `tokens_loss` adds to it. Its gradients are computed right away, while a part's exponentials
+    are in memory; evaluation skips them, since nothing uses them.
 
     Args:
         tokens_loss: Computes the loss of some of the tokens.
@@ -57,6 +62,8 @@ def linear_loss(
         labels: int32 `(tokens,)`.
         weights: float32 `(tokens,)`: the weight of each token, 0 for padding.
         label_smoothing: Share ε of the probability spread evenly over the vocabulary.
+        label_share: Share of the loss that the labels have.
+        guides: `(tokens, guide_dim)`: what `Tokens` holds of another model; gets no gradient.
 
     Returns:
         float32 `(3,)`: weighted sums of the figures; the first is the loss and has a gradient.
@@ -73,7 +80,16 @@ def linear_loss(
             for part in range(_PARTS)
         ]
         done = [
-            tokens_loss(Tokens(states[:, part], rows[part], centre[part], weights[part]), matrix)
+            tokens_loss(
+                Tokens(
+                    states[:, part],
+                    rows[part],
+                    centre[part],
+                    weights[part],
+                    None if guides is None else guides[part],
+                ),
+                matrix,
+            )
             for part in parts
         ]
         figures, by_states, by_matrix = zip(*done, strict=True)
@@ -84,7 +100,7 @@ def linear_loss(
             at_labels = ops.segment_sum(weighted, labels, num_segments=matrix.shape[0])
             evenly = ops.sum(weighted, axis=0) / matrix.shape[0]
             whole = sum(by_matrix[1:], by_matrix[0])
-            whole = whole - over_targets(at_labels, evenly, label_smoothing)
+            whole = whole - label_share * over_targets(at_labels, evenly, label_smoothing)
             return (
                 ops.cast(scale * ops.concatenate(by_states, axis=1), states.dtype),
                 ops.cast(scale * whole, matrix.dtype),

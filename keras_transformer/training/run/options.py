@@ -205,6 +205,15 @@ class TrainOptions:
                     f"its batch: leave it at {needed}."
                 )
 
+    def check_word_level(self) -> None:
+        """Raises `ValueError` if an option does not go with a teacher's distributions."""
+        for name in ("r_drop", "strategy"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} does not go with word_level: leave one of "
+                    "them out."
+                )
+
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "TrainOptions":
         """Returns the recipe of a preset of any family (`docs/recipe.md`).

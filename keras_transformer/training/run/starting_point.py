@@ -199,12 +199,13 @@ class StartingPoint:
         """Returns the entry in `training.json` on the start; a resumed run must have the same."""
         return {
             "tokenizers_sha256": _digests(self.tokenizers) if self.tokenizers else None,
-            "init_sha256": _run_digest(self.run or self.encoder_run),
-            "init_decoder_sha256": _run_digest(self.decoder_run),
+            "init_sha256": run_digest(self.run or self.encoder_run),
+            "init_decoder_sha256": run_digest(self.decoder_run),
         }
 
 
-def _run_digest(run: RunDirectory | None) -> str | None:
+def run_digest(run: RunDirectory | None) -> str | None:
+    """Returns the SHA-256 of a run's model in hexadecimal digits; None for no run."""
     return _sha256(run.model.read_bytes()) if run else None
 
 

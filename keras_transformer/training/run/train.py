@@ -27,6 +27,7 @@ from keras_transformer.training.run.training_run import TrainingRun
 from keras_transformer.training.tasks.training_data import Vocabulary
 from keras_transformer.training.tasks.translation import Translation
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
+from keras_transformer.training.word_level.teacher_run import WordLevel
 
 
 def train(
@@ -43,6 +44,8 @@ def train(
     init_decoder: str | os.PathLike[str] | None = None,
     init_vectors: str | os.PathLike[str] | None = None,
     init_target_vectors: str | os.PathLike[str] | None = None,
+    teacher: str | os.PathLike[str] | None = None,
+    word_level: float = 0.5,
     options: TrainOptions | None = None,
     resume: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
@@ -71,6 +74,9 @@ def train(
         init_vectors: File of word vectors of word2vec, GloVe or fastText that the source's
             embeddings begin as, and the target's if they are the same.
         init_target_vectors: File of those that the target's embeddings begin as.
+        teacher: Directory of a finished run of the same vocabularies, whose distributions the model
+            learns from, too (word-level distillation); `tokenizers` are then given.
+        word_level: Share of the loss that these distributions have, in (0, 1].
         options: How to train; if None, `TrainOptions.for_fine_tuning` of a translation's run to
             fine-tune, else `TrainOptions.preset(preset)`.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
@@ -82,11 +88,12 @@ def train(
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False.
-        FileNotFoundError: `init` holds no finished run, or a file of vectors is missing.
+        FileNotFoundError: `init` or `teacher` holds no finished run, or a file of vectors is
+            missing.
         ImportError: There are word vectors, and gensim is not installed.
         ValueError: The run to resume was started with other settings, an option needs validation
-            pairs and there are none, or a model of this config cannot take the weights of `init`
-            or the vectors.
+            pairs and there are none, a model of this config cannot take the weights of `init`
+            or the vectors, or the teacher has another vocabulary.
         DamagedCheckpointError: None of the run's checkpoints can be read.
         FloatingPointError: A loss or the weights became NaN or Inf; the message names the batch.
         OSError: The disk is full; the checkpoints so far are intact.
@@ -107,6 +114,7 @@ def train(
         partial(model_config, preset or DEFAULT_PRESET, overrides, max_length=options.max_length),
         options,
         vectors,
+        None if teacher is None else WordLevel.open(teacher, word_level),
     )
     task.check()
     run = TrainingRun.open(task, place, options, resume=resume)

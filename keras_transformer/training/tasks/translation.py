@@ -29,6 +29,7 @@ from keras_transformer.training.tasks.validation_translations import (
     validation_translations,
 )
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
+from keras_transformer.training.word_level.teacher_run import WordLevel
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Translation:
             vocabulary, and its special ids; returns the model's config.
         options: How to train.
         vectors: Word vectors that the embeddings begin as.
+        word_level: The teacher of whose distributions the model learns, or None.
         transfer: What `build` took from models of other families, filled by it.
     """
 
@@ -52,6 +54,7 @@ class Translation:
     model_config: Callable[[tuple[int, int], bool, SpecialIds], TransformerConfig]
     options: TrainOptions
     vectors: InitialVectors = InitialVectors()
+    word_level: WordLevel | None = None
     transfer: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -74,6 +77,8 @@ class Translation:
         start.check_config(config)
         self.vectors.check(config)
         activation_named(config.activation)
+        if self.word_level is not None:
+            self.word_level.check(config, start.tokenizers, self.options)
         if start.tokenizers is not None and self.options.subword_sampling:
             segmentation_type(start.tokenizers[0])
 
@@ -97,8 +102,9 @@ class Translation:
         return self._config_for((data.source_tokenizer, data.target_tokenizer))
 
     def start(self) -> dict[str, Any]:
-        """Returns hashes of the tokenizers, the model and the vectors to start from."""
-        return {**self.starting_point.record(), **self.vectors.record()}
+        """Returns hashes of the tokenizers, the models and the vectors to start from."""
+        teacher = self.word_level.record() if self.word_level else {}
+        return {**self.starting_point.record(), **self.vectors.record(), **teacher}
 
     def build(self, config: TransformerConfig, data: TrainingData) -> Transformer:
         """Builds a Transformer, with the weights of the model to fine-tune if there is one."""
@@ -112,8 +118,9 @@ class Translation:
         return {**self.transfer, **self.starting_point.search()}
 
     def to_train(self, model: Transformer) -> TrainingModel:
-        """Adds label-smoothed cross-entropy, or R-Drop."""
-        return training_model(model, self.options, self.fresh())
+        """Adds label-smoothed cross-entropy, R-Drop, or the distance from a teacher."""
+        teacher = self.word_level.teacher() if self.word_level else None
+        return training_model(model, self.options, self.fresh(), teacher)
 
     def fresh(self) -> Collection[str]:
         """Returns the weights that come from no run of another family."""

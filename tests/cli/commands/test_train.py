@@ -11,6 +11,7 @@ import pytest
 from keras_transformer.cli import keras_side
 from keras_transformer.cli.commands import train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
+from keras_transformer.cli.training_flags import DEMO_TRAINING
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -118,9 +119,9 @@ def test_what_is_not_given_is_the_presets_recipe(run_cli, calls, files, preset: 
 def test_help_names_the_default_of_every_preset(run_cli) -> None:
     text = " ".join(run_cli("train", "--help").out.split()).replace("- ", "-")
     assert (
-        "(default: 64 for tiny, small; 30 for base, big, bert-tiny; 40 for bert-base, bert-large, "
-        "gpt2, gpt2-medium; 10 for gpt2-tiny, llama-tiny, a translation's --init; 8 for the demo; "
-        "4 for classify)"
+        "(default: 64 for tiny, small, student-tiny; 30 for base, big, student, bert-tiny; "
+        "40 for bert-base, bert-large, gpt2, gpt2-medium; "
+        "10 for gpt2-tiny, llama-tiny, a translation's --init; 8 for the demo; 4 for classify)"
     ) in text
 
 
@@ -131,7 +132,7 @@ def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:
     assert (result.code, result.err) == (0, "")
     (call,) = calls
     assert (call["vocab_size"], call["overrides"]) == (2000, {"dropout": 0.1})
-    assert call["options"] == TrainOptions.preset("tiny", **train._DEMO_TRAINING)
+    assert call["options"] == TrainOptions.preset("tiny", **DEMO_TRAINING)
     assert call["corpus"].test is not None
 
 

@@ -1,0 +1,1 @@
+"""The subcommand that makes a small model from a large one."""

@@ -1,0 +1,200 @@
+"""`keras-transformer distill`: translates training text with a finished model, trains a small one
+on the translations, and compares both.
+"""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from jsonargparse import Namespace
+
+from keras_transformer.cli.artefact import open_tokenizers
+from keras_transformer.cli.commands.distillation.teacher import (
+    Teacher,
+    TeachingOptions,
+    export_fastest,
+)
+from keras_transformer.cli.corpora import DataOptions, read_corpus
+from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
+from keras_transformer.cli.training_flags import (
+    DEMO_MODEL,
+    DEMO_TRAINING,
+    MODEL_FIELDS,
+    add_model_flags,
+    add_recipe_flags,
+    model_overrides,
+    open_vocabularies,
+    read_recipe,
+)
+from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.distillation.comparison import compare, table
+from keras_transformer.distillation.targets import student_pairs
+from keras_transformer.distillation.translations import Translations, share_of
+from keras_transformer.training.run.model_config import model_config, vocabulary_of
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.whole_files import check_output, write_text
+
+RECORD = "distillation.json"
+# What belongs to starting from trained weights, which a student does not.
+_NOT_FOR_STUDENTS = ("freeze", "layer_decay", "unfreeze_steps", "lora_rank")
+# Compared on more, the speeds say no more.
+_COMPARED_SENTENCES = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudentOptions:
+    """The student.
+
+    Args:
+        preset: Its size; student-tiny for a teacher of at most 256 features, else student. Single
+            fields: --model.*.
+        tokenizer: Vocabulary for both languages, or two, as for `train`; the teacher's if not
+            given.
+    """
+
+    preset: Literal["tiny", "small", "base", "big", "student-tiny", "student"] | None = None
+    tokenizer: list[Path] = field(default_factory=list)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    given = build_parser().parse(arguments)
+    data, teaching = read_fields(given, DataOptions), read_fields(given, TeachingOptions)
+    student = read_fields(given, StudentOptions)
+    teacher = Teacher.open(given.run, teaching)
+    preset = student.preset or teacher.student_preset
+    options = _recipe(given, data, teaching, preset)
+    overrides = {**(DEMO_MODEL if data.data == "demo" else {}), **model_overrides(given["model"])}
+    tokenizers = open_vocabularies(student.tokenizer) or open_tokenizers(given.run)
+    with flags_in_errors(TeachingOptions, TrainOptions, model_fields=MODEL_FIELDS):
+        _check_first(teaching, student, options)
+        sizes = vocabulary_of(*tokenizers)
+        model_config(preset, overrides, *sizes, max_length=options.max_length)
+    corpus = read_corpus(data)
+    options.check_validation(has_valid=corpus.valid is not None)
+    translations = _translate(teacher, corpus, teaching)
+    if translations is None:
+        return 0
+    pairs = student_pairs(
+        corpus.train, translations, teaching.targets, keep_originals=teaching.keep_originals
+    )
+    with flags_in_errors(TeachingOptions, TrainOptions, model_fields=MODEL_FIELDS):
+        model = load_training().train(
+            Corpus(pairs, corpus.valid),
+            teaching.output,
+            preset=preset,
+            overrides=overrides,
+            tokenizers=tokenizers,
+            teacher=given.run if teaching.word_level else None,
+            word_level=teaching.word_level,
+            options=options,
+            resume=True,
+        )
+    print(
+        f"trained student: {teaching.output / 'model.keras'} ({model.count_params():,} parameters)"
+    )
+    record: dict[str, Any] = {
+        "teacher": str(given.run),
+        "translations": teacher.made_by(corpus, teaching),
+        "targets": teaching.targets,
+        "keep_originals": teaching.keep_originals,
+        "word_level": teaching.word_level,
+        "pairs": len(pairs),
+    }
+    if corpus.valid is not None:
+        record["comparison"] = _compare(teacher, corpus, teaching)
+    write_text(teaching.output / RECORD, json.dumps(record, indent=2) + "\n")
+    return 0
+
+
+def _check_first(teaching: TeachingOptions, student: StudentOptions, options: TrainOptions) -> None:
+    """Refuses settings before a line is translated."""
+    require_training()
+    check_output(teaching.output, is_directory=True)
+    if not teaching.word_level:
+        return
+    options.check_word_level()
+    if student.tokenizer:
+        raise ValueError(
+            "--tokenizer gives the student another vocabulary than the teacher's, and --word-level "
+            "compares distributions over one: leave one of them out."
+        )
+
+
+def _translate(
+    teacher: Teacher, corpus: Corpus, teaching: TeachingOptions
+) -> list[list[str]] | None:
+    """Returns the translations of the training sources; None after a part of them."""
+    shards = Translations(
+        teaching.folder / "translations",
+        corpus.train.source,
+        teacher.made_by(corpus, teaching),
+        teaching.shard_lines,
+    )
+    with flags_in_errors(TeachingOptions):
+        missing = shards.missing()
+    if teaching.shard is not None:
+        missing = share_of(missing, teaching.shard)
+    if missing:
+        from keras_transformer.runtime.translator import OnnxTranslator
+
+        teacher.export()
+        with OnnxTranslator(teacher.artefact) as translator:
+            shards.make(missing, translator, teaching.search, _say)
+    if teaching.shard is not None:
+        print(f"{len(shards) - len(shards.missing())} of {len(shards)} shards are translated")
+        return None
+    found = shards.read()
+    untranslated = sum(not texts for texts in found)
+    print(f"translations: {len(found) - untranslated:,} of {len(found):,} lines")
+    return found
+
+
+def _compare(teacher: Teacher, corpus: Corpus, teaching: TeachingOptions) -> list[dict[str, Any]]:
+    """Prints and returns BLEU and speed of teacher and student on the validation pairs."""
+    from keras_transformer.runtime.translator import OnnxTranslator
+
+    student = teaching.folder / "student"
+    teacher.export()
+    export_fastest(teaching.output, student, overwrite=True)
+    pairs = zip(corpus.valid.source, corpus.valid.target, strict=True)  # type: ignore[union-attr]
+    sources, references = zip(*list(pairs)[:_COMPARED_SENTENCES], strict=True)
+    with ExitStack() as stack:
+        translators = {
+            name: stack.enter_context(OnnxTranslator(path, threads=1, long_texts="cut"))
+            for name, path in (("teacher", teacher.artefact), ("student", student))
+        }
+        search = {**teaching.search, "num_hypotheses": 1}
+        found = compare(translators, sources, references, search)
+    print(f"{len(sources):,} validation sentences, one thread:\n{table(found)}")
+    return [asdict(one) for one in found]
+
+
+def _recipe(
+    given: Namespace, data: DataOptions, teaching: TeachingOptions, preset: str
+) -> TrainOptions:
+    """Returns the training options: the flags, and the recipe of the student's preset."""
+    own: dict[str, Any] = dict(DEMO_TRAINING) if data.data == "demo" else {}
+    if teaching.word_level:
+        own["r_drop"] = 0.0
+    return read_recipe(given, TrainOptions.preset(preset, **own), _NOT_FOR_STUDENTS)
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser("distill", "Train a small, fast model on what a trained one translates.")
+    parser.add_positional("run", "Teacher: a finished training run, or an exported artefact.")
+    parser.add_fields(DataOptions, title="data")
+    parser.add_fields(TeachingOptions, title="teaching")
+    parser.add_fields(StudentOptions, title="student")
+    add_recipe_flags(parser, _NOT_FOR_STUDENTS)
+    add_model_flags(parser)
+    return parser
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

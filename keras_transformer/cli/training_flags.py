@@ -1,0 +1,100 @@
+"""The flags of a training that depend on a preset's recipe, and those of a translation's model, for
+the commands that train.
+"""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import Namespace
+
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.config import TransformerConfig
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
+from keras_transformer.training.run.options import TrainOptions
+
+# What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
+# grammar knows a few thousand words, so more pieces only make it slower.
+DEMO_TRAINING = {
+    "epochs": 8,
+    "batch_tokens": 2048,
+    "learning_rate": 0.003,
+    "warmup_steps": 300,
+    "average_checkpoints": 5,
+    "r_drop": 0.0,
+}
+DEMO_MODEL = {"dropout": 0.1}
+# Their defaults depend on the preset or the kind of data.
+_RECIPE_FIELDS = {
+    name
+    for recipe in (DEMO_TRAINING, *RECIPES.values(), *CLASSIFIERS.values(), FINE_TUNING)
+    for name in recipe
+}
+# Fixed by the tokenizers, hence no flags of their own.
+VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size", "special_ids")
+MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(VOCAB_FIELDS)
+
+
+def add_recipe_flags(parser: CommandParser, skip: tuple[str, ...] = ()) -> None:
+    """Adds a flag for every field of `TrainOptions` but those to skip."""
+    parser.add_fields(
+        TrainOptions,
+        title="training",
+        skip=skip,
+        defaults=dict.fromkeys(_RECIPE_FIELDS),
+        notes={name: f"default: {_defaults_text(name)}" for name in _RECIPE_FIELDS},
+    )
+
+
+def add_model_flags(parser: CommandParser) -> None:
+    """Adds a flag for every field of a translation's model that its vocabularies do not fix."""
+    parser.add_fields(
+        TransformerConfig,
+        title="model (default: the preset's values, for the demo dropout 0.1)",
+        prefix="model.",
+        skip=VOCAB_FIELDS,
+        defaults=dict.fromkeys(MODEL_FIELDS),
+    )
+
+
+def read_recipe(given: Namespace, recipe: TrainOptions, skip: tuple[str, ...] = ()) -> TrainOptions:
+    """Returns the training options: the flags, and the recipe's values for those not given."""
+    for name in _RECIPE_FIELDS - set(skip):
+        if given[name] is None:
+            given[name] = getattr(recipe, name)
+    return read_fields(given, TrainOptions, skip=skip)
+
+
+def model_overrides(given: Any) -> dict[str, Any]:
+    """Returns the `--model.*` values that were given, keyed by config field."""
+    return {name: value for name, value in vars(given).items() if value is not None}
+
+
+def open_vocabularies(paths: list[Path]) -> tuple[Tokenizer, Tokenizer] | None:
+    """Returns the tokenizers of source and target, one object twice if there is one file."""
+    if len(paths) > 2:
+        raise ValueError(
+            f"--tokenizer takes one model for both languages, or two, got {len(paths)}: "
+            f"{', '.join(map(str, paths))}."
+        )
+    opened = [Tokenizer.load(path) for path in paths]
+    return (opened[0], opened[-1]) if opened else None
+
+
+def _defaults_text(name: str) -> str:
+    """Returns an option's defaults as text: "64 for tiny, small; 30 for base, big"."""
+    users: dict[Any, list[str]] = {}
+    for preset in RECIPES:
+        users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
+    if name in DEMO_TRAINING:
+        users.setdefault(DEMO_TRAINING[name], []).append("the demo")
+    found = {preset: recipe[name] for preset, recipe in CLASSIFIERS.items() if name in recipe}
+    if len(found) == len(CLASSIFIERS) and len(set(found.values())) == 1:
+        users.setdefault(next(iter(found.values())), []).append("classify")
+    else:
+        for preset, value in found.items():
+            users.setdefault(value, []).append(f"classify with {preset}")
+    if name in FINE_TUNING:
+        users.setdefault(FINE_TUNING[name], []).append("a translation's --init")
+    return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())

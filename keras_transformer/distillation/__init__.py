@@ -1,0 +1,1 @@
+"""Sequence-level distillation: a teacher's translations, the student's text, both compared."""

@@ -1,0 +1,78 @@
+"""Word-level distillation (Kim and Rush 2016, section 3.1) fused with the final linear layer: takes
+the states of a student and of its teacher and returns sums over tokens.
+"""
+
+from functools import partial
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.training.loss.linear_loss import Tokens, distribution, linear_loss
+
+Tensor = Any
+
+
+def linear_distillation(
+    states: Tensor,
+    matrix: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    label_smoothing: float,
+    teacher_states: Tensor,
+    teacher_matrix: Tensor,
+    share: float,
+) -> Tensor:
+    """Sums loss, negative log-likelihood and hits over the tokens of a batch.
+
+    With the teacher's distribution p and the student's q, the loss of a token is (1 - share) times
+    the smoothed cross-entropy against the label, plus share · KL(p‖q), at temperature 1. The
+    teacher gets no gradient, and its distributions exist for a quarter of the batch at a time.
+
+    Args:
+        states: As for `linear_cross_entropy`, as are the next four.
+        matrix: The student's head.
+        labels: Of the tokens.
+        weights: Of the tokens.
+        label_smoothing: Of the share of the loss that the labels have.
+        teacher_states: `(tokens, teacher_dim)`, the teacher's for the same tokens.
+        teacher_matrix: `(vocabulary, teacher_dim)`, the teacher's head, over the same vocabulary.
+        share: Share of the loss that the teacher's distribution has, in (0, 1].
+
+    Returns:
+        As `linear_cross_entropy`.
+    """
+    return linear_loss(
+        partial(_distillation, teacher_matrix=teacher_matrix, share=share),
+        states[None],
+        matrix,
+        labels,
+        weights,
+        label_smoothing,
+        label_share=1.0 - share,
+        guides=teacher_states,
+    )
+
+
+def _distillation(
+    tokens: Tokens, matrix: Tensor, teacher_matrix: Tensor, share: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    states, weights = tokens.states[0], tokens.weights
+    found = distribution(states, tokens, matrix)
+    logits = ops.matmul(
+        ops.cast(tokens.guides, teacher_matrix.dtype), ops.transpose(teacher_matrix)
+    )
+    log_teacher = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    teacher = ops.exp(log_teacher)
+    # q's logarithm without its normalizer, which the teacher's probabilities leave as it is.
+    log_total = found.figures[1] + ops.sum(ops.cast(states, "float32") * tokens.rows, axis=-1)
+    divergence = log_total + ops.sum(teacher * (log_teacher - found.logits), axis=-1)
+
+    # d loss / d logits is q minus the mean of both targets; linear_loss subtracts the labels' part.
+    by_logits = (weights / found.total)[:, None] * found.exponentials
+    by_logits = ops.cast(by_logits - (share * weights)[:, None] * teacher, matrix.dtype)
+    by_states = ops.cast(ops.matmul(by_logits, matrix), "float32")
+    by_states = by_states - (1 - share) * weights[:, None] * tokens.centre
+    by_matrix = ops.cast(ops.matmul(ops.transpose(by_logits), states), "float32")
+    loss = (1 - share) * found.figures[0] + share * divergence
+    figures = ops.stack([loss, found.figures[1], found.figures[2]])
+    return ops.matmul(figures, weights), by_states[None], by_matrix

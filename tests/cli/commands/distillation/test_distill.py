@@ -1,0 +1,67 @@
+"""`distill`: what it refuses before any work; test_end_to_end has the way to a student."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+@pytest.fixture
+def artefact(tmp_path: Path) -> Path:
+    """An exported teacher as far as it is looked at first."""
+    directory = tmp_path / "artefact"
+    directory.mkdir()
+    manifest = {"config": {"model_dim": 16}}
+    (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--targets all", "--targets='all' chooses among several translations"),
+        ("--num-hypotheses 6", "num_hypotheses"),
+        ("--word-level 1.5", "--word-level must lie in [0, 1], got 1.5."),
+        ("--shard 3/2", "--shard must be I/N with I from 1 to N, such as 2/4, got '3/2'."),
+        ("--shard-lines 0", "--shard-lines must be at least 1, got 0."),
+        ("--word-level 0.5", "--word-level needs the teacher's run"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_first(
+    run_cli, artefact: Path, tmp_path: Path, words: str, message: str
+) -> None:
+    result = run_cli("distill", artefact, "--output", tmp_path / "student", *words.split())
+    assert (result.code, result.out) == (1, "")
+    assert message.replace("num_hypotheses", "--num-hypotheses") in result.err
+    assert not (tmp_path / "student").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--r-drop 5", "--r-drop=5.0 does not go with --word-level"),
+        ("--strategy mirrored", "--strategy='mirrored' does not go with --word-level"),
+        ("--tokenizer {model}", "--tokenizer gives the student another vocabulary"),
+        ("--model.num-heads 3", "--model.num-heads (3)"),
+    ],
+)
+def test_students_that_cannot_be_are_refused_first(
+    run_cli, finished_run: Path, tmp_path: Path, tokenizer: Tokenizer, words: str, message: str
+) -> None:
+    for name in ("tokenizer.model", "other.model"):
+        (finished_run / name).write_bytes(tokenizer.model)
+    flags = words.format(model=finished_run / "other.model").split()
+    student = tmp_path / "student"
+    result = run_cli("distill", finished_run, "--output", student, "--word-level", 0.5, *flags)
+    assert (result.code, result.out) == (1, "")
+    assert message in result.err
+    assert not student.exists()
+
+
+def test_an_unfinished_teacher_is_refused(run_cli, finished_run: Path, tmp_path: Path) -> None:
+    (finished_run / "model.keras").unlink()
+    result = run_cli("distill", finished_run, "--output", tmp_path / "student")
+    assert (result.code, result.out) == (1, "")
+    assert "model.keras is missing: the run has not finished" in result.err
