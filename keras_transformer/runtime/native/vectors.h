@@ -85,6 +85,18 @@ KT_INLINE float largest_size(const float* values, int64_t width) {
   return found;
 }
 
+// Whether a row holds a number below 0; NaN is none.
+KT_INLINE bool has_negative(const float* values, int64_t width) {
+  int64_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    if (any(load(values + i) < Floats{})) return true;
+  }
+  for (; i < width; ++i) {
+    if (values[i] < 0) return true;
+  }
+  return false;
+}
+
 // e to the power of values of at most 0, to two units in the last place; 0 below -87, and NaN of NaN.
 // Of vectors of any length.
 template <typename Vector>
