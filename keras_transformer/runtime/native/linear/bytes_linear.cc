@@ -42,10 +42,10 @@ KT_INLINE void to_bytes(const float* values, int64_t rows, int64_t width, int64_
                         Rounded& rounded) {
   for (int64_t row = 0; row < rows; ++row) {
     const float* from = values + row * width;
-    const bool is_shifted = has_negative(from, width);
-    const float middle = is_shifted ? kMiddle : 0;
-    rounded.is_shifted[row] = is_shifted;
-    rounded.steps[row] = quantize_row(from, width, middle, rounded.bytes.data() + row * stride);
+    const Sizes sizes = sizes_of(from, width);
+    uint8_t* bytes = rounded.bytes.data() + row * stride;
+    rounded.is_shifted[row] = sizes.has_sign;
+    rounded.steps[row] = round_row(from, width, sizes.largest, sizes.has_sign ? kMiddle : 0, bytes);
   }
 }
 
