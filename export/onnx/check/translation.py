@@ -37,10 +37,9 @@ def check_translation(
     keep = source_ids != special_ids.pad
     given = {"source_mask": keep.astype(np.int32), **by_name("cross", cross)}
     states = np.asarray(model.encoder({"source_ids": source_ids}))
-    compare(
-        CheckedGraph(manifest, directory, "encoder").run({"source_ids": source_ids}),
-        {**by_name("cross", cross), "encoder_states": states},
-    )
+    found = CheckedGraph(manifest, directory, "encoder").run({"source_ids": source_ids})
+    encoded = {**by_name("cross", cross), "encoder_states": states}
+    compare(*({name: _at_tokens(one[name], keep) for name in encoded} for one in (found, encoded)))
     sizes = (config.target_vocab_size, config.max_positions)
     ids, parents = random_steps(len(source_ids), special_ids, *sizes, random)
     step = traced(lambda rows, place, caches: model.decode_step(rows, place, keep, cross, caches))
@@ -70,6 +69,12 @@ def check_translation(
     scores = {"log_probabilities": expected["log_probabilities"][:, :2]}
     caches = model.empty_caches(len(source_ids), len(ids) + 1)
     check_prefill(prefill, step, caches, target_ids, compare, scored, scores)
+
+
+def _at_tokens(values: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Returns values `(batch, …, length, width)` with zeros at padding, which graphs may skip."""
+    batch, length = keep.shape
+    return values * keep.reshape(batch, *[1] * (values.ndim - 3), length, 1)
 
 
 def _random_sources(config: Any, random: np.random.Generator) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from keras_transformer.export.inputs import AnyModel
-from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
@@ -52,16 +52,23 @@ class Between:
         operator: Its name; followed by "SubLayer", the name of the whole sub-layer's operator.
         operands: Its inputs beside the projection.
         outputs: The graph's outputs that it computes beside the sub-layer's.
+        heads: Its attribute of that name; None without.
     """
 
     graph: GraphBuilder
     operator: str
     operands: tuple[str, ...]
     outputs: tuple[str, ...] = ()
+    heads: int | None = None
+
+    @property
+    def flags(self) -> dict[str, int]:
+        """Its attributes."""
+        return {} if self.heads is None else {"heads": self.heads}
 
     def __call__(self, projected: str) -> str:
         """Adds the operator."""
-        flags = {"count": 1 + len(self.outputs), "domain": NATIVE}
+        flags = {"count": 1 + len(self.outputs), "domain": NATIVE, **self.flags}
         attended, *others = self.graph.ops(self.operator, projected, *self.operands, **flags)
         self.graph.outputs(self.outputs, others)
         return attended
@@ -93,11 +100,16 @@ class Native(OnnxRuntime):
         self, graph: GraphBuilder, parts: EncoderParts
     ) -> tuple[str, str, EmitAttention, TokenRows | None]:
         """Embeds ids; see `OnnxRuntime.enter_encoder`."""
-        flags = {"count": 2, "domain": NATIVE, "pad": parts.pad}
-        mask, positions = graph.ops("TokenPositions", parts.ids, **flags)
-        ids = graph.reshape(parts.ids, -1)
-        types = None if parts.token_types is None else graph.reshape(parts.token_types, -1)
-        rows = TokenRows.of(graph, mask) if parts.drops_padding else None
+        ids, types = parts.ids, parts.token_types
+        flags = {"domain": NATIVE, "pad": parts.pad}
+        rows = None
+        if self._packs(parts):
+            mask, ids, positions = graph.ops("PackTokens", ids, count=3, **flags)
+        else:
+            mask, positions = graph.ops("TokenPositions", ids, count=2, **flags)
+            ids = graph.reshape(ids, -1)
+            types = None if types is None else graph.reshape(types, -1)
+            rows = TokenRows.of(graph, mask) if parts.drops_padding else None
         if rows is not None:
             ids, positions = rows.take(ids), rows.take(positions)
             types = None if types is None else rows.take(types)
@@ -106,17 +118,25 @@ class Native(OnnxRuntime):
             relative = parts.stack.relative_of(number)
             if not _is_ours(attention, relative):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
+            attend = Between(graph, "SequenceAttention", (mask,), heads=attention.num_heads)
 
-            def between(projected: str) -> str:
-                flags = {"domain": NATIVE, "heads": attention.num_heads}
-                if rows is None:
-                    return graph.op("SequenceAttention", projected, mask, **flags)
-                whole = rows.spread(projected)
-                return rows.take(graph.op("SequenceAttention", whole, mask, **flags))
-
+            between = attend if rows is None else rows.among_all(attend)
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         return self._embed(graph, parts.embeddings, ids, positions, types), mask, own, rows
+
+    def _packs(self, parts: EncoderParts) -> bool:
+        """Whether an encoder-decoder's rows are tokens alone: our operators read these, too."""
+        return not parts.drops_padding and all(
+            _is_ours(block.attention, parts.stack.relative_of(number))
+            for number, block in enumerate(parts.stack.blocks)
+        )
+
+    def unpacked(self, graph: GraphBuilder, states: str, mask: str, width: int) -> str:
+        """Returns an encoder's states with padding; see `OnnxRuntime.unpacked`."""
+        flags = {"domain": NATIVE, "parts": 1, "heads": 1}
+        [whole] = graph.ops("SplitHeads", states, mask, count=1, **flags)
+        return graph.op("Squeeze", whole, integers(1))
 
     def split_source(
         self, graph: GraphBuilder, projected: str, attentions: list[Any], mask: str
@@ -209,7 +229,9 @@ class Native(OnnxRuntime):
         last = () if output is None else self.kernels.packed(output)
         operands = [inputs, states, *first, *last, *ends]
         if first and last and isinstance(between, Between):
-            flags["count"] = 2 + len(between.outputs)
+            flags.update(between.flags, count=2 + len(between.outputs))
+            if between.heads is not None:
+                flags["units"] = projection.units
             name = f"{between.operator}SubLayer"
             found = graph.ops(name, *operands, *between.operands, **flags)
             graph.outputs(between.outputs, found[2:])

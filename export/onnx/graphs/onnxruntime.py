@@ -88,8 +88,8 @@ class OnnxRuntime:
         projected = self.kernels.linear(graph, states, source_projection(attentions))
         names = [name for number in range(len(attentions)) for name in named("cross", number)]
         graph.outputs(names, self.split_source(graph, projected, attentions, mask))
-        shape = graph.extended_shape("source_ids", model.config.model_dim)
-        graph.output("encoder_states", graph.op("Reshape", states, shape))
+        whole = self.unpacked(graph, states, mask, model.config.model_dim)
+        graph.output("encoder_states", whole)
 
     def _emit_head(self, graph: GraphBuilder, model: EncoderOnly) -> None:
         """Emits ids → what the encoder's head or its pooler makes of the states."""
@@ -248,6 +248,13 @@ class OnnxRuntime:
             part = graph.op("Reshape", part, graph.extended_shape("source_ids", heads, width))
             found.append(graph.op("Transpose", part, perm=[0, 2, 1, 3]))
         return found
+
+    def unpacked(self, graph: GraphBuilder, states: str, mask: str, width: int) -> str:
+        """Returns an encoder-decoder's states of the source: `(batch, length, width)`.
+
+        What stands at padding depends on the target.
+        """
+        return graph.op("Reshape", states, graph.extended_shape("source_ids", width))
 
     def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:
         """Emits all of a decoder step but its head: float32 `(rows, model_dim)`.

@@ -2,6 +2,7 @@
 padding: takes values of a batch and returns those of its tokens, and puts them back.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,10 @@ class TokenRows:
         """Returns `(batch * length, …)`; at padding there are values of tokens."""
         flat = self.graph.shared("numbers", lambda: self.graph.reshape(self.numbers, -1))
         return self.graph.op("Gather", rows, flat, axis=0)
+
+    def among_all(self, attend: Callable[[str], str]) -> Callable[[str], str]:
+        """Returns a function of rows that applies one of `(batch * length, …)`."""
+        return lambda rows: self.take(attend(self.spread(rows)))
 
     def thirds(self, rows: str, width: int) -> list[str]:
         """Returns the three parts of rows `(tokens, 3 * width)` as `(batch, length, width)` each.

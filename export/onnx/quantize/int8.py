@@ -7,6 +7,7 @@ kernel        operator that multiplies             scales of the inputs
 ============  ===================================  ===================
 weights_only  float32's own                        none
 words         our BytesLinear                      row, 16 bits
+bytes         our BytesLinear                      row
 rows          MatMulIntegerToFloat, or             row
               MatMulInteger and a product
 tensor        DynamicQuantizeMatMul                whole batch
@@ -15,18 +16,18 @@ tensor        DynamicQuantizeMatMul                whole batch
 `weights_only` is converted to float32 when onnxruntime loads the graph; the others also quantise
 their inputs. With the first three a row's result does not depend on the other rows, to the last
 bit. With `tensor` it does, so it is used only on request. The kernel of each matrix is below;
-`words` is for graphs with this package's own operators, where whole sub-layers become one operator:
+`words` and `bytes` are for graphs with this package's own operators, where whole sub-layers become
+one operator:
 
 ============================  ==================  ===================
 matrix                        unless asked        batch_dependent
 ============================  ==================  ===================
-fewer than 131,072 weights    weights_only, or    tensor
-                              words
+fewer than 131,072 weights    weights_only        tensor
 others, such as the head's    rows                tensor
 ============================  ==================  ===================
 
-With this package's operators, `rows` is MatMulInteger and our ScaleSums, and the head's product is
-part of the operator that ranks its outputs.
+With this package's operators these are `words` below 65,536 weights, and `bytes` for others; the
+head's product is part of the operator that ranks its outputs.
 
 Measurements are in `docs/results/int8_and_size.md`. The kernel must not depend on the number of
 rows at run time, or a sentence alone and in a batch would be computed by different kernels.
@@ -48,6 +49,8 @@ from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 # From this many weights on, the operators that `rows` adds cost less than its product saves.
 _FEW_WEIGHTS = 1 << 17
+# The same for rounding inputs to bytes, of our operators.
+_FEW_FOR_WORDS = 1 << 16
 _ZERO_POINT = 128
 # From this many outputs on, MatMulIntegerToFloat takes longer to prepare a scale for each output,
 # at every run, than a separate cast and product do.
@@ -161,18 +164,8 @@ class NativeInt8(Int8):
         """Applies a layer with the kernel that the table above gives it."""
         if self._batch_dependent:
             return super().linear(graph, inputs, layer, residual)
-        flags = {"domain": NATIVE, "relu": int(layer.relu)}
-        packed = self.packed(layer)
-        if packed:
-            found = graph.op("BytesLinear", inputs, *packed, units=layer.units, **flags)
-        else:
-            kernel, scales = self.columns(graph, layer)
-            middle = 0 if layer.nonnegative else _ZERO_POINT
-            shifted = {"domain": NATIVE, "middle": middle}
-            rows, row_scales = graph.ops("QuantizeRows", inputs, count=2, **shifted)
-            sums = graph.op("MatMulInteger", rows, kernel, *([np.uint8(middle)] if middle else []))
-            ends = (scales, row_scales, *_given(layer.bias))
-            found = graph.op("ScaleSums", sums, *ends, **flags)
+        flags = {"domain": NATIVE, "relu": int(layer.relu), "units": layer.units}
+        found = graph.op("BytesLinear", inputs, *self.packed(layer), **flags)
         return graph.op("Add", found, residual) if residual else found
 
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
@@ -182,12 +175,16 @@ class NativeInt8(Int8):
         return graph.op("LookUp", *self.lines(table, axis=0, summed=True), ids, domain=NATIVE)
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
-        """Packs a small layer."""
-        if self._batch_dependent or layer.kernel.size >= _FEW_WEIGHTS:
+        """Packs a layer for inputs in words or, if it is large, in bytes."""
+        if self._batch_dependent:
             return ()
-        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=False)
+        in_bytes = layer.kernel.size >= _FEW_FOR_WORDS
+        axis = 0 if layer.transposed else 1
+        values, scales = self.lines(layer.kernel, axis, summed=in_bytes)
+        lines = values if layer.transposed else values.T
         bias = np.zeros_like(scales) if layer.bias is None else layer.bias
-        return PackedLinear.of(values if layer.transposed else values.T, scales, bias)
+        pack = PackedLinear.for_bytes if in_bytes else PackedLinear.for_words
+        return pack(lines, scales, bias)
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Packs a large matrix; its bytes alone decide."""

@@ -36,7 +36,8 @@ struct CrossAttention {
   void compute(Context& context) const;
 };
 
-// packed (batch·length, 3·heads·width), mask (batch, length) → (batch·length, heads·width).
+// packed (rows, 3·heads·width), mask (batch, length) → (rows, heads·width); there is a row for each
+// place, or one for each token.
 class SequenceAttention {
  public:
   static constexpr const char* kName = "SequenceAttention";
@@ -50,8 +51,8 @@ class SequenceAttention {
   int64_t heads_;
 };
 
-// projected (batch·length, parts·heads·width), mask (batch, length) → of each part (batch, heads,
-// length, width).
+// projected (rows, parts·heads·width), mask (batch, length) → of each part (batch, heads, length,
+// width); there is a row for each place, or one for each token, and padding then is 0.
 class SplitHeads {
  public:
   static constexpr const char* kName = "SplitHeads";
@@ -77,6 +78,22 @@ class TokenPositions {
   static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kInt32};
   static constexpr size_t kRequiredInputs = 1;
   explicit TokenPositions(const Node& node)
+      : pad_(static_cast<int32_t>(node.attribute<int64_t>("pad"))) {}
+  void compute(Context& context) const;
+
+ private:
+  int32_t pad_;
+};
+
+// ids (batch, length) → mask (batch, length), 1 where there is no padding, and of each token, sentence
+// after sentence, the id (tokens) and the position (tokens).
+class PackTokens {
+ public:
+  static constexpr const char* kName = "PackTokens";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kInt32, ort::kInt32};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit PackTokens(const Node& node)
       : pad_(static_cast<int32_t>(node.attribute<int64_t>("pad"))) {}
   void compute(Context& context) const;
 
@@ -190,8 +207,8 @@ struct LargestPlace {
   void compute(Context& context) const;
 };
 
-// values (rows, width), weights in bytes (blocks, pairs, 16, 2) and each output's scale and bias
-// (blocks, 2, 16); see `linear.h` → values · weights + bias (rows, outputs), through ReLU if asked.
+// values (rows, width), weights in bytes and each output's scale and bias (blocks, 2, 16); see
+// `BytesLayer` → values · weights + bias (rows, outputs), through ReLU if asked.
 class BytesLinear {
  public:
   static constexpr const char* kName = "BytesLinear";
@@ -242,6 +259,24 @@ class CrossAttentionSubLayer {
 
  private:
   SubLayer layer_;
+};
+
+// The same with a mask (batch, length); rows as in `SequenceAttention` → sums and norms.
+class SequenceAttentionSubLayer {
+ public:
+  static constexpr const char* kName = "SequenceAttentionSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 9;
+  explicit SequenceAttentionSubLayer(const Node& node)
+      : layer_(node), heads_(node.count("heads")), units_(node.count("units")) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+  int64_t heads_, units_;
 };
 
 // The same with nothing but ReLU between the linear layers → sums and norms.

@@ -28,7 +28,8 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
                     LargestPlace, LookUp, BytesLinear, SelfAttentionSubLayer,
-                    CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums>(*api);
+                    CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums,
+                    PackTokens, SequenceAttentionSubLayer>(*api);
     return api->add_custom_op_domain(options, domain);
   } catch (const std::invalid_argument& error) {
     return api->create_status(ort::kInvalidArgument, error.what());

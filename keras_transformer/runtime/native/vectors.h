@@ -62,27 +62,45 @@ KT_INLINE float largest(Floats v) {
   return found;
 }
 
-// The largest absolute value of a row; NaN if one is NaN. Numbers without their signs are ordered as
-// their bits are as integers, with infinity after them and NaN last.
-KT_INLINE float largest_size(const float* values, int64_t width) {
+// What rounding needs to know of a row: its largest absolute value, NaN if one is NaN, and whether any
+// value has the sign of negative numbers.
+struct Sizes {
+  float largest;
+  bool has_sign;
+};
+
+// Numbers without their signs are ordered as their bits are as integers, with infinity after them and
+// NaN last.
+KT_INLINE Sizes sizes_of(const float* values, int64_t width) {
   constexpr int32_t kNoSign = 0x7fffffff;
-  Ints tops{};
+  Ints tops{}, more{}, signs{};
   int64_t i = 0;
-  for (; i + kLanes <= width; i += kLanes) {
-    const Ints sizes = (Ints)load(values + i) & kNoSign;
-    tops = sizes > tops ? sizes : tops;
+  for (; i + 2 * kLanes <= width; i += 2 * kLanes) {
+    const Ints bits = (Ints)load(values + i), others = (Ints)load(values + i + kLanes);
+    signs |= bits | others;
+    tops = (bits & kNoSign) > tops ? (bits & kNoSign) : tops;
+    more = (others & kNoSign) > more ? (others & kNoSign) : more;
   }
-  int32_t top = 0;
-  for (int lane = 0; lane < kLanes; ++lane) top = tops[lane] > top ? tops[lane] : top;
+  tops = tops > more ? tops : more;
+  int32_t top = 0, sign = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    top = tops[lane] > top ? tops[lane] : top;
+    sign |= signs[lane];
+  }
   for (; i < width; ++i) {
-    int32_t size;
-    std::memcpy(&size, values + i, sizeof size);
-    size &= kNoSign;
-    top = size > top ? size : top;
+    int32_t bits;
+    std::memcpy(&bits, values + i, sizeof bits);
+    sign |= bits;
+    bits &= kNoSign;
+    top = bits > top ? bits : top;
   }
-  float found;
-  std::memcpy(&found, &top, sizeof found);
-  return found;
+  Sizes sizes{0, sign < 0};
+  std::memcpy(&sizes.largest, &top, sizeof top);
+  return sizes;
+}
+
+KT_INLINE float largest_size(const float* values, int64_t width) {
+  return sizes_of(values, width).largest;
 }
 
 // e to the power of values of at most 0, to two units in the last place; 0 below -87, and NaN of NaN.

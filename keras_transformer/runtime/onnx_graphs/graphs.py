@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from onnxruntime import RunOptions
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.sentence_marks import SentenceMarks
@@ -66,6 +67,8 @@ class Graphs:
         marks = SentenceMarks(**manifest.config.get("marks", {}))
         self._source_ends = marks.behind_source(manifest.special_ids.eos)
         self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
+        self._without_others = RunOptions()
+        self._without_others.only_execute_path_to_fetches = True
 
     def open(self, *names: str) -> Sessions:
         """Opens graphs; a caller that holds them may use them, and open others, even after `close`.
@@ -99,7 +102,7 @@ class Graphs:
         source_ids = self._pad(sources)
         outputs = [spec.name for spec in self._manifest.graphs["encoder"].outputs]
         names = [name for name in outputs if name != _STATES]
-        cross = encoder.run(names, {"source_ids": source_ids})
+        cross = encoder.run(names, {"source_ids": source_ids}, self._without_others)
         mask = (source_ids != self._manifest.special_ids.pad).astype(np.int32)
         return mask, dict(zip(names, cross, strict=True))
 

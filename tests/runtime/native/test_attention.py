@@ -144,6 +144,34 @@ def test_padding_changes_no_bit_of_sequence_attention(
     np.testing.assert_array_equal(padded[:length], apart)
 
 
+@given(
+    seed=st.integers(0, 2**31),
+    width=WIDTHS,
+    length=st.integers(1, 30),
+    batch=st.integers(1, 6),
+)
+def test_rows_of_tokens_alone_are_those_among_padding(
+    run: Run, seed: int, width: int, length: int, batch: int
+) -> None:
+    mask = np.random.default_rng(seed).integers(0, 2, (batch, length)).astype(np.int32)
+    keep = mask.ravel() == 1
+    padded = draw(seed, batch * length, 3 * 2 * width)
+    [found] = run("SequenceAttention", [padded[keep], mask], heads=2)
+    [expected] = run("SequenceAttention", [padded, mask], heads=2)
+    # Padding between tokens changes the order of summing.
+    np.testing.assert_allclose(found, expected[keep], rtol=1e-4, atol=3e-5)
+    split = run("SplitHeads", [padded[keep], mask], outputs=3, heads=2, parts=3)
+    whole = run("SplitHeads", [padded, mask], outputs=3, heads=2, parts=3)
+    for one, other in zip(split, whole, strict=True):
+        np.testing.assert_array_equal(one, other * mask[:, None, :, None])
+
+
+def test_rows_of_neither_tokens_nor_places_are_refused(run: Run) -> None:
+    mask = np.array([[1, 1, 1], [1, 0, 0]], np.int32)
+    with pytest.raises(Exception, match="must be 6 rows, one for each place, or 4, .* got 5"):
+        run("SequenceAttention", [draw(0, 5, 24), mask], heads=2)
+
+
 def test_masked_scores_are_as_low_as_those_of_onnxruntime_s_operators(run: Run) -> None:
     queries, keys, values = draw(0, 1, 8), draw(1, 1, 1, 3, 8), draw(2, 1, 1, 3, 8)
     # Where nothing may be seen both give what the masked scores themselves say: the mean.

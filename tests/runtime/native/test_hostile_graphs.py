@@ -25,9 +25,10 @@ def ints(*shape: int) -> np.ndarray:
     return np.ones(shape, np.int32)
 
 
-def linear(inputs: int, outputs: int) -> list[np.ndarray]:
+def linear(inputs: int, outputs: int, in_bytes: bool = False) -> list[np.ndarray]:
     values = np.ones((outputs, inputs), np.int8)
-    return [*PackedLinear.of(values, floats(outputs), floats(outputs))]
+    pack = PackedLinear.for_bytes if in_bytes else PackedLinear.for_words
+    return [*pack(values, floats(outputs), floats(outputs))]
 
 
 CACHES = [floats(4, 2, 3, 8), floats(4, 2, 3, 8)]
@@ -44,6 +45,7 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
     "CrossAttention": ([floats(4, 16), *SOURCE], 1, (), {}),
     "SequenceAttention": ([floats(6, 48), ints(2, 3)], 1, (), {"heads": 2}),
     "SplitHeads": ([floats(6, 32), ints(2, 3)], 2, (), {"heads": 2, "parts": 2}),
+    "PackTokens": ([ints(2, 3)], 3, (), {"pad": 0}),
     "TokenPositions": ([ints(2, 3)], 2, (), {"pad": 0}),
     "LookUp": ([np.ones((9, 8), np.int8), floats(9), ints(4)], 1, (0, 1), {}),
     "AddSinusoid": ([floats(4, 16), ints(4), floats(16)], 1, (2,), {"scale": 2.0}),
@@ -59,8 +61,11 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
                               tuple(range(2, 8)), EPSILON),
     "CrossAttentionSubLayer": ([*ROWS, *linear(16, 16), *linear(16, 16), *NORM, *SOURCE], 2,
                                tuple(range(2, 8)), EPSILON),
-    "FeedForwardSubLayer": ([*ROWS, *linear(16, 32), *linear(32, 16), *NORM], 2,
+    "FeedForwardSubLayer": ([*ROWS, *linear(16, 32), *linear(32, 16, True), *NORM], 2,
                             tuple(range(2, 8)), {"units": 32, **EPSILON}),
+    "SequenceAttentionSubLayer": ([*ROWS, *linear(16, 48, True), *linear(16, 16), *NORM,
+                                   ints(2, 2)], 2, tuple(range(2, 8)),
+                                  {"units": 48, "heads": 2, **EPSILON}),
     "QuantizeRows": ([floats(4, 16)], 2, (), {"middle": 128}),
     "ScaleSums": ([ints(4, 16), floats(16), floats(4, 1), floats(16)], 1, (1, 3), {"relu": 1}),
 }  # fmt: skip

@@ -84,6 +84,10 @@ def test_token_positions_are_those_of_the_keras_layer(
     mask, positions = run("TokenPositions", [ids], outputs=2, pad=PAD_ID)
     np.testing.assert_array_equal(mask, ids != PAD_ID)
     np.testing.assert_array_equal(positions, np.ravel(token_positions(ids != PAD_ID)))
+    packed = run("PackTokens", [ids], outputs=3, pad=PAD_ID)
+    keep = mask.ravel() == 1
+    for found, expected in zip(packed, (mask, ids.ravel()[keep], positions[keep]), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @given(

@@ -29,11 +29,14 @@ class Layer(NamedTuple):
     bias: np.ndarray
 
     @classmethod
-    def random(cls, seed: int, inputs: int, outputs: int) -> "Layer":
-        values, scales = quantize_lines(draw(seed, outputs, inputs), axis=0)
+    def random(cls, seed: int, inputs: int, outputs: int, in_bytes: bool | None = None) -> "Layer":
+        """Inputs are rounded to bytes or to words; the seed says which unless asked for."""
+        in_bytes = seed % 3 > 0 if in_bytes is None else in_bytes
+        values, scales = quantize_lines(draw(seed, outputs, inputs), axis=0, summed=in_bytes)
         bias = draw(seed + 1, outputs)
         kernel = values.T.astype(np.float64) * scales
-        return cls(PackedLinear.of(values, scales, bias), kernel, bias)
+        pack = PackedLinear.for_bytes if in_bytes else PackedLinear.for_words
+        return cls(pack(values, scales, bias), kernel, bias)
 
     def apply(self, run: Run, rows: np.ndarray, relu: int = 0) -> np.ndarray:
         inputs = [rows, *self.packed]
@@ -41,20 +44,32 @@ class Layer(NamedTuple):
         return found
 
 
-@given(seed=SEEDS, rows=st.integers(1, 70), inputs=WIDTHS, outputs=WIDTHS, relu=st.booleans())
-@example(seed=0, rows=1, inputs=2048, outputs=33, relu=False)
-@example(seed=0, rows=400, inputs=80, outputs=96, relu=True)  # More than one thread's work.
+@given(
+    seed=SEEDS,
+    rows=st.integers(1, 70),
+    inputs=WIDTHS,
+    outputs=WIDTHS,
+    relu=st.booleans(),
+    in_bytes=st.booleans(),
+)
+@example(seed=0, rows=1, inputs=2048, outputs=33, relu=False, in_bytes=False)
+# More than one thread's work, of many rows and of a few.
+@example(seed=0, rows=400, inputs=80, outputs=96, relu=True, in_bytes=False)
+@example(seed=0, rows=400, inputs=80, outputs=1000, relu=True, in_bytes=True)
+@example(seed=0, rows=3, inputs=2048, outputs=1999, relu=False, in_bytes=True)
 def test_outputs_are_the_float64_product_with_the_rounded_weights(
-    run: Run, seed: int, rows: int, inputs: int, outputs: int, relu: bool
+    run: Run, seed: int, rows: int, inputs: int, outputs: int, relu: bool, in_bytes: bool
 ) -> None:
-    layer, x = Layer.random(seed, inputs, outputs), draw(seed + 2, rows, inputs)
+    layer, x = Layer.random(seed, inputs, outputs, in_bytes), draw(seed + 2, rows, inputs)
     x[rows // 2] *= 1e-3
+    x[rows // 3] = np.abs(x[rows // 3])
     found = layer.apply(run, x, int(relu))
     expected = x.astype(np.float64) @ layer.kernel + layer.bias
     expected = np.maximum(expected, 0) if relu else expected
-    # Half a step of a word for each input, and float32's rounding.
+    # Half a step of a word or a byte for each input, and float32's rounding.
     words = min(2**15 - 1, (2**31 - 1) // (127 * inputs))
-    error = np.abs(x).max(axis=1, keepdims=True) / words * np.abs(layer.kernel).sum(axis=0)
+    most = np.where((x < 0).any(axis=1, keepdims=True), 127, 255) if in_bytes else words
+    error = np.abs(x).max(axis=1, keepdims=True) / most * np.abs(layer.kernel).sum(axis=0)
     assert (np.abs(found - expected) <= 0.51 * error + 1e-6 * (1 + np.abs(expected))).all()
 
 
@@ -68,13 +83,19 @@ def test_a_row_is_the_same_to_the_last_bit_among_any_others(
     np.testing.assert_array_equal(layer.apply(run, x[[row]])[0], together[row])
 
 
-def test_the_largest_sums_do_not_overflow(run: Run) -> None:
-    inputs = 4000
-    values = np.full((8, inputs), 127, np.int8)
-    packed = PackedLinear.of(values, np.ones(8, np.float32), np.zeros(8, np.float32))
-    x = np.full((1, inputs), -3.0, np.float32)
+@pytest.mark.parametrize(
+    ("pack", "inputs", "weight"),
+    [(PackedLinear.for_words, 4000, 127), (PackedLinear.for_bytes, 2**16, 64)],
+)
+@pytest.mark.parametrize("value", [-3.0, 3.0])
+def test_the_largest_sums_do_not_overflow(
+    run: Run, pack: Callable[..., PackedLinear], inputs: int, weight: int, value: float
+) -> None:
+    values = np.full((8, inputs), weight, np.int8)
+    packed = pack(values, np.ones(8, np.float32), np.zeros(8, np.float32))
+    x = np.full((1, inputs), value, np.float32)
     [found] = run("BytesLinear", [x, *packed], stored=(1, 2), units=8, relu=0)
-    np.testing.assert_allclose(found, np.full((1, 8), -3.0 * 127 * inputs), rtol=1e-6)
+    np.testing.assert_allclose(found, np.full((1, 8), value * weight * inputs), rtol=1e-6)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-44])
@@ -85,9 +106,12 @@ def test_rows_of_next_to_nothing_give_the_bias(run: Run, size: float) -> None:
 
 
 def test_rows_of_another_width_are_refused(run: Run) -> None:
-    layer = Layer.random(0, 16, 24)
+    layer = Layer.random(0, 16, 24, in_bytes=False)
     with pytest.raises(Exception, match=r"bytes must have the shape \(2, 9, 16, 2, \)"):
         layer.apply(run, draw(0, 2, 18))
+    layer = Layer.random(0, 16, 24, in_bytes=True)
+    with pytest.raises(Exception, match=r"bytes must have the shape \(2, 32, 16, 4, \)"):
+        layer.apply(run, draw(0, 2, 65))
 
 
 class SubLayer(NamedTuple):
@@ -177,6 +201,27 @@ def test_a_cross_attention_sub_layer_is_its_operators(
     more = [keys, values, mask]
     found = layer.merged(run, "CrossAttentionSubLayer", [x, residual], more)
     [attended] = run("CrossAttention", [layer.first.apply(run, x), *more])
+    assert_same(found, layer.finish(run, attended, residual))
+
+
+@given(
+    seed=SEEDS,
+    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=9),
+    heads=st.integers(1, 3),
+    width=st.sampled_from([3, 8, 20]),
+    is_packed=st.booleans(),
+)
+def test_a_sequence_attention_sub_layer_is_its_operators(
+    run: Run, seed: int, lengths: list[int], heads: int, width: int, is_packed: bool
+) -> None:
+    model = heads * width
+    mask = (np.arange(max(lengths) + seed % 2) < np.array(lengths)[:, None]).astype(np.int32)
+    rows = mask.sum() if is_packed else mask.size
+    layer = SubLayer.random(seed, model, 3 * model, model)
+    x, residual = draw(seed + 8, rows, model), draw(seed + 9, rows, model)
+    flags = {"heads": heads, "units": 3 * model}
+    found = layer.merged(run, "SequenceAttentionSubLayer", [x, residual], [mask], **flags)
+    [attended] = run("SequenceAttention", [layer.first.apply(run, x), mask], heads=heads)
     assert_same(found, layer.finish(run, attended, residual))
 
 

@@ -16,6 +16,13 @@ struct Source {
   double cost() const { return heads * length * (4 + width * 0.1); }
 };
 
+// The places up to the last token, or all if there is none: what lies behind has the weight 0.
+KT_INLINE int64_t places_seen(const int32_t* mask, int64_t length) {
+  int64_t count = length;
+  while (count > 0 && !mask[count - 1]) --count;
+  return count > 0 ? count : length;
+}
+
 // queries (count, heads · width) of some rows → output (count, heads · width).
 KT_INLINE void attend_rows(const Source& s, int64_t first, int64_t count, const float* queries,
                            float* output) {
@@ -23,6 +30,7 @@ KT_INLINE void attend_rows(const Source& s, int64_t first, int64_t count, const 
   for (int64_t row = first; row < first + count; ++row, queries += model, output += model) {
     const int64_t sentence = row / s.beams;
     const int32_t* mask = s.mask + sentence * s.length;
+    const int64_t seen = places_seen(mask, s.length);
     for (int64_t head = 0; head < s.heads; ++head) {
       const int64_t there = (sentence * s.heads + head) * s.length * s.width;
       const float *keys = s.keys + there, *values = s.values + there;
@@ -30,7 +38,7 @@ KT_INLINE void attend_rows(const Source& s, int64_t first, int64_t count, const 
           queries + head * s.width,
           [&](int64_t t) KT_INLINE_LAMBDA { return keys + t * s.width; },
           [&](int64_t t) KT_INLINE_LAMBDA { return values + t * s.width; },
-          [&](int64_t t) KT_INLINE_LAMBDA { return mask[t] ? 0.0f : kMasked; }, s.length, s.width,
+          [&](int64_t t) KT_INLINE_LAMBDA { return mask[t] ? 0.0f : kMasked; }, seen, s.width,
           output + head * s.width);
     }
   }
@@ -69,7 +77,8 @@ void CrossAttentionSubLayer::compute(Context& context) const {
     fastest<attend_rows>(source, row, count, queries, output);
     return output;
   };
-  layer_.run(context, source.rows, model, kLinear, model, source.cost(), attend);
+  const auto rows = layer_.rows(context, source.rows, model, kLinear, model);
+  layer_.run(context, rows, source.cost(), attend);
 }
 
 }  // namespace keras_transformer

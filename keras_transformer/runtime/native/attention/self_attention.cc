@@ -126,7 +126,8 @@ void SelfAttentionSubLayer::compute(Context& context) const {
     fastest<attend_rows>(step, row, count, packed, output);
     return output;
   };
-  layer_.run(context, step.rows, 3 * model, kLinear, model, step.cost(), attend);
+  const auto rows = layer_.rows(context, step.rows, 3 * model, kLinear, model);
+  layer_.run(context, rows, step.cost(), attend);
 }
 
 }  // namespace keras_transformer

@@ -2,9 +2,11 @@
 // first, so that scores need no sum across lanes, and several queries read each key at a time.
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "attention.h"
 #include "operators.h"
+#include "sentences.h"
 #include "versions.h"
 
 namespace keras_transformer {
@@ -13,10 +15,9 @@ namespace {
 constexpr int kQueries = 4;
 
 struct Sequences {
-  const float* packed;  // (batch · length, 3 · heads · width): queries, keys and values
-  const int32_t* mask;  // (batch, length), 1 for tokens
-  int64_t heads, length, width;
-  float* output;  // (batch · length, heads · width)
+  const float* packed;  // (rows, 3 · heads · width): queries, keys and values
+  int64_t heads, width;
+  float* output;  // (rows, heads · width)
 };
 
 // One head of one sequence, with room for a whole number of lanes in each row.
@@ -90,48 +91,111 @@ KT_INLINE void attend_some(const Head& h, int64_t query, float* output, int64_t 
   }
 }
 
-// `part` counts heads of sentences.
-KT_INLINE void attend_head(const Sequences& s, int64_t part, float* room) {
-  const int64_t model = s.heads * s.width, start = part / s.heads * s.length;
-  const int64_t there = part % s.heads * s.width;
+// `first` is the row of the sentence that `packed` and `output` begin with.
+KT_INLINE void attend_head(const Sequences& s, const Sentence& sentence, int64_t first,
+                           int64_t head, float* room) {
+  const int64_t model = s.heads * s.width, start = sentence.start - first, length = sentence.rows;
+  const int64_t there = head * s.width;
   Head h{};
-  h.length = s.length, h.width = s.width, h.stride = 3 * model;
-  h.room = (s.length + kLanes - 1) / kLanes * kLanes;
+  h.length = length, h.width = s.width, h.stride = 3 * model;
+  h.room = (length + kLanes - 1) / kLanes * kLanes;
   h.queries = s.packed + start * h.stride + there;
   h.values = h.queries + 2 * model;
   float *hidden = room, *turned = hidden + h.room;
   h.hidden = hidden, h.turned = turned, h.scores = turned + s.width * h.room;
   for (int64_t t = 0; t < h.room; ++t) {
     const float* key = h.queries + t * h.stride + model;
-    hidden[t] = t < s.length && s.mask[start + t] ? 0.0f : kMasked;
-    for (int64_t i = 0; i < s.width; ++i) turned[i * h.room + t] = t < s.length ? key[i] : 0.0f;
+    const bool is_token = t < length && (sentence.mask == nullptr || sentence.mask[t]);
+    hidden[t] = is_token ? 0.0f : kMasked;
+    for (int64_t i = 0; i < s.width; ++i) turned[i * h.room + t] = t < length ? key[i] : 0.0f;
   }
   float* output = s.output + start * model + there;
   int64_t query = 0;
-  for (; query + kQueries <= s.length; query += kQueries) {
+  for (; query + kQueries <= length; query += kQueries) {
     attend_some<kQueries>(h, query, output, model);
   }
-  for (; query < s.length; ++query) attend_some<1>(h, query, output, model);
+  for (; query < length; ++query) attend_some<1>(h, query, output, model);
+}
+
+// Room for a head of a sentence, one for each thread.
+float* room_for_head(int64_t length, int64_t width) {
+  static thread_local std::vector<float> room;
+  const size_t size = (length + kLanes) * (1 + width + kQueries);
+  if (room.size() < size) room.resize(size);
+  return room.data();
+}
+
+// Nanoseconds that a head of a sentence takes.
+double cost_of_head(double length, int64_t width) { return length * length * (1 + width * 0.1); }
+
+// All heads of all sentences, on all of onnxruntime's threads.
+void attend_all(Context& context, const Sequences& s, const Sentences& sentences) {
+  const double each = cost_of_head(sentences.length, s.width);
+  context.parallel_for(sentences.batch() * s.heads, each, [&](int64_t first, int64_t last) {
+    float* room = room_for_head(sentences.length, s.width);
+    for (int64_t part = first; part < last; ++part) {
+      fastest<attend_head>(s, sentences.each[part / s.heads], 0, part % s.heads, room);
+    }
+  });
+}
+
+// Sentences that pass through a sub-layer together: as few as have rows enough for a product.
+struct Group {
+  int64_t first, last, row, rows;  // sentences, and the rows of them all
+};
+
+std::vector<Group> groups_of(const Sentences& sentences) {
+  std::vector<Group> groups;
+  for (int64_t number = 0; number < sentences.batch(); ++number) {
+    const Sentence& sentence = sentences.each[number];
+    if (groups.empty() || groups.back().rows >= BytesLayer::kMostRows) {
+      groups.push_back({number, number, sentence.start, 0});
+    }
+    ++groups.back().last, groups.back().rows += sentence.rows;
+  }
+  return groups;
 }
 
 }  // namespace
 
 void SequenceAttention::compute(Context& context) const {
-  const Shape shape = context.shape(0, "packed", 2), batch_length = context.shape(1, "mask", 2);
-  const int64_t batch = batch_length[0], length = batch_length[1], rows = batch * length;
-  const int64_t width = shape[1] / (3 * heads_), model = heads_ * width;
+  const Shape shape = context.shape(0, "packed", 2);
+  const int64_t rows = shape[0], width = shape[1] / (3 * heads_), model = heads_ * width;
   check_shape("packed", shape, {rows, 3 * model});
-  Sequences s{};
-  s.packed = context.input<float>(0);
-  s.mask = context.input<int32_t>(1);
-  s.heads = heads_, s.length = length, s.width = width;
-  s.output = context.output<float>(0, {rows, model});
-  const double each = length * length * (1 + width * 0.1);
-  context.parallel_for(batch * heads_, each, [&](int64_t first, int64_t last) {
-    static thread_local std::vector<float> room;
-    const size_t size = (length + kLanes) * (1 + width + kQueries);
-    if (room.size() < size) room.resize(size);
-    for (int64_t part = first; part < last; ++part) fastest<attend_head>(s, part, room.data());
+  const Sentences sentences = read_sentences(context, 1, rows);
+  attend_all(context, {context.input<float>(0), heads_, width,
+                       context.output<float>(0, {rows, model})}, sentences);
+}
+
+void SequenceAttentionSubLayer::compute(Context& context) const {
+  const int64_t width = units_ / (3 * heads_), model = heads_ * width;
+  if (units_ != 3 * model) {
+    throw std::invalid_argument("units must be a multiple of " + std::to_string(3 * heads_) +
+                                ", three for each head, got " + std::to_string(units_));
+  }
+  const auto rows = layer_.rows(context, context.shape(0)[0], units_, kLinear, model);
+  const Sentences sentences = read_sentences(context, SubLayer::kOwnInputs, rows.count);
+  const std::vector<Group> groups = groups_of(sentences);
+  if (groups.size() < 2) {
+    return layer_.in_steps(context, rows, [&](const float* packed, float* output) {
+      attend_all(context, {packed, heads_, width, output}, sentences);
+      return output;
+    });
+  }
+  const int64_t count = static_cast<int64_t>(groups.size());
+  const double each = rows.count * layer_.cost() / count;
+  context.parallel_for(count, each, [&](int64_t first, int64_t last) {
+    float* room = room_for_head(sentences.length, width);
+    for (int64_t place = first; place < last; ++place) {
+      const Group& g = groups[place];
+      layer_.some(rows, g.row, g.rows, [&](int64_t, int64_t, const float* packed, float* output) {
+        const Sequences s{packed, heads_, width, output};
+        for (int64_t part = g.first * heads_; part < g.last * heads_; ++part) {
+          fastest<attend_head>(s, sentences.each[part / heads_], g.row, part % heads_, room);
+        }
+        return output;
+      });
+    }
   });
 }
 

@@ -9,33 +9,49 @@
 namespace keras_transformer {
 namespace {
 
+// Sums of `value(i)`, eight from i on, and of what `rest` adds to them; several at a time, as each
+// addition waits for the one before.
+constexpr int kSums = 4;
+
+template <typename Value>
+KT_INLINE float sum_all(int64_t width, const Value& value, float rest) {
+  Floats sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums * kLanes <= width; i += kSums * kLanes) {
+    for (int part = 0; part < kSums; ++part) sums[part] += value(i + part * kLanes);
+  }
+  for (; i + kLanes <= width; i += kLanes) sums[0] += value(i);
+  return sum((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+}
+
 KT_INLINE void add_norm(const float* x, const float* y, const float* gamma, const float* beta,
                         float epsilon, int64_t rows, int64_t width, float* sums, float* norms) {
+  const int64_t whole = width - width % kLanes;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t start = row * width;
     float *total = sums + start, *norm = norms + start;
-    Floats added{};
-    int64_t i = 0;
     float rest = 0;
-    for (; i + kLanes <= width; i += kLanes) {
+    for (int64_t i = whole; i < width; ++i) rest += total[i] = x[start + i] + y[start + i];
+    const auto add = [&](int64_t i) KT_INLINE_LAMBDA {
       const Floats v = load(x + start + i) + load(y + start + i);
       store(total + i, v);
-      added += v;
-    }
-    for (; i < width; ++i) rest += total[i] = x[start + i] + y[start + i];
-    const float mean = (sum(added) + rest) / width;
-    Floats squares{};
-    for (i = 0, rest = 0; i + kLanes <= width; i += kLanes) {
-      const Floats v = load(total + i) - all(mean);
-      squares += v * v;
-    }
-    for (; i < width; ++i) rest += (total[i] - mean) * (total[i] - mean);
-    const float factor = 1.0f / std::sqrt((sum(squares) + rest) / width + epsilon);
-    for (i = 0; i + kLanes <= width; i += kLanes) {
-      const Floats v = (load(total + i) - all(mean)) * all(factor);
+      return v;
+    };
+    const float mean = sum_all(width, add, rest) / width;
+    rest = 0;
+    for (int64_t i = whole; i < width; ++i) rest += (total[i] - mean) * (total[i] - mean);
+    const auto square = [&](int64_t i) KT_INLINE_LAMBDA {
+      const Floats v = load(total + i) - mean;
+      return v * v;
+    };
+    const float factor = 1.0f / std::sqrt(sum_all(width, square, rest) / width + epsilon);
+    for (int64_t i = 0; i < whole; i += kLanes) {
+      const Floats v = (load(total + i) - mean) * factor;
       store(norm + i, v * load(gamma + i) + load(beta + i));
     }
-    for (; i < width; ++i) norm[i] = (total[i] - mean) * factor * gamma[i] + beta[i];
+    for (int64_t i = whole; i < width; ++i) {
+      norm[i] = (total[i] - mean) * factor * gamma[i] + beta[i];
+    }
   }
 }
 

@@ -4,9 +4,9 @@
 namespace keras_transformer {
 
 void FeedForwardSubLayer::compute(Context& context) const {
-  const int64_t rows = context.shape(0)[0];
+  const auto rows = layer_.rows(context, context.shape(0)[0], units_, kRelu, units_);
   const auto hidden = [](int64_t, int64_t, const float* projected, float*) { return projected; };
-  layer_.run(context, rows, units_, kRelu, units_, 0, hidden);
+  layer_.run(context, rows, 0, hidden);
 }
 
 }  // namespace keras_transformer

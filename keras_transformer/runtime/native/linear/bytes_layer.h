@@ -1,8 +1,11 @@
-// A linear layer with weights in bytes, as stored in a node; `linear.h` says how it is multiplied.
+// A linear layer with weights in bytes, as stored in a node. The shape of the weights says what its
+// inputs are rounded to: words, `linear.h`, or bytes too, `byte_products.h`.
 #pragma once
 
 #include <limits>
+#include <vector>
 
+#include "byte_products.h"
 #include "linear.h"
 #include "operator.h"
 
@@ -15,40 +18,49 @@ class BytesLayer {
  public:
   // Rows that are multiplied by some of the weights before the next, so that they stay in the first
   // cache.
-  static constexpr int64_t kMostRows = 32;
+  static constexpr int64_t kMostRows = kGroup;
 
-  // Reads the weights (blocks, pairs, 16, 2) and each output's scale and bias (blocks, 2, 16).
-  BytesLayer(const Node& node, size_t place)
-      : bytes_(node.constant<int8_t>(place, "bytes", 4)),
-        ends_(node.constant<float>(place + 1, "ends", {bytes_.shape[0], 2, kBlock})) {}
+  // Reads the weights, (blocks, pairs, 16, 2) or (blocks, quads, 16, 4), and each output's scale and
+  // bias (blocks, 2, 16).
+  BytesLayer(const Node& node, size_t place);
 
   // Throws if the weights do not have this many inputs and outputs.
-  void check_sizes(int64_t inputs, int64_t outputs) const {
-    check_positive("inputs", inputs);
-    check_positive("outputs", outputs);
-    const int64_t blocks = (outputs + kBlock - 1) / kBlock, pairs = (inputs + kPair - 1) / kPair;
-    check_shape("bytes", bytes_.shape, {blocks, pairs, kBlock, kPair});
-  }
+  void check_sizes(int64_t inputs, int64_t outputs) const;
 
-  // Nanoseconds that a row takes.
-  double cost() const { return bytes_.shape[0] * bytes_.shape[1] * kBlock * kPair / 50.0; }
+  // Nanoseconds that a row takes among others.
+  double cost() const;
 
-  // values (rows, inputs) → output (rows, outputs), for up to `kMostRows` rows.
+  // The fewest rows that are worth a thread of their own.
+  int64_t least_rows() const { return rounds_to_bytes() ? kMostRows : 4; }
+
+  // values (rows, inputs) → output (rows, outputs).
   void run(const float* values, int64_t rows, int64_t inputs, int64_t outputs, float floor,
            float* output) const;
 
+  // The same on all of onnxruntime's threads: many rows are divided, of few rows the outputs.
+  void run(Context& context, const float* values, int64_t rows, int64_t inputs, int64_t outputs,
+           float floor, float* output) const;
+
  private:
+  bool rounds_to_bytes() const { return bytes_.shape[3] == kBytes; }
+
+  void run_words(const float* values, int64_t rows, int64_t inputs, int64_t outputs, float floor,
+                 float* output) const;
+
   Constant<int8_t> bytes_;
   const float* ends_;
+  std::vector<int32_t> zeros_, shifts_;  // (blocks, 16): 0, and what cancels the offset of bytes
 };
 
 // Calls `work(row, count)` for groups of at most `BytesLayer::kMostRows` rows, as
-// `Context::parallel_for` does for ranges.
+// `Context::parallel_for` does for ranges; threads are not woken for fewer rows than `least`.
 template <typename Work>
-void for_few_rows(Context& context, int64_t rows, double each, const Work& work) {
-  context.parallel_for(rows, each, [&](int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; row += BytesLayer::kMostRows) {
-      work(row, std::min(BytesLayer::kMostRows, last - row));
+void for_few_rows(Context& context, int64_t rows, double each, int64_t least, const Work& work) {
+  const int64_t groups = std::max<int64_t>(1, (rows + least - 1) / least);
+  context.parallel_for(groups, each * least, [&](int64_t first, int64_t last) {
+    const int64_t end = rows * last / groups;
+    for (int64_t row = rows * first / groups; row < end; row += BytesLayer::kMostRows) {
+      work(row, std::min(BytesLayer::kMostRows, end - row));
     }
   });
 }
