@@ -19,11 +19,12 @@ try:
     from keras_transformer.export.onnx.layers.attention.kinds import is_fused
     from keras_transformer.export.onnx.quantize.precision import (
         in_precision_spec,
+        listed_in,
         target_in,
         tolerance_of,
     )
 
-    from ..inputs import AnyModel, check_inputs, in_float32
+    from ..inputs import AnyModel, check_inputs, check_shortlist, in_float32
     from .expressible import check_expressible
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
@@ -31,16 +32,19 @@ except ModuleNotFoundError as error:
         f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.artefact.families import graph_file, graph_names, tokenizer_names
+from keras_transformer.artefact.families import graph_file, tokenizer_names
 from keras_transformer.artefact.manifest import (
     MANIFEST_FILE,
+    SHORTLIST_FILE,
     WEIGHTS_FILE,
     Graph,
     Manifest,
+    ShortlistFile,
     StoredFile,
     TokenizerFile,
     sha256_of,
 )
+from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.text.tokenizer import Tokenizer
@@ -63,6 +67,7 @@ def export_onnx(
     min_score: float | None = None,
     overwrite: bool = False,
     training_text: TrainingText | None = None,
+    shortlist: Shortlist | None = None,
 ) -> Path:
     """Writes a model of any family as an ONNX artefact that our runtime and other languages run.
 
@@ -87,6 +92,9 @@ def export_onnx(
         overwrite: Replace the directory if it exists.
         training_text: What the model's training lines looked like (`load_training_text` reads a
             run's), for splitting texts later; single sentences are assumed if None.
+        shortlist: The target tokens that each source token may need, from `read_shortlist` or
+            `train_shortlist`: searches choose among them, which is faster. Among all tokens if
+            None.
 
     Returns:
         The artefact's path.
@@ -105,6 +113,7 @@ def export_onnx(
     check_min_score(min_score)
     form = _Form.choose(model, target, quantize, opset)
     check_expressible(model.config, form.target, form.precision)
+    check_shortlist(model, shortlist)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
         _write(
             in_float32(model),
@@ -114,6 +123,7 @@ def export_onnx(
             form,
             training_text,
             min_score,
+            shortlist,
         )
     return Path(directory)
 
@@ -148,8 +158,10 @@ def _write(
     form: _Form,
     training_text: TrainingText | None,
     min_score: float | None,
+    shortlist: Shortlist | None,
 ) -> None:
-    save_graphs(_graphs(model, form), directory, WEIGHTS_FILE)
+    listed = None if shortlist is None else listed_in(form.precision, form.target)
+    save_graphs(_graphs(model, form, listed), directory, WEIGHTS_FILE)
     both = (tokenizer, target_tokenizer or tokenizer)
     files = {
         side: TokenizerFile(file=name, sha256=sha256_of(directory / name), kind=one.kind)
@@ -160,7 +172,9 @@ def _write(
             strict=False,  # A model with one stack has one side.
         )
     }
-    manifest = _describe(model, directory, files, form)
+    if shortlist is not None:
+        shortlist.write(directory / SHORTLIST_FILE)
+    manifest = _describe(model, directory, files, form, shortlist)
     for graph in manifest.graphs.values():
         check_operators(
             directory / graph.file,
@@ -177,16 +191,23 @@ def _write(
     Manifest.read(directory).verify(directory)
 
 
-def _graphs(model: AnyModel, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
+def _graphs(
+    model: AnyModel, form: _Form, listed: str | None
+) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yields each graph with its file's name, one at a time, as a graph holds all its weights."""
-    target = target_in(form.precision, form.target)
-    for name in graph_names(model.config.to_dict()):
+    target = target_in(form.precision, form.target, listed)
+    for name in graph_specs(model.config, listed):
         yield graph_file(name), target.graph(name, model, form.opset)
 
 
 def _describe(
-    model: AnyModel, directory: Path, tokenizers: dict[str, TokenizerFile], form: _Form
+    model: AnyModel,
+    directory: Path,
+    tokenizers: dict[str, TokenizerFile],
+    form: _Form,
+    shortlist: Shortlist | None,
 ) -> Manifest:
+    listed = None if shortlist is None else listed_in(form.precision, form.target)
     graphs = {
         name: Graph(
             file=graph_file(name),
@@ -194,7 +215,7 @@ def _describe(
             inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
             outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
         )
-        for name, (inputs, outputs) in graph_specs(model.config).items()
+        for name, (inputs, outputs) in graph_specs(model.config, listed).items()
     }
     packages = ("tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(
@@ -210,4 +231,15 @@ def _describe(
         max_difference=0.0,
         fallback=form.fallback,
         producer={DISTRIBUTION: __version__, **imported_versions(*packages)},
+        shortlist=None if shortlist is None else _describe_shortlist(shortlist, directory),
+    )
+
+
+def _describe_shortlist(shortlist: Shortlist, directory: Path) -> ShortlistFile:
+    return ShortlistFile(
+        file=SHORTLIST_FILE,
+        sha256=sha256_of(directory / SHORTLIST_FILE),
+        origin=shortlist.origin,
+        always=len(shortlist.always),
+        candidates=round(shortlist.candidates_of_each, 1),
     )

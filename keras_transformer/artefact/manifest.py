@@ -14,6 +14,7 @@ from typing import Any
 
 from keras_transformer.artefact.families import (
     ENCODER_DECODER,
+    SHORTLIST,
     family_of,
     graph_names,
     later_graphs,
@@ -28,12 +29,13 @@ FORMAT = "keras-transformer-onnx"
 FORMAT_VERSION = 5
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
+SHORTLIST_FILE = "shortlist.npz"
 
 # Those of an encoder-decoder.
 GRAPHS = graph_names({"family": ENCODER_DECODER})
 TARGETS = ("onnxruntime", "native", "portable")
 SIDES = tokenizer_names({"family": ENCODER_DECODER})
-_DTYPES = ("bool", "int32", "int64", "float16", "float32")
+_DTYPES = ("bool", "int8", "int32", "int64", "float16", "float32")
 _HASH_BLOCK_BYTES = 1 << 20
 _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
 
@@ -44,7 +46,7 @@ class TensorSpec:
 
     Args:
         name: Its name in the graph.
-        dtype: "bool", "int32", "int64", "float16" or "float32".
+        dtype: "bool", "int8", "int32", "int64", "float16" or "float32".
         shape: Sizes; a string names an axis whose size the caller chooses, and the same string
             means the same size everywhere in one graph. An empty shape is a scalar.
     """
@@ -78,6 +80,21 @@ class Graph(StoredFile):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ShortlistFile(StoredFile):
+    """A shortlist: its file, where it comes from, and its sizes.
+
+    Args:
+        origin: What it was made from.
+        always: How many target ids are candidates of every text.
+        candidates: The mean number of candidates of a source id that has any.
+    """
+
+    origin: str
+    always: int
+    candidates: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What an artefact holds; `docs/onnx_artefact.md` explains every field to other languages.
 
@@ -91,7 +108,8 @@ class Manifest:
         opset: ONNX operator set of the graphs' default domain.
         graphs: "encoder", "decoder", "greedy", "greedy_scores", "scorer" and "prefill", which older
             artefacts lack; of an encoder alone "encoder" and, if it has a head or a pooler, "head",
-            and "next_sentence" if it has two; of a decoder alone all but "encoder".
+            and "next_sentence" if it has two; of a decoder alone all but "encoder". "shortlist" if
+            there is one.
         weights: The file with the graphs' weights.
         tokenizers: Vocabularies of "source" and "target", the same file if the vocabulary is
             shared; of one stack alone one of "text".
@@ -104,6 +122,8 @@ class Manifest:
         producer: Versions of the packages that wrote the artefact.
         training_text: Lengths and sentences of the lines that the model was trained on; None if
             unknown.
+        shortlist: The target tokens that each source token may need; None if searches choose among
+            all.
         format_version: Version of this contract.
 
     Raises:
@@ -124,11 +144,13 @@ class Manifest:
     min_score: float | None = None
     producer: Mapping[str, str] = dataclasses.field(default_factory=dict)
     training_text: TrainingText | None = None
+    shortlist: ShortlistFile | None = None
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
+        listed = () if self.shortlist is None else (SHORTLIST,)
         for field, expected, optional in (
-            ("graphs", graph_names(self.config), later_graphs(self.config)),
+            ("graphs", (*graph_names(self.config), *listed), later_graphs(self.config)),
             ("tokenizers", tokenizer_names(self.config), ()),
         ):
             if set(getattr(self, field)) | set(optional) != set(expected):
@@ -174,7 +196,8 @@ class Manifest:
     @property
     def files(self) -> list[StoredFile]:
         """Every file that belongs to the artefact, except the manifest."""
-        return [*self.graphs.values(), self.weights, *self.tokenizers.values()]
+        listed = () if self.shortlist is None else (self.shortlist,)
+        return [*self.graphs.values(), self.weights, *self.tokenizers.values(), *listed]
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> "Manifest":
@@ -285,7 +308,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         side: TokenizerFile(**entry)
         for side, entry in values["tokenizers"].items()
     }
-    seen = values.get("training_text")
+    seen, listed = values.get("training_text"), values.get("shortlist")
     return Manifest(
         config=dict(values["config"]),
         special_ids=_special_ids(values["special_ids"]),
@@ -301,6 +324,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         min_score=_number(values.get("min_score")),
         producer=dict(values.get("producer", {})),
         training_text=None if seen is None else TrainingText.from_dict(seen),
+        shortlist=None if listed is None else ShortlistFile(**listed),
     )
 
 

@@ -36,27 +36,43 @@ _ALWAYS_FLOAT32 = (
 
 
 class Float16:
-    """The portable target in float16; see `target.Target`."""
+    """The portable target in float16; see `Portable`."""
+
+    def __init__(self, listed: str | None = None) -> None:
+        self._portable = Portable(listed)
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts a portable graph; see `Target.graph`."""
-        return to_float16(Portable().graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
+        return to_float16(self._portable.graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
 
 
-def target_in(precision: str, name: str) -> Target:
+def target_in(precision: str, name: str, listed: str | None = None) -> Target:
     """Returns the target with this name that makes graphs in a precision.
 
     Args:
         precision: One of `settings.PRECISIONS`.
         name: One of the manifest's targets; "portable" has no int8, the others no float16.
+        listed: The result of `listed_in` for graphs with a shortlist; None without.
     """
     if name == "portable":
-        return Float16() if precision == "float16" else Portable()
+        return Float16(listed) if precision == "float16" else Portable(listed)
     if precision == "float32":
-        return OnnxRuntime(Float32()) if name == "onnxruntime" else Native(Float32(), Float32())
+        plain = Float32()
+        return OnnxRuntime(plain, listed) if name == "onnxruntime" else Native(plain, plain, listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     standard = Int8(**flags)
-    return OnnxRuntime(standard) if name == "onnxruntime" else Native(NativeInt8(**flags), standard)
+    if name == "onnxruntime":
+        return OnnxRuntime(standard, listed)
+    return Native(NativeInt8(**flags), standard, listed)
+
+
+def listed_in(precision: str, name: str) -> str:
+    """Returns the type in which a target's graphs take the weights of a shortlist's ids.
+
+    They are few: onnxruntime's product of floats takes no longer than that of bytes, which would
+    round the states as well.
+    """
+    return "int8" if precision.startswith("int8") and name == "native" else "float32"
 
 
 def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:

@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.loop.batches import IdRows, pad_sources
+from keras_transformer.runtime.onnx_graphs.listed import IDS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
 
@@ -102,6 +105,18 @@ class Graphs:
         cross = encoder.run(names, {"source_ids": source_ids})
         mask = (source_ids != self._manifest.special_ids.pad).astype(np.int32)
         return mask, dict(zip(names, cross, strict=True))
+
+    def shortlist(self, session: Session, listed: Listed, vocab_size: int) -> BatchShortlist:
+        """Returns a batch's shortlist with its weights.
+
+        Args:
+            session: That of the graph "shortlist".
+            listed: The batch's ids.
+            vocab_size: Number of all target ids.
+        """
+        names = [spec.name for spec in self._manifest.graphs[SHORTLIST].outputs]
+        weights = session.run(names, {IDS: listed.ids})
+        return BatchShortlist(listed.ids, dict(zip(names, weights, strict=True)), vocab_size)
 
     def states(self, encoder: Session, sources: IdRows) -> npt.NDArray[np.float32]:
         """Returns the encoder's states `(batch, source_length, model_dim)`.
