@@ -3,7 +3,7 @@ name only after it was checked against Keras.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,11 +15,11 @@ try:
 
     from keras_transformer.export.onnx.check.numbers import check_numbers
     from keras_transformer.export.onnx.check.operators import check_operators
-    from keras_transformer.export.onnx.graphs.specs import graph_specs
+    from keras_transformer.export.onnx.graphs.specs import Specs, graph_specs
+    from keras_transformer.export.onnx.graphs.target import Target
     from keras_transformer.export.onnx.layers.attention.kinds import is_fused
     from keras_transformer.export.onnx.quantize.precision import (
         in_precision_spec,
-        listed_in,
         target_in,
         tolerance_of,
     )
@@ -160,8 +160,9 @@ def _write(
     min_score: float | None,
     shortlist: Shortlist | None,
 ) -> None:
-    listed = None if shortlist is None else listed_in(form.precision, form.target)
-    save_graphs(_graphs(model, form, listed), directory, WEIGHTS_FILE)
+    target = target_in(form.precision, form.target, has_shortlist=shortlist is not None)
+    specs = graph_specs(model.config, None if shortlist is None else target.listing)
+    save_graphs(_graphs(model, form, target, specs), directory, WEIGHTS_FILE)
     both = (tokenizer, target_tokenizer or tokenizer)
     files = {
         side: TokenizerFile(file=name, sha256=sha256_of(directory / name), kind=one.kind)
@@ -174,7 +175,7 @@ def _write(
     }
     if shortlist is not None:
         shortlist.write(directory / SHORTLIST_FILE)
-    manifest = _describe(model, directory, files, form, shortlist)
+    manifest = _describe(model, directory, files, form, specs, shortlist)
     for graph in manifest.graphs.values():
         check_operators(
             directory / graph.file,
@@ -192,11 +193,10 @@ def _write(
 
 
 def _graphs(
-    model: AnyModel, form: _Form, listed: str | None
+    model: AnyModel, form: _Form, target: Target, names: Iterable[str]
 ) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yields each graph with its file's name, one at a time, as a graph holds all its weights."""
-    target = target_in(form.precision, form.target, listed)
-    for name in graph_specs(model.config, listed):
+    for name in names:
         yield graph_file(name), target.graph(name, model, form.opset)
 
 
@@ -205,9 +205,9 @@ def _describe(
     directory: Path,
     tokenizers: dict[str, TokenizerFile],
     form: _Form,
+    specs: Mapping[str, Specs],
     shortlist: Shortlist | None,
 ) -> Manifest:
-    listed = None if shortlist is None else listed_in(form.precision, form.target)
     graphs = {
         name: Graph(
             file=graph_file(name),
@@ -215,7 +215,7 @@ def _describe(
             inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
             outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
         )
-        for name, (inputs, outputs) in graph_specs(model.config, listed).items()
+        for name, (inputs, outputs) in specs.items()
     }
     packages = ("tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(

@@ -35,7 +35,7 @@ SHORTLIST_FILE = "shortlist.npz"
 GRAPHS = graph_names({"family": ENCODER_DECODER})
 TARGETS = ("onnxruntime", "native", "portable")
 SIDES = tokenizer_names({"family": ENCODER_DECODER})
-_DTYPES = ("bool", "int8", "int32", "int64", "float16", "float32")
+_DTYPES = ("bool", "int32", "int64", "float16", "float32")
 _HASH_BLOCK_BYTES = 1 << 20
 _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
 
@@ -46,7 +46,7 @@ class TensorSpec:
 
     Args:
         name: Its name in the graph.
-        dtype: "bool", "int8", "int32", "int64", "float16" or "float32".
+        dtype: "bool", "int32", "int64", "float16" or "float32".
         shape: Sizes; a string names an axis whose size the caller chooses, and the same string
             means the same size everywhere in one graph. An empty shape is a scalar.
     """

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.loop.batches import IdRows, pad_sources, plan_batches
-from keras_transformer.runtime.onnx_graphs.graphs import Graphs
-from keras_transformer.runtime.onnx_graphs.listed import PLACES
-from keras_transformer.runtime.onnx_graphs.sessions import Session
+from keras_transformer.runtime.onnx_graphs.graphs import Graphs, Sessions, batch_shortlist
+from keras_transformer.runtime.onnx_graphs.listed import PLACES, WEIGHTS
 from keras_transformer.translation.engine import Alignment
 
 Pair = tuple[Sequence[int], Sequence[int]]
@@ -49,7 +47,7 @@ def align(
 def _align_batch(
     manifest: Manifest,
     graphs: Graphs,
-    opened: dict[str, Session],
+    opened: Sessions,
     pairs: Sequence[Pair],
     shortlist: Shortlist | None,
 ) -> Iterator[Alignment]:
@@ -62,7 +60,7 @@ def _align_batch(
     if shortlist is not None:
         listed = shortlist.choose(*map(list, zip(*pairs, strict=True)))
         size = shortlist.target_vocab_size
-        inputs.update(graphs.shortlist(opened[SHORTLIST], listed, size).weights)
+        inputs[WEIGHTS] = batch_shortlist(opened, listed, size).weights
         inputs.update({"labels": listed.labels(labels), PLACES: listed.places})
     log_probabilities, attention = opened["scorer"].run(["log_probabilities", "attention"], inputs)
     for row, (source, target) in enumerate(pairs):

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.alignments import align
@@ -26,7 +25,7 @@ from keras_transformer.runtime.loop.requests import Request, tokens_in_common
 from keras_transformer.runtime.loop.search import needs_ranking, search, step_graph
 from keras_transformer.runtime.onnx_graphs.cache import bytes_of_row, cache_inputs, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
-from keras_transformer.runtime.onnx_graphs.graphs import Sessions
+from keras_transformer.runtime.onnx_graphs.graphs import Sessions, batch_shortlist
 from keras_transformer.runtime.onnx_graphs.listed import PLACES
 from keras_transformer.runtime.onnx_graphs.memory import KEPT_BYTES, Memory
 from keras_transformer.runtime.onnx_graphs.providers import Provider
@@ -270,7 +269,7 @@ class Engine:
             needed = [[*prefix, *forced] for prefix in request.prefixes]
             listed = self._shortlist.choose(sources, needed)
             size = self._shortlist.target_vocab_size
-            shortlist = self._graphs.shortlist(opened[SHORTLIST], listed, size)
+            shortlist = batch_shortlist(opened, listed, size)
             per_sentence[PLACES] = listed.places
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))

@@ -15,7 +15,7 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import FILLER, Listed, Shortlist
 from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.runtime.onnx_graphs.listed import PLACES, BatchShortlist
+from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, BatchShortlist
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class CheckedShortlist:
         size = model.config.target_vocab_size
         shortlist = Shortlist.read(directory / manifest.shortlist.file, size)
         listed = shortlist.choose(source_ids.tolist(), target_ids.tolist())
-        weights = CheckedGraph(manifest, directory, SHORTLIST).run({"shortlist_ids": listed.ids})
-        of_batch = BatchShortlist(listed.ids, weights, size)
+        weights = CheckedGraph(manifest, directory, SHORTLIST).run({IDS: listed.ids})
+        of_batch = BatchShortlist(listed.ids, size, lambda: weights[WEIGHTS])
         return cls(
-            {**of_batch.inputs, PLACES: listed.places},
+            {IDS: listed.ids, PLACES: listed.places, **weights},
             lambda states: _masked(model.head(states), _allowed(listed, size)),
             lambda logits: of_batch.spread(logits, listed.places),
             lambda ids: listed.labels(np.ascontiguousarray(ids)),

@@ -15,6 +15,7 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
+from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -74,16 +75,17 @@ class Native(OnnxRuntime):
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
         scorer_kernels: The same for graphs that have no operators of ours, such as the scorer.
-        listed: As for `OnnxRuntime`.
+        has_shortlist: As for `OnnxRuntime`.
     """
 
     kernels: NativeKernels
+    listing = "in place"
 
     def __init__(
-        self, kernels: NativeKernels, scorer_kernels: Kernels, listed: str | None = None
+        self, kernels: NativeKernels, scorer_kernels: Kernels, *, has_shortlist: bool = False
     ) -> None:
-        super().__init__(kernels, listed)
-        self._scorer = OnnxRuntime(scorer_kernels, listed)
+        super().__init__(kernels, has_shortlist=has_shortlist)
+        self._scorer = OnnxRuntime(scorer_kernels, has_shortlist=has_shortlist)
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
@@ -176,6 +178,12 @@ class Native(OnnxRuntime):
         asked = ("totals", "num_candidates")
         ids, values, beams = graph.ops("BestContinuations", logits, *asked, count=3, domain=NATIVE)
         return ids, values, beams
+
+    def listed_logits(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
+        """Returns the logits of each row's ids on the shortlist; see `listed.logits_of_each`."""
+        operands = self.kernels.listed(matrix)
+        name = "ListedLogits" if len(operands) == 1 else "ListedByteLogits"
+        return graph.op(name, states, listed.IDS, listed.PLACES, *operands, domain=NATIVE)
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
         """Returns the id of each row's largest logit; the lowest id wins a tie."""

@@ -18,7 +18,7 @@ from keras_transformer.export.onnx.graphs.readers import (
     encoder_parts,
     single_head,
 )
-from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
+from keras_transformer.export.onnx.graphs.specs import LOGITS, Listing, graph_specs
 from keras_transformer.export.onnx.heads import candidates, listed
 from keras_transformer.export.onnx.heads.of_encoders import emit_head, rows_that_are_read
 from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
@@ -58,17 +58,20 @@ class OnnxRuntime:
 
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
-        listed: The type in which graphs take the weights of a shortlist's ids; None if they choose
-            among all ids.
+        has_shortlist: Whether graphs choose among the ids of a shortlist.
     """
 
-    def __init__(self, kernels: Kernels, listed: str | None = None) -> None:
+    listing: Listing = "gathered"
+
+    def __init__(self, kernels: Kernels, *, has_shortlist: bool = False) -> None:
         self.kernels = kernels
-        self.listed = listed
+        self.has_shortlist = has_shortlist
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        inputs, outputs = graph_specs(model.config, self.listed)[name]
+        inputs, outputs = graph_specs(model.config, self.listing if self.has_shortlist else None)[
+            name
+        ]
         graph = GraphBuilder(inputs, opset)
         emit = {
             "encoder": self._emit_encoder,
@@ -121,10 +124,10 @@ class OnnxRuntime:
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ("beam_size", "cache_beams"))
         states, matrix = vocabulary_product(graph, parts, states)
-        if self.listed is None:
+        if not self.has_shortlist:
             logits, (ids, *others) = self.best_continuations(graph, states, matrix)
         else:
-            logits = self.listed_logits(graph, states)
+            logits = self.listed_logits(graph, states, matrix)
             chosen, *others = self.ranked(graph, logits, None)
             ids = listed.ids_at(graph, chosen)
         graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), (ids, *others))
@@ -135,10 +138,10 @@ class OnnxRuntime:
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ())
         states, matrix = vocabulary_product(graph, parts, states)
-        if self.listed is None:
+        if not self.has_shortlist:
             ids = self.best_token(graph, states, matrix)
         else:
-            places = self.largest(graph, self.listed_logits(graph, states), None)
+            places = self.largest(graph, self.listed_logits(graph, states, matrix), None)
             ids = listed.next_ids_at(graph, places)
         graph.output("next_ids", ids)
 
@@ -146,21 +149,19 @@ class OnnxRuntime:
         """Emits the decoder step of greedy search with scores."""
         parts = decoder_parts(model)
         states, matrix = vocabulary_product(graph, parts, self.step_states(graph, parts, ()))
-        if self.listed is None:
+        if not self.has_shortlist:
             logits = self.logits(graph, states, matrix)
             ids = places = self.largest(graph, logits, len(matrix))
         else:
-            logits = self.listed_logits(graph, states)
+            logits = self.listed_logits(graph, states, matrix)
             places = self.largest(graph, logits, None)
             ids = listed.next_ids_at(graph, places)
         candidates.output_scored(graph, logits, places, ids)
 
     def _emit_shortlist(self, graph: GraphBuilder, model: Transformer) -> None:
         """Emits the ids of a batch's shortlist → their weights."""
-        if self.listed is None:
-            raise RuntimeError("without a shortlist there is no graph for it.")
         matrix = vocabulary_matrix(decoder_parts(model))
-        listed.output_weights(graph, self.kernels, matrix, self.listed)
+        listed.output_weights(graph, self.kernels, matrix)
 
     def _emit_scorer(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits given texts → their tokens' log-probabilities, and attention to the source.
@@ -214,10 +215,10 @@ class OnnxRuntime:
     def _label_scores(self, graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
         """Returns the log-probabilities of labels, in their shape, from a state for each."""
         states, matrix = vocabulary_product(graph, parts, states)
-        if self.listed is None:
+        if not self.has_shortlist:
             logits = self.logits(graph, states, matrix)
         else:
-            logits = self.listed_logits(graph, states)
+            logits = self.listed_logits(graph, states, matrix)
         found = candidates.log_probabilities_of_labels(
             graph, logits, graph.reshape("labels", -1, 1)
         )
@@ -317,11 +318,9 @@ class OnnxRuntime:
         """Returns the results of `candidates.best_continuations`."""
         return candidates.best_continuations(graph, logits, vocabulary, "num_candidates", "totals")
 
-    def listed_logits(self, graph: GraphBuilder, states: str) -> str:
+    def listed_logits(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
         """Returns the logits of each row's ids on the shortlist; see `listed.logits_of_each`."""
-        return listed.logits_of_each(
-            graph, listed.logits_of_all(graph, states, self.listed or "float32")
-        )
+        return listed.logits_of_each(graph, listed.logits_of_all(graph, states))
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
         """Returns the id of each row's largest logit; the lowest id wins a tie."""

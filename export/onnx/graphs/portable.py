@@ -16,6 +16,7 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.readers import decoder_parts, single_head
 from keras_transformer.export.onnx.graphs.specs import (
     LOGITS,
+    Listing,
     Specs,
     decoder_sizes,
     graph_specs,
@@ -43,19 +44,23 @@ class Portable:
     """The target "portable"; see `target.Target`.
 
     Args:
-        listed: As for `OnnxRuntime`.
+        has_shortlist: As for `OnnxRuntime`.
     """
 
-    def __init__(self, listed: str | None = None) -> None:
-        self._listed = listed
+    listing: Listing = "gathered"
+
+    def __init__(self, *, has_shortlist: bool = False) -> None:
+        self._has_shortlist = has_shortlist
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts the model's functions, emits the end of a decoder step; see `Target.graph`."""
-        inputs, outputs = graph_specs(model.config, self._listed)[name]
+        inputs, outputs = graph_specs(model.config, self.listing if self._has_shortlist else None)[
+            name
+        ]
         graph = GraphBuilder(inputs, opset)
         if name == SHORTLIST:
             matrix = vocabulary_matrix(decoder_parts(model))
-            listed.output_weights(graph, Float32(), matrix, "float32")
+            listed.output_weights(graph, Float32(), matrix)
             return graph.finish(outputs)
         if name not in STEP_GRAPHS:
             model = single_head(model, name)
@@ -63,7 +68,7 @@ class Portable:
             found = _converted_into(graph, lambda given: function(model, given), inputs, outputs)
             graph.outputs(found, found.values())
             return graph.finish(outputs)
-        _emit_step(graph, name, model, (inputs, outputs), is_listed=self._listed is not None)
+        _emit_step(graph, name, model, (inputs, outputs), is_listed=self._has_shortlist)
         return graph.finish(outputs)
 
 

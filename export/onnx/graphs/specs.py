@@ -4,7 +4,7 @@ shapes of inputs and outputs, in the order in which the graph declares them.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS, graph_names
 from keras_transformer.artefact.manifest import TensorSpec
@@ -17,15 +17,17 @@ from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 LOGITS = "logits"
 
 Specs = tuple[list[TensorSpec], list[TensorSpec]]
+# Where a decode step reads the weights of a shortlist's ids: "gathered", once a batch, by a graph
+# of their own, or each "in place", from the whole vocabulary's.
+Listing = Literal["gathered", "in place"]
 
 
-def graph_specs(config: ModelConfig, listed: str | None = None) -> dict[str, Specs]:
+def graph_specs(config: ModelConfig, listing: Listing | None = None) -> dict[str, Specs]:
     """Returns the inputs and outputs of each graph of a model, by the graph's name.
 
     Args:
         config: The model's.
-        listed: With a shortlist the type in which graphs take the weights of a batch's ids; None
-            without.
+        listing: Where steps read the weights of a shortlist's ids; None without a shortlist.
     """
     names = graph_names(config.to_dict())
     if isinstance(config, EncoderConfig):
@@ -35,7 +37,7 @@ def graph_specs(config: ModelConfig, listed: str | None = None) -> dict[str, Spe
             for name in names
         }
     specs = {name: _OF_DECODERS[name](config) for name in names}
-    return specs if listed is None else shortlisted(config, specs, listed)
+    return specs if listing is None else shortlisted(config, specs, listing)
 
 
 def decoder_sizes(config: Any) -> tuple[int, int]:
@@ -165,31 +167,31 @@ def prefill_specs(config: Any) -> Specs:
     return inputs, [TensorSpec(name="log_probabilities", dtype="float32", shape=scored), *written]
 
 
-def shortlisted(config: Any, specs: dict[str, Specs], dtype: str) -> dict[str, Specs]:
+def shortlisted(config: Any, specs: dict[str, Specs], listing: Listing) -> dict[str, Specs]:
     """Returns the specs of graphs that choose among the ids of a batch's shortlist.
 
     Args:
         config: The model's.
         specs: Those of graphs that choose among all ids.
-        dtype: Type of the ids' weights: "int8" with a scale for each id, or "float32".
+        listing: Where steps read the ids' weights.
     """
     ids = TensorSpec(name="shortlist_ids", dtype="int32", shape=("listed",))
     places = TensorSpec(name="shortlist_places", dtype="int32", shape=("batch", "most"))
     width = product_width(config.model_dim, has_bias=config.logit_bias)
-    weights = [TensorSpec(name="shortlist_weights", dtype=dtype, shape=("listed", width))]
-    if dtype == "int8":
-        scales = TensorSpec(name="shortlist_scales", dtype="float32", shape=("listed",))
-        weights.append(scales)
+    weights = TensorSpec(name="shortlist_weights", dtype="float32", shape=("listed", width))
     found = {}
     for name, (inputs, outputs) in specs.items():
-        if name != "encoder":
-            inputs = [*inputs, *([ids] if name in STEP_GRAPHS else []), places, *weights]
+        if name in STEP_GRAPHS:
+            gathered = [weights] if listing == "gathered" else []
+            inputs = [*inputs, ids, places, *gathered]
+        elif name != "encoder":
+            inputs = [*inputs, places, weights]
         outputs = [
             replace(spec, shape=(spec.shape[0], "most")) if spec.name == LOGITS else spec
             for spec in outputs
         ]
         found[name] = inputs, outputs
-    return {**found, SHORTLIST: ([ids], weights)}
+    return {**found, SHORTLIST: ([ids], [weights])}
 
 
 def _ids(config: Any) -> str:

@@ -8,45 +8,27 @@ others share the batch. The weights are gathered once a batch, by a graph of the
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.quantize.int8 import Int8
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 
-IDS, PLACES = "shortlist_ids", "shortlist_places"
-WEIGHTS, SCALES = "shortlist_weights", "shortlist_scales"
+IDS, PLACES, WEIGHTS = "shortlist_ids", "shortlist_places", "shortlist_weights"
 
 
-def output_weights(graph: GraphBuilder, kernels: Kernels, matrix: np.ndarray, dtype: str) -> None:
-    """Makes the weights of the batch's ids outputs of the graph "shortlist".
+def output_weights(graph: GraphBuilder, kernels: Kernels, matrix: np.ndarray) -> None:
+    """Makes the weights of the batch's ids, in float32, the output of the graph "shortlist".
+
+    They are few: their product takes no longer than one in bytes, before which states are rounded.
 
     Args:
         graph: The graph.
         kernels: How the matrix is stored.
         matrix: float32 `(vocabulary, width)`; logits are the products with its rows.
-        dtype: "int8" for bytes and a scale of each id, or "float32".
-
-    Raises:
-        TypeError: The kernels hold no bytes.
     """
-    if dtype == "float32":
-        graph.output(WEIGHTS, kernels.embedding(graph, matrix, IDS))
-        return
-    if not isinstance(kernels, Int8):
-        raise TypeError(f"weights of {dtype} need a precision of that type.")
-    values, scales = kernels.lines(matrix, axis=0, summed=True)
-    graph.output(WEIGHTS, graph.op("Gather", values, IDS, axis=0))
-    graph.output(SCALES, graph.op("Gather", scales, IDS, axis=0))
+    graph.output(WEIGHTS, kernels.embedding(graph, matrix, IDS))
 
 
-def logits_of_all(graph: GraphBuilder, states: str, dtype: str) -> str:
-    """Returns the logits of all of the batch's ids: float32 `(rows, listed)`.
-
-    Weights in bytes are multiplied out first.
-    """
-    weights = WEIGHTS
-    if dtype == "int8":
-        scales = graph.op("Unsqueeze", SCALES, integers(1))
-        weights = graph.op("Mul", graph.cast(WEIGHTS, "float32"), scales)
-    return graph.op("Gemm", states, weights, transB=1)
+def logits_of_all(graph: GraphBuilder, states: str) -> str:
+    """Returns the logits of all of the batch's ids: float32 `(rows, listed)`."""
+    return graph.op("Gemm", states, WEIGHTS, transB=1)
 
 
 def logits_of_each(graph: GraphBuilder, logits: str) -> str:

@@ -11,6 +11,7 @@ from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.portable import Portable
+from keras_transformer.export.onnx.graphs.specs import Listing
 from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
@@ -38,41 +39,37 @@ _ALWAYS_FLOAT32 = (
 class Float16:
     """The portable target in float16; see `Portable`."""
 
-    def __init__(self, listed: str | None = None) -> None:
-        self._portable = Portable(listed)
+    listing: Listing = "gathered"
+
+    def __init__(self, *, has_shortlist: bool = False) -> None:
+        self._portable = Portable(has_shortlist=has_shortlist)
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts a portable graph; see `Target.graph`."""
         return to_float16(self._portable.graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
 
 
-def target_in(precision: str, name: str, listed: str | None = None) -> Target:
+def target_in(precision: str, name: str, *, has_shortlist: bool = False) -> Target:
     """Returns the target with this name that makes graphs in a precision.
 
     Args:
         precision: One of `settings.PRECISIONS`.
         name: One of the manifest's targets; "portable" has no int8, the others no float16.
-        listed: The result of `listed_in` for graphs with a shortlist; None without.
+        has_shortlist: Whether graphs choose among the ids of a shortlist.
     """
+    listed = {"has_shortlist": has_shortlist}
     if name == "portable":
-        return Float16(listed) if precision == "float16" else Portable(listed)
+        return Float16(**listed) if precision == "float16" else Portable(**listed)
     if precision == "float32":
         plain = Float32()
-        return OnnxRuntime(plain, listed) if name == "onnxruntime" else Native(plain, plain, listed)
+        if name == "onnxruntime":
+            return OnnxRuntime(plain, **listed)
+        return Native(plain, plain, **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     standard = Int8(**flags)
     if name == "onnxruntime":
-        return OnnxRuntime(standard, listed)
-    return Native(NativeInt8(**flags), standard, listed)
-
-
-def listed_in(precision: str, name: str) -> str:
-    """Returns the type in which a target's graphs take the weights of a shortlist's ids.
-
-    They are few: onnxruntime's product of floats takes no longer than that of bytes, which would
-    round the states as well.
-    """
-    return "int8" if precision.startswith("int8") and name == "native" else "float32"
+        return OnnxRuntime(standard, **listed)
+    return Native(NativeInt8(**flags), standard, **listed)
 
 
 def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:

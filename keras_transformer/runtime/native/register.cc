@@ -27,7 +27,7 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
-                    LargestPlace, LookUp, BytesLinear, SelfAttentionSubLayer,
+                    LargestPlace, ListedLogits, ListedByteLogits, LookUp, BytesLinear, SelfAttentionSubLayer,
                     CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums>(*api);
     return api->add_custom_op_domain(options, domain);
   } catch (const std::invalid_argument& error) {

@@ -12,7 +12,7 @@ from keras_transformer.artefact.manifest import Graph
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.runtime.loop.requests import Best, First, Ids, Rows, Values, keep_rows
 from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache, cache_inputs
-from keras_transformer.runtime.onnx_graphs.listed import PLACES, BatchShortlist
+from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.memory import Memory
 from keras_transformer.runtime.onnx_graphs.sessions import Session
 
@@ -84,7 +84,7 @@ class DecoderSteps:
         if labels is not None:
             given = {"target_ids": ids, "labels": labels}
         if labels is not None and self._shortlist is not None:
-            given.update(self._shortlist.weights)
+            given[WEIGHTS] = self._shortlist.weights
             given["labels"] = Listed(self._shortlist.ids, self._places).labels(labels)
         for name, value in {**given, **self._per_sentence}.items():
             binding.bind_cpu_input(name, value)
@@ -194,9 +194,12 @@ class DecoderSteps:
             "num_candidates": self._num_candidates,
             "totals": self._totals,
             "cache_beams": self._cache.beams,
-            **({} if self._shortlist is None else self._shortlist.inputs),
             **self._per_sentence,
         }
+        if self._shortlist is not None:
+            inputs[IDS] = self._shortlist.ids
+            if WEIGHTS in self._names:
+                inputs[WEIGHTS] = self._shortlist.weights
         for name, value in inputs.items():
             if name in self._names:
                 binding.bind_cpu_input(name, value)

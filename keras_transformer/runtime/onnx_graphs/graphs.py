@@ -14,7 +14,7 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.loop.batches import IdRows, pad_sources
-from keras_transformer.runtime.onnx_graphs.listed import IDS, BatchShortlist
+from keras_transformer.runtime.onnx_graphs.listed import IDS, WEIGHTS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
 
@@ -106,18 +106,6 @@ class Graphs:
         mask = (source_ids != self._manifest.special_ids.pad).astype(np.int32)
         return mask, dict(zip(names, cross, strict=True))
 
-    def shortlist(self, session: Session, listed: Listed, vocab_size: int) -> BatchShortlist:
-        """Returns a batch's shortlist with its weights.
-
-        Args:
-            session: That of the graph "shortlist".
-            listed: The batch's ids.
-            vocab_size: Number of all target ids.
-        """
-        names = [spec.name for spec in self._manifest.graphs[SHORTLIST].outputs]
-        weights = session.run(names, {IDS: listed.ids})
-        return BatchShortlist(listed.ids, dict(zip(names, weights, strict=True)), vocab_size)
-
     def states(self, encoder: Session, sources: IdRows) -> npt.NDArray[np.float32]:
         """Returns the encoder's states `(batch, source_length, model_dim)`.
 
@@ -131,3 +119,18 @@ class Graphs:
     def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
         ids = self._manifest.special_ids
         return pad_sources(sources, pad_id=ids.pad, ends=self._source_ends)
+
+
+def batch_shortlist(opened: Sessions, listed: Listed, vocab_size: int) -> BatchShortlist:
+    """Returns a batch's shortlist, whose weights the graph for it gathers.
+
+    Args:
+        opened: The artefact's sessions.
+        listed: The batch's ids.
+        vocab_size: Number of all target ids.
+    """
+
+    def gather() -> npt.NDArray:
+        return opened[SHORTLIST].run([WEIGHTS], {IDS: listed.ids})[0]
+
+    return BatchShortlist(listed.ids, vocab_size, gather)

@@ -21,7 +21,6 @@ _STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
 _STEP_SPIN, _SPIN = 300, 100
 _DTYPES = {
     "tensor(bool)": "bool",
-    "tensor(int8)": "int8",
     "tensor(int32)": "int32",
     "tensor(int64)": "int64",
     "tensor(float16)": "float16",
