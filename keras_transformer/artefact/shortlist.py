@@ -150,15 +150,20 @@ class Shortlist:
         """
         tokens = _joined(sources)
         counts = self._counts[tokens]
-        chosen = np.zeros((len(sources), self.target_vocab_size), bool)
-        chosen[:, self._always] = True
-        rows = np.repeat(_numbers(sources), counts)
         # Of token t the places begins[t] + 0, 1, …: counted through all tokens, from its own first.
         first = np.repeat(self._begins[tokens] - (np.cumsum(counts) - counts), counts)
-        chosen[rows, self._ids[first + np.arange(len(first))]] = True
-        chosen[_numbers(required), _joined(required)] = True
-        listed = np.flatnonzero(chosen.any(axis=0))
-        rows, places = np.nonzero(chosen[:, listed])
+        ids = np.concatenate([self._ids[first + np.arange(len(first))], _joined(required)])
+        rows = np.concatenate([np.repeat(_numbers(sources), counts), _numbers(required)])
+        is_listed = np.zeros(self.target_vocab_size, bool)
+        is_listed[ids] = is_listed[self._always] = True
+        listed = np.flatnonzero(is_listed)
+        place_of = np.empty(self.target_vocab_size, np.int64)
+        place_of[listed] = np.arange(len(listed))
+        # [batch, listed]
+        chosen = np.zeros((len(sources), len(listed)), bool)
+        chosen[:, place_of[self._always]] = True
+        chosen[rows, place_of[ids]] = True
+        rows, places = np.nonzero(chosen)
         sizes = np.bincount(rows, minlength=len(sources))
         table = np.full((len(sources), sizes.max(initial=1)), FILLER, np.int32)
         table[np.arange(table.shape[1]) < sizes[:, None]] = places

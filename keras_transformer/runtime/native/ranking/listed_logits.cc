@@ -17,7 +17,9 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 // The offset that is added to states in bytes.
 constexpr int32_t kMiddle = 128;
 // Tokens whose weights are fetched ahead: they lie anywhere in the matrix.
-constexpr int64_t kAhead = 4, kLine = 64;
+constexpr int64_t kAhead = 8, kLine = 64;
+// Tokens that are multiplied at a time.
+constexpr int64_t kTogether = 4;
 
 // The tokens of a sentence and the rows that are multiplied by their weights.
 template <typename Input>
@@ -37,10 +39,15 @@ KT_INLINE void fetch(const Weight* matrix, int64_t width, int32_t token) {
   }
 }
 
-KT_INLINE int32_t dot_bytes(const uint8_t* a, const int8_t* b, int64_t width) {
-  int32_t sum = 0;
-  for (int64_t i = 0; i < width; ++i) sum += a[i] * b[i];
-  return sum;
+// The products of a row with the weights of four tokens: sums that do not wait for each other.
+KT_INLINE void dot_bytes(const uint8_t* row, const int8_t* const weights[kTogether], int64_t width,
+                         int32_t* sums) {
+  const int8_t *a = weights[0], *b = weights[1], *c = weights[2], *d = weights[3];
+  int32_t of_a = 0, of_b = 0, of_c = 0, of_d = 0;
+  for (int64_t i = 0; i < width; ++i) {
+    of_a += row[i] * a[i], of_b += row[i] * b[i], of_c += row[i] * c[i], of_d += row[i] * d[i];
+  }
+  sums[0] = of_a, sums[1] = of_b, sums[2] = of_c, sums[3] = of_d;
 }
 
 KT_INLINE void multiply_floats(const Work<float>& work, const float* matrix) {
@@ -55,15 +62,22 @@ KT_INLINE void multiply_floats(const Work<float>& work, const float* matrix) {
 
 KT_INLINE void multiply_bytes(const Work<uint8_t>& work, const ByteTable& table,
                               const float* steps) {
-  for (int64_t t = 0; t < work.count; ++t) {
-    if (t + kAhead < work.count) fetch(table.bytes, work.width, work.tokens[t + kAhead]);
-    const int32_t token = work.tokens[t];
-    const int8_t* weights = table.bytes + token * work.width;
+  for (int64_t first = 0; first < work.count; first += kTogether) {
+    const int8_t* weights[kTogether];
+    const int64_t count = std::min(kTogether, work.count - first);
+    for (int64_t i = 0; i < kTogether; ++i) {
+      const int64_t t = first + std::min(i, count - 1);
+      weights[i] = table.bytes + work.tokens[t] * work.width;
+      if (t + kAhead < work.count) fetch(table.bytes, work.width, work.tokens[t + kAhead]);
+    }
     for (int64_t row = 0; row < work.rows; ++row) {
-      const int32_t sum =
-          dot_bytes(work.states + row * work.width, weights, work.width) - table.offsets[token];
-      work.logits[row * work.stride + t] =
-          static_cast<float>(sum) * table.scales[token] * steps[row];
+      int32_t sums[kTogether];
+      dot_bytes(work.states + row * work.width, weights, work.width, sums);
+      for (int64_t i = 0; i < count; ++i) {
+        const int32_t token = work.tokens[first + i];
+        work.logits[row * work.stride + first + i] =
+            static_cast<float>(sums[i] - table.offsets[token]) * table.scales[token] * steps[row];
+      }
     }
   }
 }
