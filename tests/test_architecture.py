@@ -36,6 +36,7 @@ RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 # What the runtime stands on: plain Python and numpy.
 SHARED = {
     "keras_transformer.artefact.manifest",
+    "keras_transformer.artefact.shortlist",
     "keras_transformer.search.confidence",
     "keras_transformer.search.inputs",
     "keras_transformer.search.options",

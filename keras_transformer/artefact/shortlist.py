@@ -181,7 +181,8 @@ class Shortlist:
             ValueError: The file is damaged, or of a model with another vocabulary.
         """
         try:
-            with np.load(path, allow_pickle=False) as held:
+            # NumPy leaves a damaged file open that it opened itself.
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as held:
                 offsets, ids, always = (held[name] for name in _ARRAYS)
             return cls(offsets, ids, always, target_vocab_size)
         except (KeyError, EOFError, ValueError, zipfile.BadZipFile) as error:

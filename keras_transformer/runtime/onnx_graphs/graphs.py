@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.artefact.families import SHORTLIST
-from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.manifest import SHORTLIST, Manifest
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.loop.batches import IdRows, pad_sources
