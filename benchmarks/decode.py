@@ -3,12 +3,17 @@
     python benchmarks/decode.py --json decode.json
     python benchmarks/decode.py --size tiny --batch 1,8 --search greedy --precision int8
     python benchmarks/decode.py --size none --real-text runs/mine test.en test.de
+    python benchmarks/decode.py --size tiny11 --batch 1,64 --precision float32+list50,int8+list50
 
 Prints a table of ratios (our tokens a second over CTranslate2's, medians) and, with `--json FILE`,
 writes all figures to FILE and the tables to FILE with the ending .md. Lengths are forced to be
 equal; engines run in processes of their own and take turns. Fails if float32 ids differ by more
 than rounding explains. `--real-text` adds rows on a test set, text to text, with a trained run, and
 fails, once all is measured, if a float32 translation differs.
+
+A precision like int8+list50 has a shortlist with 50 candidates of each source piece, the same as
+CTranslate2's map; at one sentence a time float32 ids are compared, too. CTranslate2 lets the
+sentences of a batch share their candidates.
 """
 
 import argparse
@@ -21,7 +26,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from speed import report
+from speed import report, shortlists
 from speed.arguments import count, items, names
 from speed.artefacts import FASTEST
 from speed.cells import OURS, SPLIT, Cell, beam_size
@@ -87,7 +92,7 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
         if SPLIT in workers:
             # A file is many batches: running them side by side is as good a way as any.
             workers[f"{cores} × 1"] = workers.pop(SPLIT)
-        text = RealText(*map(Path, options.real_text))
+        text = RealText(*map(Path, options.real_text), tuple(options.list_text))
         asked = (options.search, options.precision, options.repeats, options.target)
         for row in measure_texts(text, workers, options.work, *asked):
             result["real_text"].append(row)
@@ -134,7 +139,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--size", type=names(SIZES), default="tiny,base", help=f"of {', '.join(SIZES)}, or none")
     add("--batch", type=items(count), default="1,8,32,64", help="sentences at a time")
     add("--search", type=items(search), default="greedy,beam4", help="greedy, or beam and a size")
-    add("--precision", type=names(PRECISIONS), default="float32,int8", help="of float32, int8")
+    add(
+        "--precision",
+        type=items(precision),
+        default="float32,int8",
+        help="of float32, int8, each with or without a shortlist, as in int8+list50",
+    )
     add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
     add("--repeats", type=count, default=7, help="turns of each engine; their median counts")
     add("--columns", type=names(COLUMNS), default="naive,keras", help="further engines, or none")
@@ -145,6 +155,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar=("RUN", "SOURCE", "REFERENCE"),
         help="a finished run's directory and a test set's two files",
     )
+    add(
+        "--list-text",
+        nargs=2,
+        type=Path,
+        default=(),
+        metavar=("SOURCE", "TARGET"),
+        help="parallel text that the shortlists of --real-text are learnt from",
+    )
     add("--json", type=Path, metavar="FILE", help="where to write all figures")
     add("--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept")
     options = parser.parse_args(arguments)
@@ -153,6 +171,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if not options.size and not options.real_text:
         parser.error("--size none measures nothing: give --real-text as well")
     return options
+
+
+def precision(text: str) -> str:
+    """Reads the name of a precision, with or without a shortlist."""
+    name, _ = shortlists.split(text)
+    if name not in PRECISIONS:
+        raise ValueError(f"must be of {', '.join(PRECISIONS)}, got {text!r}")
+    return text
 
 
 def search(text: str) -> str:

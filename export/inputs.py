@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import keras
 
+from keras_transformer.artefact.shortlist import Shortlist
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.variants.quantization import quantized_parts
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
@@ -54,6 +56,44 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
             f"the tokenizer has the {found}, but the model's are {expected}: give the tokenizer "
             "it was trained with."
         )
+
+
+def check_shortlist(model: AnyModel, shortlist: Shortlist | None) -> None:
+    """Checks that a model's translations can be made of a shortlist's ids; None is no shortlist.
+
+    Raises:
+        ValueError: The model translates nothing, the shortlist is that of other vocabularies, or
+            an id that ends or marks a text is no candidate.
+    """
+    if shortlist is None:
+        return
+    if not isinstance(model, Transformer):
+        raise ValueError(
+            f"a shortlist is for translation models, got a {type(model).__name__}: leave it out."
+        )
+    config = model.config
+    for side, found, expected in (
+        ("source", shortlist.source_vocab_size, config.source_vocab_size),
+        ("target", shortlist.target_vocab_size, config.target_vocab_size),
+    ):
+        if found != expected:
+            raise ValueError(
+                f"the shortlist has {found} {side} ids, but the model {expected}: make it with the "
+                "model's own tokenizers."
+            )
+    missing = sorted(ids_of_every_text(config) - set(shortlist.always.tolist()))
+    if missing:
+        raise ValueError(
+            f"the shortlist must have the special ids as candidates of every text, but "
+            f"{missing} are missing."
+        )
+
+
+def ids_of_every_text(config: TransformerConfig) -> set[int]:
+    """Returns the ids that any translation may need: eos, unk, and marks of languages."""
+    special = config.special_ids
+    found = {special.eos, special.unk} | config.marks.ids - special.never_generated
+    return {token for token in found if token is not None}
 
 
 def _check_vocabulary(field: str, size: int, tokenizer: Tokenizer) -> None:

@@ -37,6 +37,7 @@ RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 # What the runtime stands on: plain Python and numpy.
 SHARED = {
     "keras_transformer.artefact.manifest",
+    "keras_transformer.artefact.shortlist",
     "keras_transformer.search.confidence",
     "keras_transformer.search.defaults",
     "keras_transformer.search.inputs",

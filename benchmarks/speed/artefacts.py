@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import shortlists
 from .sizes import SIZES
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
@@ -32,6 +33,7 @@ _MAKERS = (
     "benchmarks/speed/ctranslate2_model.py",
     "benchmarks/speed/naive_export.py",
     "benchmarks/speed/random_run.py",
+    "benchmarks/speed/shortlists.py",
     "benchmarks/speed/sizes.py",
 )
 _PACKAGES = ("ctranslate2", "keras", "onnx", "onnxruntime", "tensorflow", "tf2onnx")
@@ -72,12 +74,12 @@ def size_folder(work: Path, name: str, makers: Sequence[str] = ()) -> Path:
     return work / f"{name}-{_fingerprint([], makers)}"
 
 
-def run_folder(work: Path, run: Path) -> Path:
-    """Names the folder of a trained run's exports."""
+def run_folder(work: Path, run: Path, texts: Sequence[Path] = ()) -> Path:
+    """Names the folder of a trained run's exports; `texts` are those of `make`."""
     model = run / "model.keras"
     if not model.is_file():
         raise FileNotFoundError(f"{model} is missing: give the directory of a finished run.")
-    return work / f"{run.resolve().name}-{_fingerprint([model])}"
+    return work / f"{run.resolve().name}-{_fingerprint([model, *texts])}"
 
 
 def make(
@@ -86,6 +88,7 @@ def make(
     size: str | None = None,
     run: Path | None = None,
     maker: str = "speed.artefacts",
+    texts: Sequence[Path] = (),
 ) -> None:
     """Makes the missing parts of a folder, in a process of its own.
 
@@ -95,6 +98,7 @@ def make(
         size: Name of the size whose random run is exported.
         run: The trained run that is exported instead.
         maker: The module that makes them: it calls `make_ordered`.
+        texts: Two files that shortlists are learnt from; they are random without.
 
     Raises:
         RuntimeError: The process failed; its messages are on the error stream.
@@ -106,7 +110,13 @@ def make(
         if old != folder and len(old.name) == len(folder.name):
             shutil.rmtree(old)
     order = json.dumps(
-        {"folder": str(folder), "parts": missing, "size": size, "run": run and str(run)}
+        {
+            "folder": str(folder),
+            "parts": missing,
+            "size": size,
+            "run": run and str(run),
+            "texts": list(map(str, texts)),
+        }
     )
     print(f"making {', '.join(missing)} in {folder}", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", maker, order]
@@ -162,16 +172,28 @@ def export_ours(loaded: Loaded, kind: str, precision: str, directory: Path) -> N
     from keras_transformer.export import export_onnx
 
     model, source, target = loaded
-    quantization = "int8" if precision == "int8" else None
-    tokenizers = {} if source is target else {"target_tokenizer": target}
-    export_onnx(model, source, directory, target=kind, quantize=quantization, **tokenizers)
+    name, candidates = shortlists.split(precision)
+    settings: dict[str, Any] = {"target": kind, "quantize": "int8" if name == "int8" else None}
+    if source is not target:
+        settings["target_tokenizer"] = target
+    if candidates is not None:
+        settings["shortlist"] = shortlists.make(loaded, candidates, _ordered_texts())
+    export_onnx(model, source, directory, **settings)
 
 
 def export_peer(loaded: Loaded, precision: str, directory: Path) -> None:
     """Writes CTranslate2's model of the same weights, in a precision."""
     from .ctranslate2_model import write_ctranslate2
 
-    write_ctranslate2(*loaded, directory, "int8" if precision == "int8" else None)
+    name, candidates = shortlists.split(precision)
+    write_ctranslate2(*loaded, directory, "int8" if name == "int8" else None)
+    if candidates is not None:
+        made = shortlists.make(loaded, candidates, _ordered_texts())
+        shortlists.write_map(made, loaded, directory)
+
+
+def _ordered_texts() -> list[str]:
+    return json.loads(sys.argv[1])["texts"]
 
 
 def _write_run(size: str, directory: Path) -> None:

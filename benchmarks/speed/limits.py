@@ -8,6 +8,7 @@ from typing import Any
 from .cells import Cell
 from .costs import Costs, costs
 from .machine import measure_machine
+from .shortlists import split
 
 _WEIGHT_BYTES = {"float32": 4, "int8": 1}
 
@@ -30,10 +31,11 @@ class Limits:
 
         `memory_limit` counts a weight's bytes once for each token of the whole batch, and the rate
         at which as many bytes are read over and over (so caches count). `matrix_limit` uses the
-        higher of the int8 and float32 rates where the weights are int8.
+        higher of the int8 and float32 rates where the weights are int8. Both count the whole
+        vocabulary, of which a shortlist reads a part.
         """
         memory = cell.batch * self.rates["bytes"][str(_bytes(cell))] / _bytes(cell)
-        kinds = {"float32"} if cell.precision == "float32" else {"float32", "int8"}
+        kinds = {"float32", split(cell.precision)[0]}
         products = self.rates["multiply_adds"]
         kind = max(kinds, key=lambda name: products[name])
         matrix = products[kind] / _costs(cell).multiply_adds
@@ -53,4 +55,4 @@ def _costs(cell: Cell) -> Costs:
 
 def _bytes(cell: Cell) -> int:
     """Bytes of weights read for one token."""
-    return round(_costs(cell).weights * _WEIGHT_BYTES[cell.precision])
+    return round(_costs(cell).weights * _WEIGHT_BYTES[split(cell.precision)[0]])

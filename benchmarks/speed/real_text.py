@@ -25,11 +25,13 @@ class RealText:
         run: Directory of the run.
         source: File of source sentences, one a line, plain or gzip.
         reference: File of their translations.
+        list_texts: Two files of parallel text that shortlists are learnt from.
     """
 
     run: Path
     source: Path
     reference: Path
+    list_texts: tuple[Path, ...] = ()
 
 
 def measure_texts(
@@ -53,8 +55,9 @@ def measure_texts(
             f"{text.source} has {len(texts)} lines and {text.reference} {len(references)}: "
             "line n of the one must translate line n of the other."
         )
-    folder = artefacts.run_folder(work, text.run)
-    artefacts.make(folder, artefacts.both(precisions, target), run=text.run)
+    folder = artefacts.run_folder(work, text.run, text.list_texts)
+    parts = artefacts.both(precisions, target)
+    artefacts.make(folder, parts, run=text.run, texts=text.list_texts)
     different = []
     for precision, search in itertools.product(precisions, searches):
         for worker in workers.values():

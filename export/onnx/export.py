@@ -3,7 +3,7 @@ name only after it was checked against Keras.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ try:
 
     from keras_transformer.export.onnx.check.numbers import check_numbers
     from keras_transformer.export.onnx.check.operators import check_operators
-    from keras_transformer.export.onnx.graphs.specs import graph_specs
+    from keras_transformer.export.onnx.graphs.specs import Specs, graph_specs
+    from keras_transformer.export.onnx.graphs.target import Target
     from keras_transformer.export.onnx.layers.attention.kinds import is_fused
     from keras_transformer.export.onnx.quantize.precision import (
         in_precision_spec,
@@ -24,7 +25,7 @@ try:
         tolerance_of,
     )
 
-    from ..inputs import AnyModel, check_inputs, in_float32
+    from ..inputs import AnyModel, check_inputs, check_shortlist, in_float32
     from .expressible import check_expressible
     from .weights_file import save_graphs
 except ModuleNotFoundError as error:
@@ -32,16 +33,19 @@ except ModuleNotFoundError as error:
         f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.artefact.families import graph_file, graph_names, tokenizer_names
+from keras_transformer.artefact.families import graph_file, tokenizer_names
 from keras_transformer.artefact.manifest import (
     MANIFEST_FILE,
+    SHORTLIST_FILE,
     WEIGHTS_FILE,
     Graph,
     Manifest,
+    ShortlistFile,
     StoredFile,
     TokenizerFile,
     sha256_of,
 )
+from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.onnx_graphs.operators import operators_version
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults
@@ -66,6 +70,7 @@ def export_onnx(
     overwrite: bool = False,
     training_text: TrainingText | None = None,
     search: Mapping[str, Any] | None = None,
+    shortlist: Shortlist | None = None,
 ) -> Path:
     """Writes a model of any family as an ONNX artefact that our runtime and other languages run.
 
@@ -92,6 +97,9 @@ def export_onnx(
             run's), for splitting texts later; single sentences are assumed if None.
         search: Fields of `SearchOptions` that hold where a caller gives none (`load_search` reads
             a run's).
+        shortlist: The target tokens that each source token may need, from `read_shortlist` or
+            `train_shortlist`: searches choose among them, which is faster. Among all tokens if
+            None.
 
     Returns:
         The artefact's path.
@@ -111,6 +119,7 @@ def export_onnx(
     own = check_defaults(search or {})
     form = _Form.choose(model, target, quantize, opset)
     check_expressible(model.config, form.target, form.precision)
+    check_shortlist(model, shortlist)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
         _write(
             in_float32(model),
@@ -121,6 +130,7 @@ def export_onnx(
             training_text,
             min_score,
             own,
+            shortlist,
         )
     return Path(directory)
 
@@ -156,8 +166,11 @@ def _write(
     training_text: TrainingText | None,
     min_score: float | None,
     search: Mapping[str, Any],
+    shortlist: Shortlist | None,
 ) -> None:
-    save_graphs(_graphs(model, form), directory, WEIGHTS_FILE)
+    target = target_in(form.precision, form.target, has_shortlist=shortlist is not None)
+    specs = graph_specs(model.config, None if shortlist is None else target.listing)
+    save_graphs(_graphs(model, form, target, specs), directory, WEIGHTS_FILE)
     both = (tokenizer, target_tokenizer or tokenizer)
     files = {
         side: TokenizerFile(file=name, sha256=sha256_of(directory / name), kind=one.kind)
@@ -168,7 +181,9 @@ def _write(
             strict=False,  # A model with one stack has one side.
         )
     }
-    manifest = _describe(model, directory, files, form)
+    if shortlist is not None:
+        shortlist.write(directory / SHORTLIST_FILE)
+    manifest = _describe(model, directory, files, form, specs, shortlist)
     for graph in manifest.graphs.values():
         check_operators(
             directory / graph.file,
@@ -186,15 +201,21 @@ def _write(
     Manifest.read(directory).verify(directory)
 
 
-def _graphs(model: AnyModel, form: _Form) -> Iterator[tuple[str, onnx.ModelProto]]:
+def _graphs(
+    model: AnyModel, form: _Form, target: Target, names: Iterable[str]
+) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yields each graph with its file's name, one at a time, as a graph holds all its weights."""
-    target = target_in(form.precision, form.target)
-    for name in graph_names(model.config.to_dict()):
+    for name in names:
         yield graph_file(name), target.graph(name, model, form.opset)
 
 
 def _describe(
-    model: AnyModel, directory: Path, tokenizers: dict[str, TokenizerFile], form: _Form
+    model: AnyModel,
+    directory: Path,
+    tokenizers: dict[str, TokenizerFile],
+    form: _Form,
+    specs: Mapping[str, Specs],
+    shortlist: Shortlist | None,
 ) -> Manifest:
     graphs = {
         name: Graph(
@@ -203,7 +224,7 @@ def _describe(
             inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
             outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
         )
-        for name, (inputs, outputs) in graph_specs(model.config).items()
+        for name, (inputs, outputs) in specs.items()
     }
     packages = ("tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(
@@ -219,4 +240,15 @@ def _describe(
         max_difference=0.0,
         fallback=form.fallback,
         producer={DISTRIBUTION: __version__, **imported_versions(*packages)},
+        shortlist=None if shortlist is None else _describe_shortlist(shortlist, directory),
+    )
+
+
+def _describe_shortlist(shortlist: Shortlist, directory: Path) -> ShortlistFile:
+    return ShortlistFile(
+        file=SHORTLIST_FILE,
+        sha256=sha256_of(directory / SHORTLIST_FILE),
+        origin=shortlist.origin,
+        always=len(shortlist.always),
+        candidates=round(shortlist.candidates_of_each, 1),
     )

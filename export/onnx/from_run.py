@@ -6,21 +6,37 @@ import os
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.artefact.shortlist import Shortlist
+from keras_transformer.data.sources.corpus import Pairs
+from keras_transformer.text.tokenizer import Tokenizer
+
 # Imported first: it says what to install if TensorFlow is missing.
 from .export import export_onnx
+from .shortlists.files import read_shortlist
+from .shortlists.parallel_text import CANDIDATES, train_shortlist
 
+from keras_transformer.models.transformer import Transformer  # isort: skip
 from keras_transformer.training.run.train import load_run  # isort: skip
 from keras_transformer.training.run.run_directory import RunDirectory  # isort: skip
 
 
 def export_run(
-    run: str | os.PathLike[str], directory: str | os.PathLike[str], **options: Any
+    run: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    shortlist: Shortlist | Pairs | str | os.PathLike[str] | None = None,
+    shortlist_candidates: int = CANDIDATES,
+    **options: Any,
 ) -> Path:
     """Exports a run's model of any family with its tokenizers and all that the run says of it.
 
     Args:
         run: The run's directory.
         directory: Name of the artefact.
+        shortlist: What the few target tokens that each source token may need are learnt from:
+            parallel text (`read_parallel`), best that of the training, or a file that
+            `read_shortlist` reads. Without, searches choose among all tokens.
+        shortlist_candidates: How many target tokens a source token gets.
         **options: As for `export_onnx`; they take precedence over the run's own.
 
     Returns:
@@ -30,17 +46,35 @@ def export_run(
         FileExistsError: As for `export_onnx`.
         FileNotFoundError: A file of the run is missing.
         ImportError: As for `export_onnx`.
-        ValueError: As for `export_onnx`.
+        ValueError: As for `export_onnx`, or the shortlist cannot be made.
 
     Example:
         `export_run("runs/demo", "exported/demo", quantize="int8")`
     """
     model, source, target = load_run(run)
     record = RunDirectory(Path(run))
-    own = {
+    own: dict[str, Any] = {
         "target_tokenizer": None if target is source else target,
         "min_score": record.load_min_score(),
         "training_text": record.load_training_text(),
         "search": record.load_search(),
     }
+    own["shortlist"] = _make(shortlist, shortlist_candidates, model, source, target)
     return export_onnx(model, source, directory, **{**own, **options})
+
+
+def _make(
+    shortlist: Any, candidates: int, model: Any, source: Tokenizer, target: Tokenizer
+) -> Shortlist | None:
+    """Makes a shortlist of what it is learnt from."""
+    if shortlist is None or isinstance(shortlist, Shortlist):
+        return shortlist
+    if not isinstance(model, Transformer):
+        raise ValueError(
+            f"a shortlist is for translation models, this is a {type(model).__name__}: leave it "
+            "out."
+        )
+    if not isinstance(shortlist, Pairs):
+        return read_shortlist(shortlist, model.config, source, target, candidates)
+    texts, origin = (shortlist.source, shortlist.target), shortlist.origin
+    return train_shortlist(*texts, model.config, source, target, candidates, origin=origin)

@@ -11,6 +11,8 @@ DECODER = "decoder"
 FAMILIES = (ENCODER_DECODER, ENCODER, DECODER)
 
 STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
+# The graph that an encoder-decoder has in addition if its artefact has a shortlist.
+SHORTLIST = "shortlist"
 _GRAPHS = {
     ENCODER_DECODER: ("encoder", *STEP_GRAPHS, "scorer", "prefill"),
     ENCODER: ("encoder",),

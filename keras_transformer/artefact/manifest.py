@@ -14,6 +14,7 @@ from typing import Any
 
 from keras_transformer.artefact.families import (
     ENCODER_DECODER,
+    SHORTLIST,
     family_of,
     graph_names,
     later_graphs,
@@ -29,6 +30,7 @@ FORMAT = "keras-transformer-onnx"
 FORMAT_VERSION = 5
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.bin"
+SHORTLIST_FILE = "shortlist.npz"
 
 # Those of an encoder-decoder.
 GRAPHS = graph_names({"family": ENCODER_DECODER})
@@ -79,6 +81,21 @@ class Graph(StoredFile):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ShortlistFile(StoredFile):
+    """A shortlist: its file, where it comes from, and its sizes.
+
+    Args:
+        origin: What it was made from.
+        always: How many target ids are candidates of every text.
+        candidates: The mean number of candidates of a source id that has any.
+    """
+
+    origin: str
+    always: int
+    candidates: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What an artefact holds; `docs/onnx_artefact.md` explains every field to other languages.
 
@@ -92,7 +109,8 @@ class Manifest:
         opset: ONNX operator set of the graphs' default domain.
         graphs: "encoder", "decoder", "greedy", "greedy_scores", "scorer" and "prefill", which older
             artefacts lack; of an encoder alone "encoder" and, if it has a head or a pooler, "head",
-            and "next_sentence" if it has two; of a decoder alone all but "encoder".
+            and "next_sentence" if it has two; of a decoder alone all but "encoder". "shortlist" if
+            there is one.
         weights: The file with the graphs' weights.
         tokenizers: Vocabularies of "source" and "target", the same file if the vocabulary is
             shared; of one stack alone one of "text".
@@ -107,6 +125,8 @@ class Manifest:
         producer: Versions of the packages that wrote the artefact.
         training_text: Lengths and sentences of the lines that the model was trained on; None if
             unknown.
+        shortlist: The target tokens that each source token may need; None if searches choose among
+            all.
         format_version: Version of this contract.
 
     Raises:
@@ -128,11 +148,13 @@ class Manifest:
     search: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     producer: Mapping[str, str] = dataclasses.field(default_factory=dict)
     training_text: TrainingText | None = None
+    shortlist: ShortlistFile | None = None
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
+        listed = () if self.shortlist is None else (SHORTLIST,)
         for field, expected, optional in (
-            ("graphs", graph_names(self.config), later_graphs(self.config)),
+            ("graphs", (*graph_names(self.config), *listed), later_graphs(self.config)),
             ("tokenizers", tokenizer_names(self.config), ()),
         ):
             if set(getattr(self, field)) | set(optional) != set(expected):
@@ -179,7 +201,8 @@ class Manifest:
     @property
     def files(self) -> list[StoredFile]:
         """Every file that belongs to the artefact, except the manifest."""
-        return [*self.graphs.values(), self.weights, *self.tokenizers.values()]
+        listed = () if self.shortlist is None else (self.shortlist,)
+        return [*self.graphs.values(), self.weights, *self.tokenizers.values(), *listed]
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> "Manifest":
@@ -290,7 +313,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         side: TokenizerFile(**entry)
         for side, entry in values["tokenizers"].items()
     }
-    seen = values.get("training_text")
+    seen, listed = values.get("training_text"), values.get("shortlist")
     return Manifest(
         config=dict(values["config"]),
         special_ids=_special_ids(values["special_ids"]),
@@ -307,6 +330,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         search=dict(values.get("search", {})),
         producer=dict(values.get("producer", {})),
         training_text=None if seen is None else TrainingText.from_dict(seen),
+        shortlist=None if listed is None else ShortlistFile(**listed),
     )
 
 

@@ -2,6 +2,7 @@
 and target ids and returns logits, and the two functions that decoding with a cache needs.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -17,6 +18,7 @@ from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.generating import TranslatingModel
 
 Tensor = Any
+Head = Callable[[Tensor], Tensor]
 
 
 def build_transformer(config: TransformerConfig, dtype_policy: str | None = None) -> "Transformer":
@@ -191,6 +193,7 @@ class Transformer(TranslatingModel):
         source_keep_mask: Tensor,
         cross: list[KeysValues],
         caches: list[Cache],
+        head: Head | None = None,
     ) -> tuple[Tensor, list[Cache]]:
         """Runs the decoder on one token of every hypothesis.
 
@@ -200,13 +203,14 @@ class Transformer(TranslatingModel):
             source_keep_mask: Boolean `(batch, source_length)`.
             cross: `source_keys_values`'s result.
             caches: For each block what `empty_caches` returns.
+            head: Maps states `(rows, tokens, model_dim)` to logits, in place of the model's own.
 
         Returns:
             Logits `(rows, vocabulary)` float32 and the caches with this position written.
         """
         states = self.target_embeddings.step(target_ids, step)
         states, caches = self.decoder_stack.step(states, step, source_keep_mask, cross, caches)
-        logits = self.head(states)[:, 0]
+        logits = (head or self.head)(states)[:, 0]
         return ops.cast(logits, "float32"), caches
 
     def read_prefix(
@@ -217,6 +221,7 @@ class Transformer(TranslatingModel):
         source_keep_mask: Tensor,
         cross: list[KeysValues],
         caches: list[Cache],
+        head: Head | None = None,
     ) -> tuple[Tensor, list[Cache]]:
         """Runs the decoder on several given tokens of every sentence at once.
 
@@ -227,6 +232,7 @@ class Transformer(TranslatingModel):
             source_keep_mask: Boolean `(batch, source_length)`.
             cross: As for `decode_step`.
             caches: As for `decode_step`, with room for `step` + `length` positions.
+            head: As for `decode_step`; `labels` are places among its logits.
 
         Returns:
             The labels' log-probabilities float32 `(batch, scored)` and the caches with these
@@ -234,7 +240,8 @@ class Transformer(TranslatingModel):
         """
         states = self.target_embeddings.step(target_ids, step)
         states, caches = self.decoder_stack.step(states, step, source_keep_mask, cross, caches)
-        return self._log_probabilities(states[:, : ops.shape(labels)[1]], labels), caches
+        scored = states[:, : ops.shape(labels)[1]]
+        return self._log_probabilities(scored, labels, head), caches
 
     def align(
         self,
@@ -242,6 +249,7 @@ class Transformer(TranslatingModel):
         labels: Tensor,
         source_keep_mask: Tensor,
         cross: list[KeysValues],
+        head: Head | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Scores given translations and returns each token's attention to the source.
 
@@ -250,6 +258,7 @@ class Transformer(TranslatingModel):
             labels: int32 `(batch, target_length)`, the token that follows each of them.
             source_keep_mask: Boolean `(batch, source_length)`.
             cross: `source_keys_values`'s result.
+            head: As for `read_prefix`.
 
         Returns:
             The labels' log-probabilities float32 `(batch, target_length)`, and the attention to
@@ -259,7 +268,7 @@ class Transformer(TranslatingModel):
         keep = target_padding_mask(target_ids, self.config.special_ids)
         states = self.target_embeddings(target_ids, keep)
         states, attention = self.decoder_stack.align(states, keep, source_keep_mask, cross)
-        return self._log_probabilities(states, labels), ops.cast(attention, "float32")
+        return self._log_probabilities(states, labels, head), ops.cast(attention, "float32")
 
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[Cache]:
         """Returns zeros for each block's keys and values.
@@ -282,8 +291,10 @@ class Transformer(TranslatingModel):
             for _ in range(self.config.num_decoder_layers)
         ]
 
-    def _log_probabilities(self, states: Tensor, labels: Tensor) -> Tensor:
-        logits = ops.cast(self.head(states), "float32")
+    def _log_probabilities(
+        self, states: Tensor, labels: Tensor, head: Head | None = None
+    ) -> Tensor:
+        logits = ops.cast((head or self.head)(states), "float32")
         chosen = ops.take_along_axis(logits, labels[:, :, None], axis=-1)[:, :, 0]
         largest = ops.max(logits, axis=-1, keepdims=True)
         total = ops.sum(ops.exp(logits - largest), axis=-1)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.alignments import align
 from keras_transformer.runtime.loop.batches import (
     IdRows,
@@ -24,7 +25,8 @@ from keras_transformer.runtime.loop.requests import Request, tokens_in_common
 from keras_transformer.runtime.loop.search import needs_ranking, search, step_graph
 from keras_transformer.runtime.onnx_graphs.cache import bytes_of_row, cache_inputs, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
-from keras_transformer.runtime.onnx_graphs.graphs import Sessions
+from keras_transformer.runtime.onnx_graphs.graphs import Sessions, batch_shortlist
+from keras_transformer.runtime.onnx_graphs.listed import PLACES
 from keras_transformer.runtime.onnx_graphs.memory import KEPT_BYTES, Memory
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers
@@ -83,6 +85,7 @@ class Engine:
         self._graphs = self._workers.graphs
         self._batch_tokens = batch_tokens or self._workers.batch_tokens
         self._memory = Memory(min(KEPT_BYTES, max_cache_bytes or KEPT_BYTES))
+        self._shortlist = _open_shortlist(manifest, directory, self.limits.target_vocab_size)
         self._graphs.open("encoder")
 
     def close(self) -> None:
@@ -185,7 +188,9 @@ class Engine:
             RuntimeError: The engine is closed.
         """
         self.limits.check_pairs(sources, targets)
-        return align(self.manifest, self._graphs, sources, targets, self._batch_tokens)
+        return align(
+            self.manifest, self._graphs, sources, targets, self._batch_tokens, self._shortlist
+        )
 
     def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
         """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
@@ -258,6 +263,14 @@ class Engine:
     ) -> Iterator[tuple[DecoderSteps, Request]]:
         """Runs the encoder and reads the prefixes; yields the decoder and what is left to do."""
         mask, cross = self._graphs.keys_values(opened["encoder"], sources)
+        per_sentence, shortlist = {"source_mask": mask, **cross}, None
+        if self._shortlist is not None:
+            forced = [token for _, token in request.options.forced_tokens]
+            needed = [[*prefix, *forced] for prefix in request.prefixes]
+            listed = self._shortlist.choose(sources, needed)
+            size = self._shortlist.target_vocab_size
+            shortlist = batch_shortlist(opened, listed, size)
+            per_sentence[PLACES] = listed.places
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
         name = step_graph(request.options, request.with_scores)
@@ -269,10 +282,11 @@ class Engine:
             graph,
             lambda: opened[full],
             len(mask),
-            {"source_mask": mask, **cross},
+            per_sentence,
             int(room),
             limit,
             self._memory,
+            shortlist,
         )
         try:
             yield steps, self._begin(opened, steps, request)
@@ -290,3 +304,9 @@ class Engine:
         labels = begun.history()[:, : count if is_scored else 1]
         scores = steps.prefill(opened["prefill"], begun.begun_ids(), np.ascontiguousarray(labels))
         return dataclasses.replace(begun, begun_log_probabilities=scores) if is_scored else begun
+
+
+def _open_shortlist(manifest: Manifest, directory: Path, vocab_size: int) -> Shortlist | None:
+    if manifest.shortlist is None:
+        return None
+    return Shortlist.read(directory / manifest.shortlist.file, vocab_size)

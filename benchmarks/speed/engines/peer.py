@@ -11,7 +11,7 @@ from typing import Any
 import ctranslate2
 from sentencepiece import SentencePieceProcessor
 
-from .. import artefacts
+from .. import artefacts, shortlists
 from ..serving import Engine, serve
 
 # On short sentences 1,024 to 4,096 were about equally fast, less and more were not faster.
@@ -35,10 +35,11 @@ class PeerEngine(Engine):
         directory = Path(folder) / artefacts.peers(precision)
         self._translator = ctranslate2.Translator(
             str(directory),
-            compute_type=precision,
+            compute_type=shortlists.split(precision)[0],
             intra_threads=self._threads,
             inter_threads=self._parallel,
         )
+        self._has_map = (directory / shortlists.MAP).exists()
         self._source, self._target = (
             SentencePieceProcessor(model_file=str(directory / f"{side}.model"))
             for side in ("source", "target")
@@ -57,6 +58,7 @@ class PeerEngine(Engine):
             max_decoding_length=length,
             # 0: the whole batch at once.
             max_batch_size=math.ceil(len(prepared) / self._parallel) if self._parallel > 1 else 0,
+            use_vmap=self._has_map,
         )
 
     def to_ids(self, result: Any) -> list[list[int]]:
@@ -71,6 +73,7 @@ class PeerEngine(Engine):
             min_decoding_length=1,
             max_batch_size=_BATCH_TOKENS,
             batch_type="tokens",
+            use_vmap=self._has_map,
         )
         return self._target.decode([result.hypotheses[0] for result in found])
 

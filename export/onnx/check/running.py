@@ -85,7 +85,10 @@ class Comparison:
                     f"output {name} has the shape {found[name].shape} in ONNX and {wanted.shape} "
                     "in Keras: nothing was exported."
                 )
-            differences = np.abs(found[name] - wanted) / (1 + _RELATIVE * np.abs(wanted))
+            with np.errstate(invalid="ignore"):
+                differences = np.abs(found[name] - wanted) / (1 + _RELATIVE * np.abs(wanted))
+            # Where both are -inf.
+            differences[found[name] == wanted] = 0
             difference = float(np.max(differences, initial=0.0))
             # Written so that NaN is refused too.
             if not difference <= self._tolerance:

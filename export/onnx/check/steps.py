@@ -48,6 +48,7 @@ def check_decoder(
     ids: np.ndarray,
     parents: np.ndarray,
     compare: Comparison,
+    spread: Callable[[np.ndarray], np.ndarray] = lambda logits: logits,
 ) -> None:
     """Compares some decoder steps.
 
@@ -62,6 +63,7 @@ def check_decoder(
         ids: The tokens `(steps, batch, beams)`.
         parents: The beam that each hypothesis continues after a step, shaped as `ids`.
         compare: Compares.
+        spread: Makes logits of all ids of the graph's.
     """
     steps, batch, beams = ids.shape
     caches: list[Any] = [tuple(map(np.asarray, pair)) for pair in empty]
@@ -92,7 +94,7 @@ def check_decoder(
             ranked = (log_softmax(logits) + totals.reshape(-1, 1)).reshape(batch, -1)
             compare(found, {"candidate_values": -np.sort(-ranked, axis=1)[:, :_CANDIDATES]})
         if "logits" in found:
-            compare(found, {"logits": logits})
+            compare({"logits": spread(found["logits"])}, {"logits": logits})
         order = parents[step]
         moved = (np.arange(batch)[:, None] * beams + order).ravel()
         caches = [tuple(np.asarray(part)[moved] for part in pair) for pair in caches]

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.export.onnx.check.listed import CheckedShortlist
 from keras_transformer.export.onnx.check.running import CheckedGraph, Comparison
 from keras_transformer.export.onnx.check.steps import (
     by_name,
@@ -42,7 +43,12 @@ def check_translation(
     compare(*({name: _at_tokens(one[name], keep) for name in encoded} for one in (found, encoded)))
     sizes = (config.target_vocab_size, config.max_positions)
     ids, parents = random_steps(len(source_ids), special_ids, *sizes, random)
-    step = traced(lambda rows, place, caches: model.decode_step(rows, place, keep, cross, caches))
+    target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
+    listed = CheckedShortlist.of(model, manifest, directory, source_ids, labels)
+    given.update(listed.inputs)
+    step = traced(
+        lambda rows, place, caches: model.decode_step(rows, place, keep, cross, caches, listed.head)
+    )
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
         check_decoder(
@@ -54,11 +60,12 @@ def check_translation(
             ids[:, :, :beams],
             parents[:, :, :beams] % beams,
             compare,
+            listed.spread,
         )
-    target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
     target_ids = np.ascontiguousarray(target_ids)
-    aligned = model.align(target_ids, labels, keep, cross)
+    aligned = model.align(target_ids, labels, keep, cross, listed.head)
     scorer = CheckedGraph(manifest, directory, "scorer")
+    labels = listed.labels(labels)
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
     names = ("log_probabilities", "attention")
     expected = dict(zip(names, map(np.asarray, aligned), strict=True))

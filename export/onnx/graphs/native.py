@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
+from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -40,7 +42,7 @@ from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 # Graphs without an operator of ours.
-_NOT_OURS = ("scorer", "prefill")
+_NOT_OURS = ("scorer", "prefill", SHORTLIST)
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,18 @@ class Native(OnnxRuntime):
 
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
-        scorer_kernels: The same for the scorer, which has no operators of ours.
+        scorer_kernels: The same for graphs that have no operators of ours, such as the scorer.
+        has_shortlist: As for `OnnxRuntime`.
     """
 
     kernels: NativeKernels
+    listing = "in place"
 
-    def __init__(self, kernels: NativeKernels, scorer_kernels: Kernels) -> None:
-        super().__init__(kernels)
-        self._scorer = OnnxRuntime(scorer_kernels)
+    def __init__(
+        self, kernels: NativeKernels, scorer_kernels: Kernels, *, has_shortlist: bool = False
+    ) -> None:
+        super().__init__(kernels, has_shortlist=has_shortlist)
+        self._scorer = OnnxRuntime(scorer_kernels, has_shortlist=has_shortlist)
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
@@ -179,12 +185,25 @@ class Native(OnnxRuntime):
         asked, operands = ("totals", "num_candidates"), self.kernels.continuations(matrix)
         if not operands:
             logits = self.logits(graph, states, matrix)
-            found = graph.ops("BestContinuations", logits, *asked, count=3, domain=NATIVE)
-            return logits, tuple(found)
+            return logits, self.ranked(graph, logits, len(matrix))
         flags = {"count": 4, "domain": NATIVE, "vocabulary": len(matrix)}
         name = "BestContinuationsOfStates"
         *found, logits = graph.ops(name, states, *asked, *operands, **flags)
         return logits, tuple(found)
+
+    def ranked(
+        self, graph: GraphBuilder, logits: str, vocabulary: int | None
+    ) -> tuple[str, str, str]:
+        """Returns the results of `candidates.best_continuations`."""
+        asked = ("totals", "num_candidates")
+        ids, values, beams = graph.ops("BestContinuations", logits, *asked, count=3, domain=NATIVE)
+        return ids, values, beams
+
+    def listed_logits(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
+        """Returns the logits of each row's ids on the shortlist; see `listed.logits_of_each`."""
+        operands = self.kernels.listed(matrix)
+        name = "ListedLogits" if len(operands) == 1 else "ListedByteLogits"
+        return graph.op(name, states, listed.IDS, listed.PLACES, *operands, domain=NATIVE)
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
         """Returns the id of each row's largest logit; the lowest id wins a tie."""
@@ -194,7 +213,7 @@ class Native(OnnxRuntime):
         flags = {"domain": NATIVE, "vocabulary": len(matrix)}
         return graph.op("BestToken", states, *operands, **flags)
 
-    def largest(self, graph: GraphBuilder, logits: str, vocabulary: int) -> str:
+    def largest(self, graph: GraphBuilder, logits: str, vocabulary: int | None) -> str:
         """Returns the place of each row's largest value; the lowest place wins a tie."""
         return graph.op("LargestPlace", logits, domain=NATIVE)
 

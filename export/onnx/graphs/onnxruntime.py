@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.readers import (
@@ -17,11 +18,14 @@ from keras_transformer.export.onnx.graphs.readers import (
     encoder_parts,
     single_head,
 )
-from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
-from keras_transformer.export.onnx.heads import candidates
+from keras_transformer.export.onnx.graphs.specs import LOGITS, Listing, graph_specs
+from keras_transformer.export.onnx.heads import candidates, listed
 from keras_transformer.export.onnx.heads.of_encoders import emit_head, rows_that_are_read
 from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
-from keras_transformer.export.onnx.heads.vocabulary import vocabulary_product
+from keras_transformer.export.onnx.heads.vocabulary import (
+    vocabulary_matrix,
+    vocabulary_product,
+)
 from keras_transformer.export.onnx.layers.attention.kinds import is_fused, named
 from keras_transformer.export.onnx.layers.attention.sequences import (
     prefill_attention,
@@ -54,14 +58,20 @@ class OnnxRuntime:
 
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
+        has_shortlist: Whether graphs choose among the ids of a shortlist.
     """
 
-    def __init__(self, kernels: Kernels) -> None:
+    listing: Listing = "gathered"
+
+    def __init__(self, kernels: Kernels, *, has_shortlist: bool = False) -> None:
         self.kernels = kernels
+        self.has_shortlist = has_shortlist
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        inputs, outputs = graph_specs(model.config)[name]
+        inputs, outputs = graph_specs(model.config, self.listing if self.has_shortlist else None)[
+            name
+        ]
         graph = GraphBuilder(inputs, opset)
         emit = {
             "encoder": self._emit_encoder,
@@ -72,6 +82,7 @@ class OnnxRuntime:
             "greedy_scores": self._emit_greedy_scores,
             "scorer": self._emit_scorer,
             "prefill": self._emit_prefill,
+            SHORTLIST: self._emit_shortlist,
         }
         emit[name](graph, single_head(model, name))
         return graph.finish(outputs)
@@ -112,25 +123,45 @@ class OnnxRuntime:
         """Emits one decoder step: newest tokens and caches → candidates and extended caches."""
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ("beam_size", "cache_beams"))
-        product = vocabulary_product(graph, parts, states)
-        logits, found = self.best_continuations(graph, *product)
-        graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), found)
+        states, matrix = vocabulary_product(graph, parts, states)
+        if not self.has_shortlist:
+            logits, (ids, *others) = self.best_continuations(graph, states, matrix)
+        else:
+            logits = self.listed_logits(graph, states, matrix)
+            chosen, *others = self.ranked(graph, logits, None)
+            ids = listed.ids_at(graph, chosen)
+        graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), (ids, *others))
         graph.output(LOGITS, logits)
 
     def _emit_greedy(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits the decoder step of greedy search, which needs neither beams nor a softmax."""
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ())
-        product = vocabulary_product(graph, parts, states)
-        graph.output("next_ids", self.best_token(graph, *product))
+        states, matrix = vocabulary_product(graph, parts, states)
+        if not self.has_shortlist:
+            ids = self.best_token(graph, states, matrix)
+        else:
+            places = self.largest(graph, self.listed_logits(graph, states, matrix), None)
+            ids = listed.next_ids_at(graph, places)
+        graph.output("next_ids", ids)
 
     def _emit_greedy_scores(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits the decoder step of greedy search with scores."""
         parts = decoder_parts(model)
         states, matrix = vocabulary_product(graph, parts, self.step_states(graph, parts, ()))
-        logits = self.logits(graph, states, matrix)
-        ids = self.largest(graph, logits, len(matrix))
-        candidates.output_scored(graph, logits, ids)
+        if not self.has_shortlist:
+            logits = self.logits(graph, states, matrix)
+            ids = places = self.largest(graph, logits, len(matrix))
+        else:
+            logits = self.listed_logits(graph, states, matrix)
+            places = self.largest(graph, logits, None)
+            ids = listed.next_ids_at(graph, places)
+        candidates.output_scored(graph, logits, places, ids)
+
+    def _emit_shortlist(self, graph: GraphBuilder, model: Transformer) -> None:
+        """Emits the ids of a batch's shortlist → their weights."""
+        matrix = vocabulary_matrix(decoder_parts(model))
+        listed.output_weights(graph, self.kernels, matrix)
 
     def _emit_scorer(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits given texts → their tokens' log-probabilities, and attention to the source.
@@ -183,7 +214,11 @@ class OnnxRuntime:
 
     def _label_scores(self, graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
         """Returns the log-probabilities of labels, in their shape, from a state for each."""
-        logits = self.logits(graph, *vocabulary_product(graph, parts, states))
+        states, matrix = vocabulary_product(graph, parts, states)
+        if not self.has_shortlist:
+            logits = self.logits(graph, states, matrix)
+        else:
+            logits = self.listed_logits(graph, states, matrix)
         found = candidates.log_probabilities_of_labels(
             graph, logits, graph.reshape("labels", -1, 1)
         )
@@ -282,8 +317,17 @@ class OnnxRuntime:
     ) -> tuple[str, tuple[str, ...]]:
         """Returns logits, and the results of `candidates.best_continuations`."""
         logits = self.logits(graph, states, matrix)
-        asked = ("num_candidates", "totals")
-        return logits, candidates.best_continuations(graph, logits, len(matrix), *asked)
+        return logits, self.ranked(graph, logits, len(matrix))
+
+    def ranked(
+        self, graph: GraphBuilder, logits: str, vocabulary: int | None
+    ) -> tuple[str, str, str]:
+        """Returns the results of `candidates.best_continuations`."""
+        return candidates.best_continuations(graph, logits, vocabulary, "num_candidates", "totals")
+
+    def listed_logits(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
+        """Returns the logits of each row's ids on the shortlist; see `listed.logits_of_each`."""
+        return listed.logits_of_each(graph, listed.logits_of_all(graph, states))
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
         """Returns the id of each row's largest logit; the lowest id wins a tie."""
@@ -292,7 +336,7 @@ class OnnxRuntime:
         logits = self.logits(graph, states, matrix, ranked=True)
         return self.largest(graph, logits, len(matrix))
 
-    def largest(self, graph: GraphBuilder, logits: str, vocabulary: int) -> str:
+    def largest(self, graph: GraphBuilder, logits: str, vocabulary: int | None) -> str:
         """Returns the place of each row's largest value; the lowest place wins a tie."""
         return candidates.best_token(graph, logits, vocabulary)
 

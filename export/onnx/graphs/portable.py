@@ -9,22 +9,25 @@ import numpy as np
 import onnx
 import tensorflow as tf
 
-from keras_transformer.artefact.families import STEP_GRAPHS
+from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS
 from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.graphs.readers import single_head
+from keras_transformer.export.onnx.graphs.readers import decoder_parts, single_head
 from keras_transformer.export.onnx.graphs.specs import (
     LOGITS,
+    Listing,
     Specs,
     decoder_sizes,
     graph_specs,
     recurs,
 )
 from keras_transformer.export.onnx.graphs.tracing import converted
-from keras_transformer.export.onnx.heads import candidates
+from keras_transformer.export.onnx.heads import candidates, listed
+from keras_transformer.export.onnx.heads.vocabulary import vocabulary_matrix
 from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
+from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.models.decoder_only import DecoderOnly
@@ -38,46 +41,73 @@ _FIRST = np.int32(0)
 
 
 class Portable:
-    """The target "portable"; see `target.Target`."""
+    """The target "portable"; see `target.Target`.
+
+    Args:
+        has_shortlist: As for `OnnxRuntime`.
+    """
+
+    listing: Listing = "gathered"
+
+    def __init__(self, *, has_shortlist: bool = False) -> None:
+        self._has_shortlist = has_shortlist
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts the model's functions, emits the end of a decoder step; see `Target.graph`."""
-        inputs, outputs = graph_specs(model.config)[name]
+        inputs, outputs = graph_specs(model.config, self.listing if self._has_shortlist else None)[
+            name
+        ]
         graph = GraphBuilder(inputs, opset)
+        if name == SHORTLIST:
+            matrix = vocabulary_matrix(decoder_parts(model))
+            listed.output_weights(graph, Float32(), matrix)
+            return graph.finish(outputs)
         if name not in STEP_GRAPHS:
             model = single_head(model, name)
             function = _function(name, model)
             found = _converted_into(graph, lambda given: function(model, given), inputs, outputs)
             graph.outputs(found, found.values())
             return graph.finish(outputs)
-        _emit_step(graph, name, model, (inputs, outputs))
+        _emit_step(graph, name, model, (inputs, outputs), is_listed=self._has_shortlist)
         return graph.finish(outputs)
 
 
 def _emit_step(
-    graph: GraphBuilder, name: str, model: Transformer | DecoderOnly, specs: Specs
+    graph: GraphBuilder,
+    name: str,
+    model: Transformer | DecoderOnly,
+    specs: Specs,
+    *,
+    is_listed: bool,
 ) -> None:
     """Converts a decode step to its logits and emits the rest."""
     inputs, outputs = specs
-    vocabulary = decoder_sizes(model.config)[1]
+    # The width of logits is known only when the graph runs if they are those of a shortlist.
+    vocabulary = None if is_listed else decoder_sizes(model.config)[1]
     # The end of a step reads the logits and computes the remaining outputs.
     made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
     if LOGITS not in {spec.name for spec in made}:
-        made.append(TensorSpec(name=LOGITS, dtype="float32", shape=("rows", vocabulary)))
-    read = [spec for spec in inputs if spec.name not in ("num_candidates", "totals")]
+        shape = ("rows", "most" if vocabulary is None else vocabulary)
+        made.append(TensorSpec(name=LOGITS, dtype="float32", shape=shape))
+    unread = ("num_candidates", "totals", listed.IDS)
+    read = [spec for spec in inputs if spec.name not in unread]
     found = _converted_into(graph, lambda given: _decode_step(model, given), read, made)
     logits = found.pop(LOGITS)
     graph.outputs(found, found.values())
     if name == "decoder":
         asked = ("num_candidates", "totals")
-        best = candidates.best_continuations(graph, logits, vocabulary, *asked)
-        graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), best)
+        ids, *others = candidates.best_continuations(graph, logits, vocabulary, *asked)
+        ids = listed.ids_at(graph, ids) if is_listed else ids
+        graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), (ids, *others))
         graph.output(LOGITS, logits)
-    elif name == "greedy":
-        graph.output("next_ids", candidates.best_token(graph, logits, vocabulary))
+        return
+    places = ids = candidates.best_token(graph, logits, vocabulary)
+    if is_listed:
+        ids = listed.next_ids_at(graph, places)
+    if name == "greedy":
+        graph.output("next_ids", ids)
     else:
-        ids = candidates.best_token(graph, logits, vocabulary)
-        candidates.output_scored(graph, logits, ids)
+        candidates.output_scored(graph, logits, places, ids)
 
 
 def _converted_into(
@@ -164,7 +194,8 @@ def _decode_step(model: Transformer | DecoderOnly, given: Tensors) -> Tensors:
         logits, written = model.decode_step(given["token_ids"], step, seen)
     else:
         keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
-        logits, written = model.decode_step(given["target_ids"], step, keep_mask, cross, seen)
+        inputs = (given["target_ids"], step, keep_mask, cross, seen)
+        logits, written = model.decode_step(*inputs, _listed_head(model, given))
     if recurs(model.config):
         return {LOGITS: logits, **_with_states(written, caches, step)}
     here = tf.equal(tf.range(tf.shape(caches[0][0])[2]), step)[None, None, :, None]
@@ -178,9 +209,8 @@ def _decode_step(model: Transformer | DecoderOnly, given: Tensors) -> Tensors:
 def _score(model: Transformer, given: Tensors) -> Tensors:
     """Scores given translations; see `Transformer.align`."""
     keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
-    log_probabilities, attention = model.align(
-        given["target_ids"], given["labels"], keep_mask, cross
-    )
+    ids, labels, head = given["target_ids"], given["labels"], _listed_head(model, given)
+    log_probabilities, attention = model.align(ids, labels, keep_mask, cross, head)
     return {"log_probabilities": log_probabilities, "attention": attention}
 
 
@@ -190,12 +220,34 @@ def _read_prefix(model: Transformer, given: Tensors) -> Tensors:
     ids, cross, caches = given["target_ids"], _pairs("cross", model, given), _caches(model, given)
     # Keys and values are written into what is there, a recurrence begins anew.
     before = model.empty_caches(tf.shape(ids)[0], 0) if recurs(model.config) else caches
-    scores, written = model.read_prefix(ids, given["labels"], _FIRST, keep_mask, cross, before)
+    inputs = (ids, given["labels"], _FIRST, keep_mask, cross, before)
+    scores, written = model.read_prefix(*inputs, _listed_head(model, given))
     if recurs(model.config):
         new_caches = _with_states(written, caches, tf.shape(ids)[1] - 1)
     else:
         new_caches = _by_name("new_cache", written)
     return {"log_probabilities": scores, **new_caches}
+
+
+def _listed_head(model: Transformer, given: Tensors) -> Callable[[Any], Any] | None:
+    """Returns the head of a shortlist, as `listed.logits_of_each`; None without one."""
+    if listed.WEIGHTS not in given:
+        return None
+
+    def head(states: tf.Tensor) -> tf.Tensor:
+        weights, places = given[listed.WEIGHTS], given[listed.PLACES]
+        rows, tokens = tf.shape(states)[0], tf.shape(states)[1]
+        if model.config.logit_bias:
+            more = weights.shape[1] - model.config.model_dim
+            states = tf.concat([states, tf.ones((rows, tokens, more), states.dtype)], axis=2)
+        logits = tf.matmul(tf.reshape(states, (-1, weights.shape[1])), weights, transpose_b=True)
+        each = rows * tokens // tf.shape(places)[0]
+        own = tf.repeat(places, each, axis=0)
+        found = tf.gather(logits, tf.maximum(own, 0), batch_dims=1)
+        found = tf.where(own < 0, np.float32(-np.inf), found)
+        return tf.reshape(found, (rows, tokens, tf.shape(places)[1]))
+
+    return head
 
 
 def _pairs(prefix: str, model: Any, given: Tensors) -> list[KeysValues]:

@@ -4,22 +4,31 @@ shapes of inputs and outputs, in the order in which the graph declares them.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from keras_transformer.artefact.families import graph_names
+from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS, graph_names
 from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.export.onnx.heads.vocabulary import product_width
 from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 
 LOGITS = "logits"
 
 Specs = tuple[list[TensorSpec], list[TensorSpec]]
+# Where a decode step reads the weights of a shortlist's ids: "gathered", once a batch, by a graph
+# of their own, or each "in place", from the whole vocabulary's.
+Listing = Literal["gathered", "in place"]
 
 
-def graph_specs(config: ModelConfig) -> dict[str, Specs]:
-    """Returns the inputs and outputs of each graph of a model, by the graph's name."""
+def graph_specs(config: ModelConfig, listing: Listing | None = None) -> dict[str, Specs]:
+    """Returns the inputs and outputs of each graph of a model, by the graph's name.
+
+    Args:
+        config: The model's.
+        listing: Where steps read the weights of a shortlist's ids; None without a shortlist.
+    """
     names = graph_names(config.to_dict())
     if isinstance(config, EncoderConfig):
         heads = config.single_heads
@@ -27,7 +36,8 @@ def graph_specs(config: ModelConfig) -> dict[str, Specs]:
             name: head_specs(heads[name]) if name in heads else states_specs(config)
             for name in names
         }
-    return {name: _OF_DECODERS[name](config) for name in names}
+    specs = {name: _OF_DECODERS[name](config) for name in names}
+    return specs if listing is None else shortlisted(config, specs, listing)
 
 
 def decoder_sizes(config: Any) -> tuple[int, int]:
@@ -155,6 +165,33 @@ def prefill_specs(config: Any) -> Specs:
     labels = TensorSpec(name="labels", dtype="int32", shape=scored)
     inputs = [ids, labels, *_mask_specs(config), *_cross_specs(config), *caches]
     return inputs, [TensorSpec(name="log_probabilities", dtype="float32", shape=scored), *written]
+
+
+def shortlisted(config: Any, specs: dict[str, Specs], listing: Listing) -> dict[str, Specs]:
+    """Returns the specs of graphs that choose among the ids of a batch's shortlist.
+
+    Args:
+        config: The model's.
+        specs: Those of graphs that choose among all ids.
+        listing: Where steps read the ids' weights.
+    """
+    ids = TensorSpec(name="shortlist_ids", dtype="int32", shape=("listed",))
+    places = TensorSpec(name="shortlist_places", dtype="int32", shape=("batch", "most"))
+    width = product_width(config.model_dim, has_bias=config.logit_bias)
+    weights = TensorSpec(name="shortlist_weights", dtype="float32", shape=("listed", width))
+    found = {}
+    for name, (inputs, outputs) in specs.items():
+        if name in STEP_GRAPHS:
+            gathered = [weights] if listing == "gathered" else []
+            inputs = [*inputs, ids, places, *gathered]
+        elif name != "encoder":
+            inputs = [*inputs, places, weights]
+        outputs = [
+            replace(spec, shape=(spec.shape[0], "most")) if spec.name == LOGITS else spec
+            for spec in outputs
+        ]
+        found[name] = inputs, outputs
+    return {**found, SHORTLIST: ([ids], [weights])}
 
 
 def _ids(config: Any) -> str:

@@ -7,10 +7,17 @@ from typing import Protocol
 import onnx
 
 from keras_transformer.export.inputs import AnyModel
+from keras_transformer.export.onnx.graphs.specs import Listing
 
 
 class Target(Protocol):
-    """Makes the graphs of a model, each with the inputs and outputs of `specs.graph_specs`."""
+    """Makes the graphs of a model, each with the inputs and outputs of `specs.graph_specs`.
+
+    Attributes:
+        listing: Where steps read the weights of a shortlist's ids.
+    """
+
+    listing: Listing
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Returns a graph.

@@ -13,9 +13,16 @@ from keras_transformer.export.onnx.graphs.specs import LOGITS
 _SMALLEST_DIVIDED = 512
 
 
-def output_scored(graph: GraphBuilder, logits: str, ids: str) -> None:
-    """Ends a step of greedy search with scores; `ids` are those of the largest logits."""
-    column = graph.op("Unsqueeze", ids, integers(1))
+def output_scored(graph: GraphBuilder, logits: str, places: str, ids: str) -> None:
+    """Ends a step of greedy search with scores.
+
+    Args:
+        graph: The graph.
+        logits: float32 `(rows, width)`.
+        places: Those of the largest logits, `(rows,)`.
+        ids: int32, the ids that stand there.
+    """
+    column = graph.op("Unsqueeze", places, integers(1))
     chosen = log_probabilities(graph, logits, column)
     graph.output("next_log_probabilities", graph.op("Squeeze", chosen, integers(1)))
     graph.output("next_ids", ids)
@@ -23,7 +30,7 @@ def output_scored(graph: GraphBuilder, logits: str, ids: str) -> None:
 
 
 def best_continuations(
-    graph: GraphBuilder, logits: str, vocabulary: int, count: str, totals: str
+    graph: GraphBuilder, logits: str, vocabulary: int | None, count: str, totals: str
 ) -> tuple[str, str, str]:
     """Selects the best continuations of each sentence, exactly.
 
@@ -32,7 +39,7 @@ def best_continuations(
     Args:
         graph: The graph.
         logits: float32 `(rows, vocabulary)`.
-        vocabulary: Their width.
+        vocabulary: Their width; None if it is known only when the graph runs.
         count: int64 `(1,)`, how many to select; all of them if there are fewer.
         totals: float32 `(batch, beams)`, log-probability of each row so far, in nats.
 
@@ -40,8 +47,8 @@ def best_continuations(
         int32 ids, float32 values and int32 beams, all `(batch, count)`, best first; the value is
         the log-probability of the beam continued by the id.
     """
-    few = graph.op("Min", count, integers(vocabulary))
-    ids = _best_tokens(graph, logits, vocabulary, few)
+    width = graph.op("Shape", logits, start=1) if vocabulary is None else integers(vocabulary)
+    ids = _best_tokens(graph, logits, vocabulary, graph.op("Min", count, width))
     log_probs = log_probabilities(graph, logits, ids)
     # Ranks the continuations of all beams of a sentence together.
     flat = graph.op("Concat", graph.op("Shape", totals, end=1), integers(-1), axis=0)
@@ -70,13 +77,14 @@ def log_probabilities(graph: GraphBuilder, logits: str, ids: str) -> str:
     return graph.op("GatherElements", everyone, ids, axis=1)
 
 
-def best_token(graph: GraphBuilder, logits: str, vocabulary: int) -> str:
+def best_token(graph: GraphBuilder, logits: str, vocabulary: int | None) -> str:
     """Selects the id of each row's largest logit; the lowest id wins a tie: int32 `(rows,)`.
 
-    Searches only the block with the largest maximum, as ArgMax is slow over long rows.
+    Searches only the block with the largest maximum, as ArgMax is slow over long rows, unless the
+    width is known only when the graph runs (None).
     """
-    width = block_width(vocabulary)
-    if width == vocabulary:
+    width = None if vocabulary is None else block_width(vocabulary)
+    if vocabulary is None or width is None or width == vocabulary:
         return graph.cast(arg_max(graph, logits), "int32")
     blocks, maxima = _block_maxima(graph, logits, vocabulary, width)
     best = arg_max(graph, maxima, keepdims=1)
@@ -94,10 +102,10 @@ def best_token(graph: GraphBuilder, logits: str, vocabulary: int) -> str:
     return graph.cast(graph.op("Add", place, start), "int32")
 
 
-def _best_tokens(graph: GraphBuilder, logits: str, vocabulary: int, count: str) -> str:
+def _best_tokens(graph: GraphBuilder, logits: str, vocabulary: int | None, count: str) -> str:
     """Selects the ids of the largest logits of each row, largest first: int64 `(rows, count)`."""
-    width = block_width(vocabulary)
-    if width == vocabulary:
+    width = None if vocabulary is None else block_width(vocabulary)
+    if vocabulary is None or width is None or width == vocabulary:
         return top_k(graph, logits, count)[1]
     return _top_k_by_blocks(graph, logits, vocabulary, width, count)
 

@@ -16,6 +16,11 @@ from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, larges
 _PARTS = 32
 
 
+def product_width(model_dim: int, *, has_bias: bool) -> int:
+    """Returns the width of the matrix of `vocabulary_product`."""
+    return model_dim + _PARTS if has_bias else model_dim
+
+
 def vocabulary_product(
     graph: GraphBuilder, parts: DecoderParts, states: str
 ) -> tuple[str, np.ndarray]:
@@ -26,11 +31,18 @@ def vocabulary_product(
         parts: The decoder's.
         states: float32 `(rows, model_dim)`.
     """
+    matrix = vocabulary_matrix(parts)
+    if parts.head.bias is None:
+        return states, matrix
+    return graph.op("Pad", states, integers(0, 0, 0, _PARTS), np.float32(1)), matrix
+
+
+def vocabulary_matrix(parts: DecoderParts) -> np.ndarray:
+    """Returns the matrix of `vocabulary_product`."""
     matrix = weight_array(parts.head.matrix)
     if parts.head.bias is None:
-        return states, np.ascontiguousarray(matrix)
-    ones = graph.op("Pad", states, integers(0, 0, 0, _PARTS), np.float32(1))
-    return ones, _widened(matrix[:, :-1], matrix[:, -1:])
+        return np.ascontiguousarray(matrix)
+    return _widened(matrix[:, :-1], matrix[:, -1:])
 
 
 def _widened(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:

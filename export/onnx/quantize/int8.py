@@ -196,6 +196,10 @@ class NativeInt8(Int8):
         """Packs a large matrix, as for `best_token`."""
         return self.best_token(matrix)
 
+    def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Returns the matrix in bytes, which a lookup of it shares, and the scales of its rows."""
+        return self.lines(matrix, axis=0, summed=True)
+
 
 def _given(operand: Operand) -> list[Operand]:
     return [] if operand is None else [operand]

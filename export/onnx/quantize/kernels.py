@@ -37,6 +37,9 @@ class NativeKernels(Kernels, Protocol):
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Does as `best_token`, for `BestContinuationsOfStates`."""
 
+    def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Returns a vocabulary's operands for `ListedLogits`, or for `ListedByteLogits`."""
+
 
 class Float32:
     """Weights and products in float32; see `NativeKernels`."""
@@ -63,3 +66,7 @@ class Float32:
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns nothing."""
         return ()
+
+    def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
+        """Returns the matrix."""
+        return (matrix,)

@@ -11,6 +11,7 @@ from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.portable import Portable
+from keras_transformer.export.onnx.graphs.specs import Listing
 from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
@@ -36,27 +37,39 @@ _ALWAYS_FLOAT32 = (
 
 
 class Float16:
-    """The portable target in float16; see `target.Target`."""
+    """The portable target in float16; see `Portable`."""
+
+    listing: Listing = "gathered"
+
+    def __init__(self, *, has_shortlist: bool = False) -> None:
+        self._portable = Portable(has_shortlist=has_shortlist)
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts a portable graph; see `Target.graph`."""
-        return to_float16(Portable().graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
+        return to_float16(self._portable.graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
 
 
-def target_in(precision: str, name: str) -> Target:
+def target_in(precision: str, name: str, *, has_shortlist: bool = False) -> Target:
     """Returns the target with this name that makes graphs in a precision.
 
     Args:
         precision: One of `settings.PRECISIONS`.
         name: One of the manifest's targets; "portable" has no int8, the others no float16.
+        has_shortlist: Whether graphs choose among the ids of a shortlist.
     """
+    listed = {"has_shortlist": has_shortlist}
     if name == "portable":
-        return Float16() if precision == "float16" else Portable()
+        return Float16(**listed) if precision == "float16" else Portable(**listed)
     if precision == "float32":
-        return OnnxRuntime(Float32()) if name == "onnxruntime" else Native(Float32(), Float32())
+        plain = Float32()
+        if name == "onnxruntime":
+            return OnnxRuntime(plain, **listed)
+        return Native(plain, plain, **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     standard = Int8(**flags)
-    return OnnxRuntime(standard) if name == "onnxruntime" else Native(NativeInt8(**flags), standard)
+    if name == "onnxruntime":
+        return OnnxRuntime(standard, **listed)
+    return Native(NativeInt8(**flags), standard, **listed)
 
 
 def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:

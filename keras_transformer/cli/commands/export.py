@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,11 +48,32 @@ class OnnxOptions:
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
             but results depend a little on the rest of the batch), "float16" for GPUs.
         opset: ONNX operator set of the graphs.
+        shortlist: File with the target pieces that each source piece may need, among which
+            translations are searched, faster: Marian's lexical table (target source probability)
+            or binary shortlist, or CTranslate2's map. Without, the search is among all pieces.
+        shortlist_source: Source text to learn such a list from instead, best that of the training:
+            one sentence a line, plain or .gz, one or many files.
+        shortlist_target: Target text, line by line with it, as many files.
+        shortlist_candidates: How many target pieces each source piece gets.
     """
 
     target: Literal["onnxruntime", "native", "portable"] = "onnxruntime"
     quantize: Literal["int8", "int8_batch_dependent", "float16"] | None = None
     opset: int = 18
+    shortlist: Path | None = None
+    shortlist_source: list[Path] = field(default_factory=list)
+    shortlist_target: list[Path] = field(default_factory=list)
+    shortlist_candidates: int = 50
+
+    def __post_init__(self) -> None:
+        if bool(self.shortlist_source) != bool(self.shortlist_target):
+            raise ValueError("shortlist_source and shortlist_target go together: give both.")
+        if self.shortlist is not None and self.shortlist_source:
+            raise ValueError("shortlist and shortlist_source exclude each other: give one of them.")
+        if self.shortlist_candidates < 1:
+            raise ValueError(
+                f"shortlist_candidates must be at least 1, got {self.shortlist_candidates}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +93,8 @@ class SavedModelOptions:
     max_source_length: int = MAX_SOURCE_LENGTH
 
 
+# The fields of `OnnxOptions` that say how graphs are written, not what they choose among.
+_GRAPHS = ("target", "quantize", "opset")
 # The graph of a SavedModel holds no random numbers.
 _SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
 
@@ -114,23 +137,39 @@ def build_parser() -> CommandParser:
 def _refuse(chosen: str, *others: Any) -> None:
     """Refuses options of the other format that differ from their defaults."""
     for options in others:
-        for field in dataclasses.fields(options):
-            if getattr(options, field.name) != field.default:
-                flag = f"--{field.name.replace('_', '-')}"
+        for one in dataclasses.fields(options):
+            if getattr(options, one.name) != _default(one):
+                flag = f"--{one.name.replace('_', '-')}"
                 raise ValueError(f"{flag} does not go with --format {chosen}: leave it out.")
 
 
+def _default(one: dataclasses.Field[Any]) -> Any:
+    if one.default_factory is not dataclasses.MISSING:
+        return one.default_factory()
+    return one.default
+
+
 def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
+    from keras_transformer.data.sources.files import read_parallel, require_files
     from keras_transformer.export.onnx.settings import check_settings
 
-    settings = dataclasses.asdict(onnx) | {"overwrite": options.overwrite}
+    settings: dict[str, Any] = {name: getattr(onnx, name) for name in _GRAPHS}
+    settings["overwrite"] = options.overwrite
     with flags_in_errors(ExportOptions, OnnxOptions):
         check_settings(options.output.absolute(), **settings)
     check_finished_run(run)
+    shortlist: Any = onnx.shortlist
+    if onnx.shortlist is not None:
+        require_files([onnx.shortlist])
+    elif onnx.shortlist_source:
+        shortlist = read_parallel(onnx.shortlist_source, onnx.shortlist_target)
     load_training()
     from keras_transformer.export import export_run
 
-    return export_run(run, options.output, **settings)
+    candidates = onnx.shortlist_candidates
+    return export_run(
+        run, options.output, shortlist=shortlist, shortlist_candidates=candidates, **settings
+    )
 
 
 def _export_pretrained(run: Path, options: ExportOptions) -> Path:

@@ -197,6 +197,49 @@ class BestContinuationsOfStates {
   ByteHead head_;
 };
 
+// states (batch·beams, width), the ids of a batch's shortlist (listed), the places of each sentence's
+// among them (batch, most), filled up with -1, and the vocabulary's matrix (vocabulary, width) → the
+// logits of each row's own ids (batch·beams, most), filled up with -∞.
+class ListedLogits {
+ public:
+  static constexpr const char* kName = "ListedLogits";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kInt32,
+                                                 ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit ListedLogits(const Node& node) : matrix_(node.constant<float>(3, "matrix", 2)) {}
+  void compute(Context& context) const;
+
+ private:
+  Constant<float> matrix_;
+};
+
+// A vocabulary's matrix in bytes: rows times scales. What states have too much, as bytes are 0 to
+// 255, adds `offsets` to the sums.
+struct ByteTable {
+  const int8_t* bytes;
+  const float* scales;
+  const int32_t* offsets;
+};
+
+// The same with the matrix in bytes (vocabulary, width) and the scale of each of its rows
+// (vocabulary).
+class ListedByteLogits {
+ public:
+  static constexpr const char* kName = "ListedByteLogits";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kInt32, ort::kInt8,
+                                                 ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 5;
+  explicit ListedByteLogits(const Node& node);
+  void compute(Context& context) const;
+
+ private:
+  Constant<int8_t> bytes_;
+  const float* scales_;
+  std::vector<int32_t> offsets_;
+};
+
 // values (rows, width) → the place of each row's largest value (rows).
 struct LargestPlace {
   static constexpr const char* kName = "LargestPlace";

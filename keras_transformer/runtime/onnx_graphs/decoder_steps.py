@@ -9,8 +9,10 @@ import numpy.typing as npt
 from onnxruntime import IOBinding, OrtValue
 
 from keras_transformer.artefact.manifest import Graph
+from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.runtime.loop.requests import Best, First, Ids, Rows, Values, keep_rows
 from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache, cache_inputs
+from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.memory import Memory
 from keras_transformer.runtime.onnx_graphs.sessions import Session
 
@@ -27,10 +29,12 @@ class DecoderSteps:
             called when they are first needed.
         sentences: How many there are.
         per_sentence: What the graph takes of every sentence beside its tokens: of a translation
-            the mask of the source and the encoder's outputs. Overwritten when sentences leave.
+            the mask of the source and the encoder's outputs, and the places of its ids on a
+            shortlist. Overwritten when sentences leave.
         capacity: Tokens to make room for initially.
         limit: Most steps that will be made.
         memory: Where the caches' memory comes from.
+        shortlist: The batch's, without its places; None if logits are those of all ids.
 
     Attributes:
         peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
@@ -46,6 +50,7 @@ class DecoderSteps:
         capacity: int,
         limit: int,
         memory: Memory,
+        shortlist: BatchShortlist | None = None,
     ) -> None:
         self._decoder = decoder
         self._with_logits = with_logits
@@ -54,6 +59,7 @@ class DecoderSteps:
         self._cache_names = [spec.name for spec in specs]
         self._cache = KeyValueCache(specs, sentences, capacity, limit, memory)
         self.peak_bytes = 0
+        self._shortlist = shortlist
         self._per_sentence = per_sentence
         self._step = 0
         self._step_number = np.zeros(1, np.int32)
@@ -74,7 +80,12 @@ class DecoderSteps:
             The log-probabilities of `labels`; None without.
         """
         binding = graph.io_binding()
-        given = {"token_ids": ids} if labels is None else {"target_ids": ids, "labels": labels}
+        given: Arrays = {"token_ids": ids}
+        if labels is not None:
+            given = {"target_ids": ids, "labels": labels}
+        if labels is not None and self._shortlist is not None:
+            given[WEIGHTS] = self._shortlist.weights
+            given["labels"] = Listed(self._shortlist.ids, self._places).labels(labels)
         for name, value in {**given, **self._per_sentence}.items():
             binding.bind_cpu_input(name, value)
         self._bind_caches(binding)
@@ -136,11 +147,21 @@ class DecoderSteps:
 
     def _run_for_logits(self) -> Values:
         session = self._with_logits()
-        logits = np.empty((len(self._ids), _vocabulary(session)), np.float32)
+        logits = np.empty((len(self._ids), self._width(session)), np.float32)
         binding = self._bind_memory(session)
         _bind_output(binding, "logits", logits)
         self._run(session, binding)
-        return logits
+        return logits if self._shortlist is None else self._shortlist.spread(logits, self._places)
+
+    @property
+    def _places(self) -> npt.NDArray[np.int32]:
+        return self._per_sentence[PLACES]
+
+    def _width(self, session: Session) -> int:
+        """Returns how many logits a row has."""
+        if self._shortlist is not None:
+            return self._places.shape[1]
+        return next(value.shape[1] for value in session.get_outputs() if value.name == "logits")
 
     def _run(self, session: Session, binding: IOBinding) -> None:
         self._step_number[0] = self._step
@@ -150,7 +171,7 @@ class DecoderSteps:
     def _rebind(self) -> None:
         """Binds all memory anew: the number of rows or the room for tokens has changed."""
         sentences, beams, _ = self._cache.beams.shape
-        cross = [one for name, one in self._per_sentence.items() if name != "source_mask"]
+        cross = [one for name, one in self._per_sentence.items() if name.startswith("cross_")]
         held = self._cache.bytes + sum(one.nbytes for one in cross)
         self.peak_bytes = max(self.peak_bytes, held)
         self._ids = np.zeros(sentences * beams, np.int32)
@@ -175,6 +196,10 @@ class DecoderSteps:
             "cache_beams": self._cache.beams,
             **self._per_sentence,
         }
+        if self._shortlist is not None:
+            inputs[IDS] = self._shortlist.ids
+            if WEIGHTS in self._names:
+                inputs[WEIGHTS] = self._shortlist.weights
         for name, value in inputs.items():
             if name in self._names:
                 binding.bind_cpu_input(name, value)
@@ -197,7 +222,7 @@ class DecoderSteps:
         self._asked = count
         self._num_candidates[0] = count
         sentences, beams = self._totals.shape
-        shape = (sentences, min(count, beams * _vocabulary(self._decoder)))
+        shape = (sentences, min(count, beams * self._width(self._decoder)))
         self._best = Best(
             np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.int32)
         )
@@ -207,7 +232,3 @@ class DecoderSteps:
 
 def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:
     binding.bind_ortvalue_output(name, OrtValue.ortvalue_from_numpy(value))
-
-
-def _vocabulary(session: Session) -> int:
-    return next(value.shape[1] for value in session.get_outputs() if value.name == "logits")

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from onnxruntime import RunOptions
 
-from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.manifest import SHORTLIST, Manifest
+from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.loop.batches import IdRows, pad_sources
+from keras_transformer.runtime.onnx_graphs.listed import IDS, WEIGHTS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
 
@@ -119,3 +121,18 @@ class Graphs:
     def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
         ids = self._manifest.special_ids
         return pad_sources(sources, pad_id=ids.pad, ends=self._source_ends)
+
+
+def batch_shortlist(opened: Sessions, listed: Listed, vocab_size: int) -> BatchShortlist:
+    """Returns a batch's shortlist, whose weights the graph for it gathers.
+
+    Args:
+        opened: The artefact's sessions.
+        listed: The batch's ids.
+        vocab_size: Number of all target ids.
+    """
+
+    def gather() -> npt.NDArray:
+        return opened[SHORTLIST].run([WEIGHTS], {IDS: listed.ids})[0]
+
+    return BatchShortlist(listed.ids, vocab_size, gather)

@@ -36,6 +36,7 @@ STEP = [np.array([2], np.int32), np.zeros((2, 2, 3), np.int32)]
 SOURCE = [floats(2, 2, 3, 8), floats(2, 2, 3, 8), ints(2, 3)]
 COUNT = np.array([5])
 SCREEN = [*Screen.of(floats(VOCABULARY, 16))]
+LISTS = [np.arange(6, dtype=np.int32), np.ones((2, 3), np.int32)]
 NORM = [floats(16), floats(16)]
 ROWS = [floats(4, 16), floats(4, 16)]
 EPSILON = {"epsilon": 1e-6}
@@ -55,6 +56,9 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
     "BestContinuations": ([floats(4, VOCABULARY), floats(2, 2), COUNT], 3, (), {}),
     "BestContinuationsOfStates": ([floats(4, 16), floats(2, 2), COUNT, *SCREEN], 4, (3, 4, 5),
                                   {"vocabulary": VOCABULARY}),
+    "ListedLogits": ([floats(4, 16), *LISTS, floats(VOCABULARY, 16)], 1, (3,), {}),
+    "ListedByteLogits": ([floats(4, 16), *LISTS, np.ones((VOCABULARY, 16), np.int8),
+                          floats(VOCABULARY)], 1, (3, 4), {}),
     "LargestPlace": ([floats(4, VOCABULARY)], 1, (), {}),
     "BytesLinear": ([floats(4, 16), *linear(16, 20)], 1, (1, 2), {"units": 20, "relu": 1}),
     "SelfAttentionSubLayer": ([*ROWS, *linear(16, 48), *linear(16, 16), *NORM, *CACHES, *STEP], 4,

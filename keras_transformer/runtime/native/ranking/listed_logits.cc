@@ -1,0 +1,201 @@
+// The logits of each sentence's own tokens, those that a shortlist gives it: its rows times some rows
+// of the vocabulary's matrix, each read where it stands.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "operators.h"
+#include "quantize.h"
+#include "vectors.h"
+#include "versions.h"
+
+namespace keras_transformer {
+namespace {
+
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+// The offset that is added to states in bytes.
+constexpr int32_t kMiddle = 128;
+// Tokens whose weights are fetched ahead: they lie anywhere in the matrix.
+constexpr int64_t kAhead = 8, kLine = 64;
+// Tokens that are multiplied at a time.
+constexpr int64_t kTogether = 4;
+
+// The tokens of a sentence and the rows that are multiplied by their weights.
+template <typename Input>
+struct Work {
+  const int32_t* tokens;
+  int64_t count, rows, width;
+  const Input* states;  // (rows, width)
+  float* logits;        // (rows, stride): `count` of each row are written
+  int64_t stride;
+};
+
+template <typename Weight>
+KT_INLINE void fetch(const Weight* matrix, int64_t width, int32_t token) {
+  const char* from = reinterpret_cast<const char*>(matrix + token * width);
+  for (int64_t i = 0; i < static_cast<int64_t>(width * sizeof(Weight)); i += kLine) {
+    __builtin_prefetch(from + i);
+  }
+}
+
+// The products of a row with the weights of four tokens: sums that do not wait for each other.
+KT_INLINE void dot_bytes(const uint8_t* row, const int8_t* const weights[kTogether], int64_t width,
+                         int32_t* sums) {
+  const int8_t *a = weights[0], *b = weights[1], *c = weights[2], *d = weights[3];
+  int32_t of_a = 0, of_b = 0, of_c = 0, of_d = 0;
+  for (int64_t i = 0; i < width; ++i) {
+    of_a += row[i] * a[i], of_b += row[i] * b[i], of_c += row[i] * c[i], of_d += row[i] * d[i];
+  }
+  sums[0] = of_a, sums[1] = of_b, sums[2] = of_c, sums[3] = of_d;
+}
+
+KT_INLINE void multiply_floats(const Work<float>& work, const float* matrix) {
+  for (int64_t t = 0; t < work.count; ++t) {
+    if (t + kAhead < work.count) fetch(matrix, work.width, work.tokens[t + kAhead]);
+    const float* weights = matrix + work.tokens[t] * work.width;
+    for (int64_t row = 0; row < work.rows; ++row) {
+      work.logits[row * work.stride + t] = dot(work.states + row * work.width, weights, work.width);
+    }
+  }
+}
+
+KT_INLINE void multiply_bytes(const Work<uint8_t>& work, const ByteTable& table,
+                              const float* steps) {
+  for (int64_t first = 0; first < work.count; first += kTogether) {
+    const int8_t* weights[kTogether];
+    const int64_t count = std::min(kTogether, work.count - first);
+    for (int64_t i = 0; i < kTogether; ++i) {
+      const int64_t t = first + std::min(i, count - 1);
+      weights[i] = table.bytes + work.tokens[t] * work.width;
+      if (t + kAhead < work.count) fetch(table.bytes, work.width, work.tokens[t + kAhead]);
+    }
+    for (int64_t row = 0; row < work.rows; ++row) {
+      int32_t sums[kTogether];
+      dot_bytes(work.states + row * work.width, weights, work.width, sums);
+      for (int64_t i = 0; i < count; ++i) {
+        const int32_t token = work.tokens[first + i];
+        work.logits[row * work.stride + first + i] =
+            static_cast<float>(sums[i] - table.offsets[token]) * table.scales[token] * steps[row];
+      }
+    }
+  }
+}
+
+KT_INLINE void round_rows(const float* states, int64_t rows, int64_t width, uint8_t* bytes,
+                          float* steps) {
+  for (int64_t row = 0; row < rows; ++row) {
+    steps[row] = quantize_row(states + row * width, width, kMiddle, bytes + row * width);
+  }
+}
+
+// The tokens of each sentence: `places` (batch, most) among `ids` (listed), filled up with -1.
+class Lists {
+ public:
+  Lists(Context& context, size_t ids, size_t places, int64_t rows, int64_t vocabulary)
+      : vocabulary_(vocabulary),
+        listed_(context.shape(ids, "ids", 1)[0]),
+        ids_(context.input<int32_t>(ids)),
+        places_(context.input<int32_t>(places)) {
+    const Shape shape = context.shape(places, "places", 2);
+    batch_ = shape[0], most_ = shape[1];
+    if (batch_ == 0 ? rows != 0 : rows % batch_ != 0) {
+      throw std::invalid_argument("states must have as many rows for each sentence");
+    }
+    rows_ = batch_ == 0 ? 0 : rows / batch_;
+  }
+
+  int64_t batch() const { return batch_; }
+  int64_t most() const { return most_; }
+  int64_t rows() const { return rows_; }
+
+  // Reads a sentence's tokens.
+  void read(int64_t sentence, std::vector<int32_t>& tokens) const {
+    tokens.clear();
+    const int32_t* places = places_ + sentence * most_;
+    for (int64_t i = 0; i < most_ && places[i] >= 0; ++i) {
+      const int32_t token = places[i] < listed_ ? ids_[places[i]] : -1;
+      if (token < 0 || token >= vocabulary_) {
+        throw std::invalid_argument("places and ids must lie within the lists they point into");
+      }
+      tokens.push_back(token);
+    }
+  }
+
+  // Fills up the logits (rows, most) of a sentence that has `count` tokens.
+  void fill_up(float* logits, int64_t count) const {
+    for (int64_t row = 0; row < rows_; ++row) {
+      std::fill(logits + row * most_ + count, logits + (row + 1) * most_, kNone);
+    }
+  }
+
+ private:
+  int64_t vocabulary_, listed_, batch_ = 0, most_ = 0, rows_ = 0;
+  const int32_t *ids_, *places_;
+};
+
+}  // namespace
+
+void ListedLogits::compute(Context& context) const {
+  const Shape shape = context.shape(0, "states", 2);
+  const int64_t rows = shape[0], width = shape[1];
+  check_shape("matrix", matrix_.shape, {matrix_.shape[0], width});
+  const float* states = context.input<float>(0);
+  const Lists lists(context, 1, 2, rows, matrix_.shape[0]);
+  float* logits = context.output<float>(0, {rows, lists.most()});
+  const double cost = 0.05 * width * lists.most() * lists.rows();
+  context.parallel_for(lists.batch(), cost, [&](int64_t first, int64_t last) {
+    static thread_local std::vector<int32_t> tokens;
+    for (int64_t s = first; s < last; ++s) {
+      lists.read(s, tokens);
+      float* found = logits + s * lists.rows() * lists.most();
+      const int64_t count = static_cast<int64_t>(tokens.size());
+      fastest<multiply_floats>({tokens.data(), count, lists.rows(), width,
+                                states + s * lists.rows() * width, found, lists.most()},
+                               matrix_.data);
+      lists.fill_up(found, count);
+    }
+  });
+}
+
+ListedByteLogits::ListedByteLogits(const Node& node)
+    : bytes_(node.constant<int8_t>(3, "bytes", 2)),
+      scales_(node.constant<float>(4, "scales", {bytes_.shape[0]})),
+      offsets_(bytes_.shape[0]) {
+  const int64_t width = bytes_.shape[1];
+  for (int64_t token = 0; token < bytes_.shape[0]; ++token) {
+    int32_t sum = 0;
+    for (int64_t i = 0; i < width; ++i) sum += bytes_.data[token * width + i];
+    offsets_[token] = kMiddle * sum;
+  }
+}
+
+void ListedByteLogits::compute(Context& context) const {
+  const Shape shape = context.shape(0, "states", 2);
+  const int64_t rows = shape[0], width = shape[1];
+  check_shape("bytes", bytes_.shape, {bytes_.shape[0], width});
+  const float* states = context.input<float>(0);
+  const Lists lists(context, 1, 2, rows, bytes_.shape[0]);
+  float* logits = context.output<float>(0, {rows, lists.most()});
+  const ByteTable table{bytes_.data, scales_, offsets_.data()};
+  const double cost = 0.02 * width * lists.most() * lists.rows();
+  context.parallel_for(lists.batch(), cost, [&](int64_t first, int64_t last) {
+    static thread_local std::vector<int32_t> tokens;
+    static thread_local std::vector<uint8_t> bytes;
+    static thread_local std::vector<float> steps;
+    bytes.resize(lists.rows() * width), steps.resize(lists.rows());
+    for (int64_t s = first; s < last; ++s) {
+      lists.read(s, tokens);
+      fastest<round_rows>(states + s * lists.rows() * width, lists.rows(), width, bytes.data(),
+                          steps.data());
+      float* found = logits + s * lists.rows() * lists.most();
+      const int64_t count = static_cast<int64_t>(tokens.size());
+      fastest<multiply_bytes>(
+          {tokens.data(), count, lists.rows(), width, bytes.data(), found, lists.most()}, table,
+          steps.data());
+      lists.fill_up(found, count);
+    }
+  });
+}
+
+}  // namespace keras_transformer
