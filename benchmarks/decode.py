@@ -2,14 +2,18 @@
 
     python benchmarks/decode.py --json decode.json
     python benchmarks/decode.py --size tiny --batch 1,8 --search greedy --precision int8
+    python benchmarks/decode.py --size tiny11 --length 8,24,100 --threads 1,2 --columns none
+    python benchmarks/decode.py --size tiny11 --length none --text captions.en,news.en --threads 1
     python benchmarks/decode.py --size none --real-text runs/mine test.en test.de
     python benchmarks/decode.py --size tiny11 --batch 1,64 --precision float32+list50,int8+list50
 
 Prints a table of ratios (our tokens a second over CTranslate2's, medians) and, with `--json FILE`,
 writes all figures to FILE and the tables to FILE with the ending .md. Lengths are forced to be
-equal; engines run in processes of their own and take turns. Fails if float32 ids differ by more
-than rounding explains. `--real-text` adds rows on a test set, text to text, with a trained run, and
-fails, once all is measured, if a float32 translation differs.
+equal, but for `--text`: sentences as long as a file's, in random ids, whose translations end where
+the model ends them (`speed/ending_run.py`), counted in tokens of the source. Engines run in
+processes of their own and take turns. Fails if float32 ids differ by more than rounding explains.
+`--real-text` adds rows on a test set, text to text, with a trained run, and fails, once all is
+measured, if a float32 translation differs.
 
 A precision like int8+list50 has a shortlist with 50 candidates of each source piece, the same as
 CTranslate2's map; at one sentence a time float32 ids are compared, too. CTranslate2 lets the
@@ -21,7 +25,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -33,13 +37,15 @@ from speed.cells import OURS, SPLIT, Cell, beam_size
 from speed.machine import describe_machine
 from speed.processes import Worker
 from speed.real_text import RealText, measure_texts
-from speed.sizes import SIZES
+from speed.sizes import SIZES, Size
 from speed.suite import measure_size
+from speed.text_lengths import text_lengths
 
 COLUMNS = {"naive": "naive", "keras": "keras_predict", "optimum": "optimum"}
 PEER = "speed.engines.peer"
 TARGETS = ("native", "onnxruntime")
 PRECISIONS = ("float32", "int8")
+OWN = "own"
 _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
 
 
@@ -48,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "cells": [], "real_text": []}
     try:
-        with ExitStack() as stack:
-            run(options, result, stack)
+        run(options, result)
     except (OSError, RuntimeError, ValueError) as error:
         sys.exit(f"decode.py: {error}")
     finally:
@@ -62,41 +67,72 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.json.with_suffix(".md").write_text(text, encoding="utf-8")
 
 
-def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
+def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
     """Measures all that is requested and adds it to the result as it comes."""
-    cores = len(os.sched_getaffinity(0))
-    ours = Worker("speed.engines.ours", options.target, name="ours")
-    workers = {OURS: stack.enter_context(ours)}
-    for threads in sorted({1, cores}):
-        workers[str(threads)] = stack.enter_context(
-            Worker(PEER, str(threads), "1", name=f"CTranslate2 on {threads} threads")
-        )
-    if cores > 1:
-        workers[SPLIT] = stack.enter_context(
-            Worker(PEER, "1", str(cores), name=f"CTranslate2, {cores} batches at a time")
-        )
-    for size in options.size:
-        cells = [
-            Cell(SIZES[size], batch, search, precision)
-            for precision, search, batch in itertools.product(
-                options.precision, options.search, options.batch
-            )
-        ]
+    for threads in options.threads:
         with ExitStack() as inner:
-            columns = {name: inner.enter_context(column(name, options)) for name in options.columns}
+            workers = start_engines(options.target, threads, inner)
+            for size in options.size:
+                measure_lengths(size, threads, workers, options, result)
+            if options.real_text:
+                text = RealText(*map(Path, options.real_text), tuple(options.list_text))
+                asked = (options.search, options.precision, options.repeats, options.target)
+                peers = beside(workers, threads)
+                for row in measure_texts(text, peers, options.work, *asked):
+                    result["real_text"].append({"threads": threads, **row})
+                    tell("real text", row)
+
+
+def start_engines(target: str, threads: int, stack: ExitStack) -> dict[str, Worker]:
+    """Starts ours and CTranslate2 on one thread and on several, and on batches side by side."""
+
+    def peer(of_batch: int, batches: int, name: str) -> Worker:
+        arguments = (PEER, str(of_batch), str(batches))
+        return stack.enter_context(Worker(*arguments, name=f"CTranslate2 {name}"))
+
+    ours = Worker("speed.engines.ours", target, str(threads), name="ours")
+    workers = {OURS: stack.enter_context(ours)}
+    for count_of_one in sorted({1, threads}):
+        workers[str(count_of_one)] = peer(count_of_one, 1, f"on {count_of_one} threads")
+    if threads > 1:
+        workers[SPLIT] = peer(1, threads, f"of {threads} batches at a time")
+    return workers
+
+
+def beside(workers: dict[str, Worker], threads: int) -> dict[str, Worker]:
+    """Makes a peer of what runs batches side by side: of many batches that is as good a way."""
+    return {f"{threads} × 1" if name == SPLIT else name: one for name, one in workers.items()}
+
+
+def measure_lengths(
+    name: str,
+    threads: int,
+    workers: dict[str, Worker],
+    options: argparse.Namespace,
+    result: dict[str, Any],
+) -> None:
+    """Measures a size on sentences of every length, and on every text."""
+    for size in lengths_of(SIZES[name], options):
+        batches = options.batch if size.text is None else [len(size.text_lengths)]
+        peers = workers if size.text is None else beside(workers, threads)
+        combined = itertools.product(options.precision, options.search, batches)
+        cells = [Cell(size, batch, search, precision) for precision, search, batch in combined]
+        wanted = options.columns if size.text is None else []
+        with ExitStack() as inner:
+            columns = {one: inner.enter_context(column(one, options)) for one in wanted}
             asked = (options.work, options.repeats, options.target)
-            for row in measure_size(cells, workers, columns, *asked):
-                result["cells"].append(row)
-                tell(f"{row['size']} batch {row['batch']}", row)
-    if options.real_text:
-        if SPLIT in workers:
-            # A file is many batches: running them side by side is as good a way as any.
-            workers[f"{cores} × 1"] = workers.pop(SPLIT)
-        text = RealText(*map(Path, options.real_text), tuple(options.list_text))
-        asked = (options.search, options.precision, options.repeats, options.target)
-        for row in measure_texts(text, workers, options.work, *asked):
-            result["real_text"].append(row)
-            tell("real text", row)
+            for row in measure_size(cells, peers, columns, *asked):
+                result["cells"].append({"threads": threads, **row})
+                tell(f"{row['size']} {row['length']} batch {row['batch']}", row)
+
+
+def lengths_of(size: Size, options: argparse.Namespace) -> Iterator[Size]:
+    """Yields a size with each length and each text that is asked for."""
+    for length in options.length:
+        yield size if length == OWN else size.of_length(int(length))
+    for path in options.text:
+        lengths = text_lengths(path, size.vocab_size, options.sentences)
+        yield size.of_text(path.name.partition(".")[0], lengths)
 
 
 def column(name: str, options: argparse.Namespace) -> Worker:
@@ -135,8 +171,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Measures decoding, compared with CTranslate2 on the same weights.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    add = parser.add_argument
+    add, cores = parser.add_argument, len(os.sched_getaffinity(0))
     add("--size", type=names(SIZES), default="tiny,base", help=f"of {', '.join(SIZES)}, or none")
+    add("--length", type=lengths, default=OWN, help="tokens of sentences; own: the size's; or none")
+    add("--text", type=items(Path), default=[], help="files whose sentences' lengths are measured")
+    add("--sentences", type=count, default=400, help="how many of a text's sentences")
+    add("--threads", type=items(count), default=str(cores), help="threads, ours and CTranslate2's")
     add("--batch", type=items(count), default="1,8,32,64", help="sentences at a time")
     add("--search", type=items(search), default="greedy,beam4", help="greedy, or beam and a size")
     add(
@@ -170,6 +210,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--columns optimum needs --optimum-python")
     if not options.size and not options.real_text:
         parser.error("--size none measures nothing: give --real-text as well")
+    if not options.length and not options.text and not options.real_text:
+        parser.error("--length none measures nothing: give --text as well")
     return options
 
 
@@ -179,6 +221,11 @@ def precision(text: str) -> str:
     if name not in PRECISIONS:
         raise ValueError(f"must be of {', '.join(PRECISIONS)}, got {text!r}")
     return text
+
+
+def lengths(text: str) -> list[str]:
+    """Reads numbers of tokens, or the name of the size's own, separated by commas, or "none"."""
+    return [] if text == "none" else items(lambda one: one if one == OWN else str(count(one)))(text)
 
 
 def search(text: str) -> str:

@@ -31,6 +31,7 @@ _MAKERS = (
     "export/pretrained",
     "benchmarks/speed/artefacts.py",
     "benchmarks/speed/ctranslate2_model.py",
+    "benchmarks/speed/ending_run.py",
     "benchmarks/speed/naive_export.py",
     "benchmarks/speed/random_run.py",
     "benchmarks/speed/shortlists.py",
@@ -42,6 +43,8 @@ _PACKAGES = ("ctranslate2", "keras", "onnx", "onnxruntime", "tensorflow", "tf2on
 Loaded = tuple[Any, Any, Any]
 Export = Callable[[Loaded, str, Path], None]
 
+# Behind a size's name: its random run whose translations end; see `ending_run`.
+ENDING = "-ending"
 RUN = "run"
 NAIVE = "naive"
 # The target of `export_onnx` whose graphs are measured unless another one is asked for.
@@ -199,7 +202,7 @@ def _ordered_texts() -> list[str]:
 def _write_run(size: str, directory: Path) -> None:
     from .random_run import write_random_run
 
-    write_random_run(SIZES[size], directory)
+    write_random_run(SIZES[size.removesuffix(ENDING)], directory, ends=size.endswith(ENDING))
 
 
 def _export(loaded: Loaded, part: str, directory: Path) -> None:

@@ -47,13 +47,15 @@ class Cell:
         return {
             "rows": self.size.sources(self.batch),
             "beam_size": self.beam_size,
-            "length": self.size.target_tokens,
+            "length": self.size.forced_tokens,
         }
 
     @property
     def tokens(self) -> int:
-        """Tokens of all translations together."""
-        return self.batch * self.size.target_tokens
+        """Tokens of all translations together; of a text's, those of their sources."""
+        if self.size.text is None:
+            return self.batch * self.size.target_tokens
+        return sum(len(row) + 1 for row in self.size.sources(self.batch))
 
 
 def beam_size(search: str) -> int:
@@ -79,24 +81,35 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
         rounds: Turns of each.
 
     Returns:
-        `compare`'s fields, and which cell it is; if there is something to split, "split" in
-        tokens a second and "ratio_split", ours over it.
+        `compare`'s fields, and which cell it is; "ratio_processor", the same of processor seconds
+        in place of wall time, with the peer that needs the fewest; if there is something to split,
+        "split" in tokens a second and "ratio_split", ours over it.
     """
+    processor: dict[str, list[float]] = {}
 
     def measure(worker: Worker) -> Callable[[int], float]:
-        return lambda times: worker.ask("measure", **cell.request, times=times)
+        def turn(times: int) -> float:
+            seconds = worker.ask("measure", **cell.request, times=times)
+            processor.setdefault(worker.name, []).append(worker.ask("processor_seconds"))
+            return seconds
+
+        return turn
 
     taking_part = {
         name: measure(worker) for name, worker in workers.items() if name != SPLIT or cell.batch > 1
     }
     seconds = take_turns(taking_part, rounds, workers)
     split = seconds.pop(SPLIT, None)
+    used = {name: processor[workers[name].name][-rounds:] for name in seconds}
     row = {
         "size": cell.size.name,
+        "length": cell.size.text or cell.size.source_tokens,
         "batch": cell.batch,
         "search": cell.search,
         "precision": cell.precision,
         **compare(seconds, cell.tokens),
+        "processor_seconds": used,
+        "ratio_processor": compare(used, cell.tokens)["ratio"],
     }
     if split is not None:
         row["split"] = cell.tokens / statistics.median(split)
@@ -172,10 +185,10 @@ def check_float32(cell: Cell, ours: Worker, peer: Worker) -> tuple[list[list[int
     found, expected = (worker.ask("decode", **cell.request) for worker in (ours, peer))
     place = f"{cell.size.name}, {cell.search}, batch {cell.batch}, float32"
     ids = {ours.name: found, peer.name: expected}
-    return found, check_ids(place, ids, cell.size.target_tokens)
+    return found, check_ids(place, ids, cell.size.forced_tokens)
 
 
-def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int) -> float:
+def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int | None) -> float:
     """Checks that two engines gave the same ids of the right length.
 
     Of hypotheses as good as equal, rounding decides which one a search loses: two sentences in a
@@ -184,7 +197,7 @@ def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int) -> fl
     Args:
         place: What messages call the cell.
         ids: Rows of both engines, ours first, by their names.
-        length: Tokens of each row.
+        length: Tokens of each row; any if None.
 
     Returns:
         The share of equal rows.
@@ -193,7 +206,7 @@ def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int) -> fl
         ValueError: More differ, or a row has another length.
     """
     for name, rows in ids.items():
-        wrong = [len(row) for row in rows if len(row) != length]
+        wrong = [len(row) for row in rows if length is not None and len(row) != length]
         if wrong:
             raise ValueError(f"{place}: {name} gave {wrong[0]} tokens instead of {length}.")
     (ours, found), (peer, expected) = ids.items()

@@ -14,6 +14,7 @@ from keras_transformer.models.transformer import build_transformer
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
 
+from .ending_run import let_it_end
 from .sizes import Size
 
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
@@ -23,10 +24,12 @@ _CONSTANT = 4.0
 _UNWANTED_LOGIT = -6.0
 
 
-def write_random_run(size: Size, directory: Path) -> None:
-    """Writes a finished run of a random Transformer."""
+def write_random_run(size: Size, directory: Path, *, ends: bool = False) -> None:
+    """Writes a finished run of a random Transformer; see `let_it_end` for what ends."""
     model = build_transformer(size.config)
     randomize(model)
+    if ends:
+        let_it_end(model)
     write_run(model, size.vocab_size, directory)
 
 

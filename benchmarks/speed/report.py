@@ -16,16 +16,19 @@ def decode_table(cells: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
         cells: From `measure_cell`, with the limits' and the columns' fields.
         columns: Further engines that were measured.
     """
-    heads = ["model", "search", "precision", "batch", "ours", "CTranslate2", "its threads"]
-    heads += ["ratio", "lowest–highest", "ratio to it splitting the batch"]
+    heads = ["model", "length", "threads", "search", "precision", "batch", "ours", "CTranslate2"]
+    heads += ["its threads", "ratio", "lowest–highest", "ratio in processor seconds"]
+    heads += ["ratio to it splitting the batch"]
     heads += ["of memory limit", "of matrix limit"]
     heads += ["float32 ids equal", "first token as in float32: ours, CTranslate2"]
     heads += [_HEADS[name] for name in columns]
     rows = []
     for cell in cells:
-        row = [cell["size"], cell["search"], cell["precision"], str(cell["batch"])]
+        row = [cell["size"], str(cell["length"]), str(cell["threads"])]
+        row += [cell["search"], cell["precision"], str(cell["batch"])]
         row += [_count(cell["ours"]), _count(cell["peer"]), cell["peer_name"]]
         row += [f"**{cell['ratio']:.2f}**", f"{cell['ratio_low']:.2f}–{cell['ratio_high']:.2f}"]
+        row.append(f"{cell['ratio_processor']:.2f}")
         row.append(f"{cell['ratio_split']:.2f}" if "ratio_split" in cell else "–")
         row += [f"{cell['memory_fraction']:.0%}", f"{cell['matrix_fraction']:.0%}"]
         row += [f"{cell['float32_equal']:.1%}", _agreements(cell)]

@@ -16,6 +16,8 @@ from typing import Any
 class Engine(abc.ABC):
     """Something that translates ids; subclasses wrap one library each."""
 
+    _processor_seconds = 0.0
+
     @abc.abstractmethod
     def load(self, folder: str, precision: str) -> None:
         """Opens a model in place of the one before.
@@ -30,24 +32,31 @@ class Engine(abc.ABC):
         """Turns ids without eos into what `run` takes; not timed."""
 
     @abc.abstractmethod
-    def run(self, prepared: Any, beam_size: int, length: int) -> Any:
-        """Translates into exactly `length` tokens each; timed."""
+    def run(self, prepared: Any, beam_size: int, length: int | None) -> Any:
+        """Translates into exactly `length` tokens each, or as many as the model says; timed."""
 
     @abc.abstractmethod
     def to_ids(self, result: Any) -> list[list[int]]:
         """Returns the best translation's ids for each row of `run`'s result; not timed."""
 
-    def decode(self, rows: list[list[int]], beam_size: int, length: int) -> list[list[int]]:
+    def decode(self, rows: list[list[int]], beam_size: int, length: int | None) -> list[list[int]]:
         """Returns the translations' ids."""
         return self.to_ids(self.run(self.prepare(rows), beam_size, length))
 
-    def measure(self, rows: list[list[int]], beam_size: int, length: int, times: int) -> float:
+    def measure(
+        self, rows: list[list[int]], beam_size: int, length: int | None, times: int
+    ) -> float:
         """Returns the mean seconds of one translation of all rows among `times` in a row."""
         prepared = self.prepare(rows)
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         for _ in range(times):
             self.run(prepared, beam_size, length)
+        self._processor_seconds = (time.process_time() - used) / times
         return (time.perf_counter() - start) / times
+
+    def processor_seconds(self) -> float:
+        """Returns what `measure` took last, in seconds of all threads."""
+        return self._processor_seconds
 
     def translate(self, texts: Sequence[str], beam_size: int) -> list[str]:
         """Translates texts, which end where the model ends them."""

@@ -3,6 +3,8 @@ TensorFlow, so that measuring processes can import it.
 """
 
 import dataclasses
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +19,19 @@ _FIRST_PIECE_ID = EOS_ID + 1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Size:
-    """One model size and the lengths that are forced on its translations.
+    """One model size and the lengths of what it translates.
 
     Args:
         name: As given on the command line.
         vocab_size: Ids of the shared vocabulary.
-        target_tokens: Tokens generated for each sentence; the end token is not among them.
+        target_tokens: Tokens that each translation is forced to have; the end token is not among
+            them. About as many as there will be if `text_lengths` are given.
         source_tokens: Tokens of each source sentence, the end token included.
         preset: The preset of `TransformerConfig`.
         fields: Fields of the config that replace the preset's.
+        text: Name of the text whose lengths the sentences have; None if all are of one length.
+        text_lengths: Tokens of the text's sentences, the end token included. Translations then end
+            where the model ends them.
     """
 
     name: str
@@ -34,6 +40,22 @@ class Size:
     preset: str
     source_tokens: int = 24
     fields: dict[str, Any] = dataclasses.field(default_factory=dict)
+    text: str | None = None
+    text_lengths: tuple[int, ...] = ()
+
+    def of_length(self, tokens: int) -> "Size":
+        """Returns the size with sources and translations of this many tokens."""
+        return dataclasses.replace(self, source_tokens=tokens, target_tokens=tokens)
+
+    def of_text(self, text: str, lengths: Sequence[int]) -> "Size":
+        """Returns the size with sources as long as a text's sentences."""
+        mean = round(sum(lengths) / len(lengths))
+        return dataclasses.replace(self.of_length(mean), text=text, text_lengths=tuple(lengths))
+
+    @property
+    def forced_tokens(self) -> int | None:
+        """Tokens that translations are forced to have; None if the model ends them."""
+        return self.target_tokens if self.text is None else None
 
     @property
     def config(self) -> TransformerConfig:
@@ -43,8 +65,11 @@ class Size:
     def sources(self, batch: int) -> list[list[int]]:
         """Returns the ids of `batch` sentences without eos, the same at every call."""
         random = np.random.default_rng(batch)
-        shape = (batch, self.source_tokens - 1)
-        return random.integers(_FIRST_PIECE_ID, self.vocab_size, shape).tolist()
+        lengths = self.text_lengths or (self.source_tokens,)
+        return [
+            random.integers(_FIRST_PIECE_ID, self.vocab_size, length - 1).tolist()
+            for length in itertools.islice(itertools.cycle(lengths), batch)
+        ]
 
 
 SIZES = {

@@ -35,7 +35,7 @@ def measure_size(
     """Measures cells of one size.
 
     Args:
-        cells: What to measure.
+        cells: What to measure, of one length or one text.
         workers: `OURS` and one or more peers.
         columns: Further engines by the columns' names; measured in float32 only.
         work: Where exports are kept.
@@ -52,8 +52,9 @@ def measure_size(
         ValueError: Float32 ids differ; see `check_float32`.
     """
     size = cells[0].size
-    folder = artefacts.size_folder(work, size.name)
-    artefacts.make(folder, _parts(cells, columns, target), size=size.name)
+    name = size.name if size.text is None else f"{size.name}{artefacts.ENDING}"
+    folder = artefacts.size_folder(work, name)
+    artefacts.make(folder, _parts(cells, columns, target), size=name)
     limits = Limits(cells)
     _load(workers, folder, "float32")
     peer = next(worker for name, worker in workers.items() if name != OURS)

@@ -27,7 +27,7 @@ class Scripted:
     def ask(self, do: str, **arguments: Any) -> Any:
         self.asked += 1
         answer = self.answers[do]
-        return answer.pop(0) if do == "measure" else answer
+        return answer.pop(0) if isinstance(answer, list) and do != "decode" else answer
 
     def settle(self) -> None:
         pass
@@ -64,14 +64,24 @@ def test_a_cell_counts_the_tokens_of_one_translation_for_each_sentence() -> None
     assert [len(row) for row in cell.request["rows"]] == [MINI.source_tokens - 1] * 5
 
 
+def test_a_cell_of_a_text_has_its_lengths_and_counts_its_sources() -> None:
+    cell = Cell(MINI.of_text("captions", [3, 9, 2]), 4, "greedy", "float32")
+    assert [len(row) + 1 for row in cell.request["rows"]] == [3, 9, 2, 3]
+    assert (cell.tokens, cell.request["length"]) == (17, None)
+    ids = [[7] * 2, [7] * 8, [7], [7] * 2]
+    ours, peer = Scripted("ours", decode=ids), Scripted("it", decode=ids)
+    assert check_float32(cell, ours, peer) == (ids, 1.0)
+
+
 @pytest.mark.parametrize(("batch", "splits"), [(1, False), (2, True)])
 def test_split_batches_stand_beside_the_ratio(batch: int, splits: bool) -> None:
     workers = {
-        name: Scripted(name, measure=[seconds] * 5)
-        for name, seconds in (("ours", 1.0), ("1", 3.0), (SPLIT, 2.0))
+        name: Scripted(name, measure=[seconds] * 5, processor_seconds=[9.0, 9.0, *[used] * 3])
+        for name, seconds, used in (("ours", 1.0, 1.0), ("1", 3.0, 2.5), (SPLIT, 2.0, 3.0))
     }
     row = measure_cell(Cell(MINI, batch, "greedy", "int8"), workers, rounds=3)
     assert (row["ratio"], row["peer_name"]) == (3, "1")
+    assert row["ratio_processor"] == 2.5  # What warms up does not count.
     assert row.get("ratio_split") == (2 if splits else None)
 
 

@@ -54,6 +54,8 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
         (["--batch", "0"], "must be a whole number above 0, got '0'"),
         (["--columns", "optimum"], "needs --optimum-python"),
         (["--size", "none"], "measures nothing"),
+        (["--length", "none"], "--length none measures nothing: give --text"),
+        (["--length", "own,0"], "must be a whole number above 0, got '0'"),
     ],
 )
 def test_a_wrong_option_is_named(benchmarks: Path, arguments: list[str], message: str) -> None:

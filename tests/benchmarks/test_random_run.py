@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from speed.ending_run import let_it_end
 from speed.random_run import randomize, synthetic_tokenizer, write_random_run
 from speed.sizes import SIZES
 
@@ -50,6 +51,20 @@ def test_pad_bos_and_eos_are_far_below_the_rest(model: Any) -> None:
     unwanted = [PAD_ID, BOS_ID, EOS_ID]
     np.testing.assert_allclose(logits[..., unwanted], -6, atol=1e-4)
     assert np.delete(logits, unwanted, axis=-1).max(axis=-1).min() > 1
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_translations_end_about_where_their_sources_do(norm: str) -> None:
+    ending = build_transformer(TransformerConfig.preset("tiny", vocab_size=300, norm=norm))
+    randomize(ending)
+    let_it_end(ending)
+    for tokens in (3, 9, 30):
+        ids = np.random.default_rng(tokens).integers(EOS_ID + 1, 300, (2, tokens + 4))
+        source_ids = np.append(ids[:1, :tokens], [[EOS_ID]], axis=1)
+        target_ids = np.append([[BOS_ID]], ids[1:], axis=1)
+        logits = np.asarray(ending({"source_ids": source_ids, "target_ids": target_ids}))
+        first = int((logits[0].argmax(axis=-1) == EOS_ID).argmax())
+        assert abs(first - tokens) <= 1
 
 
 def test_the_weights_are_the_same_every_time(model: Any) -> None:

@@ -7,6 +7,8 @@ from speed.report import decode_table, rates, split_note, text_table, verdict
 
 CELL = {
     "size": "tiny",
+    "length": 24,
+    "threads": 2,
     "search": "beam4",
     "precision": "int8",
     "batch": 8,
@@ -16,6 +18,7 @@ CELL = {
     "ratio": 2.0,
     "ratio_low": 1.9,
     "ratio_high": 2.125,
+    "ratio_processor": 1.75,
     "ratio_split": 1.25,
     "memory_fraction": 0.125,
     "matrix_fraction": 0.5,
@@ -36,10 +39,10 @@ def cells_of(line: str) -> list[str]:
 def test_a_line_for_each_cell() -> None:
     head, _, *lines = decode_table([CELL, {**CELL, "naive": 321.0}], ["naive"]).splitlines()
     assert len(cells_of(head)) == len(cells_of(lines[0]))
-    assert cells_of(lines[0])[:9] == [
-        *("tiny", "beam4", "int8", "8", "2,469", "1,234", "1", "**2.00**", "1.90–2.12"),
+    assert cells_of(lines[0])[:11] == [
+        *("tiny", "24", "2", "beam4", "int8", "8", "2,469", "1,234", "1", "**2.00**", "1.90–2.12"),
     ]
-    assert cells_of(lines[0])[9:] == ["1.25", "12%", "50%", "98.4%", "90%, 75%", "–"]
+    assert cells_of(lines[0])[11:] == ["1.75", "1.25", "12%", "50%", "98.4%", "90%, 75%", "–"]
     assert cells_of(lines[1])[-1] == "321"
 
 

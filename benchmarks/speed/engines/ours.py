@@ -32,16 +32,18 @@ class OurEngine(Engine):
         """Returns the rows: ids are what it takes."""
         return rows
 
-    def run(self, prepared: Any, beam_size: int, length: int) -> Any:
-        """Translates with forced lengths."""
+    def run(self, prepared: Any, beam_size: int, length: int | None) -> Any:
+        """Translates with forced lengths, or with CTranslate2's definition of search."""
+        lengths: dict[str, Any] = {"min_length": length, "max_length": length}
+        if length is None:
+            lengths = {"min_length": 1, "max_length": 256, "early_stopping": "first"}
         return self._translator.translate_ids(
             prepared,
             beam_size=beam_size,
-            min_length=length,
-            max_length=length,
             length_penalty_type="exponent",
             length_penalty=1.0,
             return_scores=False,
+            **lengths,
         )
 
     def to_ids(self, result: Any) -> list[list[int]]:

@@ -49,8 +49,10 @@ class PeerEngine(Engine):
         """Returns the rows' pieces, which is what CTranslate2 takes."""
         return [self._source.id_to_piece(row) for row in rows]
 
-    def run(self, prepared: Any, beam_size: int, length: int) -> Any:
-        """Translates with forced lengths."""
+    def run(self, prepared: Any, beam_size: int, length: int | None) -> Any:
+        """Translates with forced lengths, or in batches of like length."""
+        if length is None:
+            return self._in_batches(prepared, beam_size)
         return self._translator.translate_batch(
             prepared,
             beam_size=beam_size,
@@ -67,15 +69,18 @@ class PeerEngine(Engine):
 
     def translate(self, texts: Sequence[str], beam_size: int) -> list[str]:
         """Translates texts in batches of like length."""
-        found = self._translator.translate_batch(
-            self._source.encode(list(texts), out_type=str),
+        found = self._in_batches(self._source.encode(list(texts), out_type=str), beam_size)
+        return self._target.decode([result.hypotheses[0] for result in found])
+
+    def _in_batches(self, rows: list[list[str]], beam_size: int) -> Any:
+        return self._translator.translate_batch(
+            rows,
             beam_size=beam_size,
             min_decoding_length=1,
             max_batch_size=_BATCH_TOKENS,
             batch_type="tokens",
             use_vmap=self._has_map,
         )
-        return self._target.decode([result.hypotheses[0] for result in found])
 
 
 if __name__ == "__main__":

@@ -14,20 +14,21 @@ tensor        DynamicQuantizeMatMul                whole batch
 ============  ===================================  ===================
 
 `weights_only` is converted to float32 when onnxruntime loads the graph; the others also quantise
-their inputs. With the first three a row's result does not depend on the other rows, to the last
-bit. With `tensor` it does, so it is used only on request. The kernel of each matrix is below;
+their inputs. With all but `tensor` a row's result does not depend on the other rows, to the last
+bit, so that is used only on request. The kernel of each matrix is below;
 `words` and `bytes` are for graphs with this package's own operators, where whole sub-layers become
 one operator:
 
 ============================  ==================  ===================
 matrix                        unless asked        batch_dependent
 ============================  ==================  ===================
-fewer than 131,072 weights    weights_only        tensor
-others, such as the head's    rows                tensor
+fewer than 131,072 weights    weights_only, or    tensor
+                              words
+others, such as the head's    rows, or bytes      tensor
 ============================  ==================  ===================
 
-With this package's operators these are `words` below 65,536 weights, and `bytes` for others; the
-head's product is part of the operator that ranks its outputs.
+Products of `bytes` are as those of `rows`; the head's are part of the operator that ranks its
+outputs.
 
 Measurements are in `docs/results/int8_and_size.md`. The kernel must not depend on the number of
 rows at run time, or a sentence alone and in a batch would be computed by different kernels.
@@ -49,8 +50,6 @@ from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 # From this many weights on, the operators that `rows` adds cost less than its product saves.
 _FEW_WEIGHTS = 1 << 17
-# The same for rounding inputs to bytes, of our operators.
-_FEW_FOR_WORDS = 1 << 16
 _ZERO_POINT = 128
 # From this many outputs on, MatMulIntegerToFloat takes longer to prepare a scale for each output,
 # at every run, than a separate cast and product do.
@@ -178,7 +177,7 @@ class NativeInt8(Int8):
         """Packs a layer for inputs in words or, if it is large, in bytes."""
         if self._batch_dependent:
             return ()
-        in_bytes = layer.kernel.size >= _FEW_FOR_WORDS
+        in_bytes = layer.kernel.size >= _FEW_WEIGHTS
         axis = 0 if layer.transposed else 1
         values, scales = self.lines(layer.kernel, axis, summed=in_bytes)
         lines = values if layer.transposed else values.T
