@@ -37,7 +37,8 @@ own=(--init "$output/general" --train-source "$output/own.en" --train-target "$o
     --valid-source "$output/own_valid.en" --valid-target "$output/own_valid.es")
 mix=(--general-source "${general[0]}" --general-target "${general[1]}")
 declare -A ways=(
-    [default]="" [scratch_rate]="--learning-rate 0.004 --warmup-steps 500" [frozen]="--freeze encoder"
+    [small_rate]="--learning-rate 0.0004 --warmup-steps 50" [scratch_rate]="--learning-rate 0.004 --warmup-steps 500"
+    [frozen]="--freeze encoder --learning-rate 0.0004 --warmup-steps 50"
     [lora]="--lora-rank 8 --learning-rate 0.004"
 )
 for way in "${!ways[@]}"; do
@@ -46,7 +47,7 @@ for way in "${!ways[@]}"; do
     train "${way}_mixed" "${own[@]}" "${mix[@]}" ${ways[$way]}
 done
 
-for run in general {default,scratch_rate,frozen,lora}{,_mixed}; do
+for run in general {small_rate,scratch_rate,frozen,lora}{,_mixed}; do
     keras-transformer export "$output/$run" --format onnx --output "$output/onnx/$run" --overwrite > "$output/$run.log"
     general_bleu=$(bleu "$run" "$data/test_2016_flickr.en.gz" "$data/test_2016_flickr.de.gz")
     own_bleu=$(bleu "$run" "$output/own_test.en" "$output/own_test.es")

@@ -63,28 +63,36 @@ FINE_TUNING: dict[str, Any] = {
     "epochs": 10,
     "warmup_steps": 50,
     "r_drop": 0.0,
-    "learning_rate": "a tenth",
+    "learning_rate": "a tenth, or all of it with general text",
     "final_model": "best if there are validation pairs",
 }
+# With general text steps are as large as from scratch (`docs/results/fine_tuning.md`).
+_MIXED_WARMUP = 500
 # The widest model for which the rate of the small presets was measured, all of them pre-norm.
 _SMALL_WIDTH = 256
 
 
-def fine_tuning(config: TransformerConfig, *, has_valid: bool) -> dict[str, Any]:
+def fine_tuning(
+    config: TransformerConfig, *, has_valid: bool, has_general: bool = False
+) -> dict[str, Any]:
     """Returns the options that train a model further without destroying what it knows.
 
     The learning rate is a tenth of that from scratch: of the small presets' for models as small,
-    else of the peak in section 5.3, which depends on the width.
+    else of the peak in section 5.3, which depends on the width. With general text among the pairs
+    it is all of it, so that a model learns what is far from its text, too.
 
     Args:
         config: The trained model's.
         has_valid: Whether there are validation pairs, by which the best checkpoint is chosen.
+        has_general: Whether text as the model was trained on is mixed into the pairs.
     """
     is_small = config.norm == "pre" and config.model_dim <= _SMALL_WIDTH
     peak = 0.004 if is_small else (config.model_dim * 4000) ** -0.5
-    # One digit: nobody measured a second one.
+    rate = peak if has_general else peak / 10
     return {
         **FINE_TUNING,
-        "learning_rate": float(f"{peak / 10:.0e}"),
+        # One digit: nobody measured a second one.
+        "learning_rate": float(f"{rate:.0e}"),
         "final_model": "best" if has_valid else "average",
+        **({"warmup_steps": _MIXED_WARMUP} if has_general else {}),
     }

@@ -158,7 +158,9 @@ def _recipe(data: DataOptions, run: RunOptions) -> TrainOptions:
         begun = RunDirectory(run.init)
         if begun.is_translation:
             config: Any = begun.load_config()
-            return TrainOptions.for_fine_tuning(config, has_valid=data.has_valid)
+            return TrainOptions.for_fine_tuning(
+                config, has_valid=data.has_valid, has_general=bool(data.general_source)
+            )
     own = DEMO_TRAINING if data.data == "demo" else {}
     return TrainOptions.preset(run.preset or DEFAULT_PRESET, **own)
 

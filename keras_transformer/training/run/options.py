@@ -248,16 +248,24 @@ class TrainOptions:
 
     @classmethod
     def for_fine_tuning(
-        cls, config: TransformerConfig, *, has_valid: bool, **overrides: Any
+        cls,
+        config: TransformerConfig,
+        *,
+        has_valid: bool,
+        has_general: bool = False,
+        **overrides: Any,
     ) -> "TrainOptions":
         """Returns the recipe that trains a translation's model further (`docs/fine_tuning.md`).
 
         Args:
             config: The trained model's.
             has_valid: Whether there are validation pairs, which then choose the final model.
+            has_general: Whether text as the model was trained on is mixed into the pairs, which
+                allows for larger steps.
             **overrides: Any field, replacing the recipe's value.
         """
-        return cls(**{**fine_tuning(config, has_valid=has_valid), **overrides})
+        recipe = fine_tuning(config, has_valid=has_valid, has_general=has_general)
+        return cls(**{**recipe, **overrides})
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

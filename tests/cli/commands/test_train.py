@@ -365,6 +365,10 @@ def test_general_text_is_mixed_in(run_cli, calls, files, finished_run) -> None:
     )
     assert (source[0], target[0], len(source)) == ("three", "tres", 2)
     assert (source[1], target[1]) in [("one", "uno"), ("two", "dos"), ("three", "tres")]
+    config = RunDirectory(finished_run).load_config()
+    assert calls[0]["options"] == TrainOptions.for_fine_tuning(
+        config, has_valid=False, has_general=True
+    )
 
 
 def test_a_missing_extra_is_told_before_the_corpus_is_read(run_cli, monkeypatch) -> None:

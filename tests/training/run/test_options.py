@@ -127,6 +127,8 @@ def test_fine_tuning_takes_a_tenth_of_the_presets_rate(preset: str, rate: float)
     assert options.learning_rate == rate
     assert rate == pytest.approx(TrainOptions.preset(preset).learning_rate / 10, rel=0.01)
     assert (options.epochs, options.r_drop, options.final_model) == (3, 0, "best")
+    mixed = TrainOptions.for_fine_tuning(config, has_valid=True, has_general=True)
+    assert (mixed.learning_rate, mixed.warmup_steps) == (pytest.approx(10 * rate), 500)
 
 
 def test_wide_models_that_are_pre_norm_are_fine_tuned_as_the_papers() -> None:
