@@ -9,7 +9,8 @@ from starlette.responses import Response
 
 from keras_transformer.serving.http.page import page_routes
 
-FILES = ["icon.svg", "kinds.js", "matrix.css", "matrix.js", "page.css", "page.js", "server.js"]
+SCRIPTS = ["kinds.js", "languages.js", "matrix.js", "page.js", "server.js"]
+FILES = sorted(["icon.svg", "matrix.css", "page.css", *SCRIPTS])
 
 
 def answers(*models: str) -> dict[str, Response]:
@@ -42,8 +43,8 @@ def test_nothing_stands_inline_and_nothing_comes_from_elsewhere() -> None:
     assert not any("//" in text.replace(namespace, "") for text in (page, found["/page/icon.svg"]))
     for path in ("/page/page.css", "/page/matrix.css"):
         assert not re.search(r"@import|url\(", found[path])
-    modules = {"./kinds.js", "./matrix.js", "./server.js"}
-    for path in ("/page/page.js", "/page/kinds.js", "/page/matrix.js", "/page/server.js"):
+    modules = {f"./{name}" for name in SCRIPTS} - {"./page.js"}
+    for path in (f"/page/{name}" for name in SCRIPTS):
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|\beval\b", found[path])
         assert set(re.findall(r'from "([^"]+)"', found[path])) <= modules
 
@@ -59,4 +60,4 @@ def test_one_of_several_models_can_be_chosen() -> None:
     page = answers("demo", "<b>")["/"].body.decode()
     assert "<option>demo</option><option>&lt;b&gt;</option>" in page
     assert "<title>demo, &lt;b&gt; – translate</title>" in page
-    assert "<select" not in answers("demo")["/"].body.decode()
+    assert "<option" not in answers("demo")["/"].body.decode()
