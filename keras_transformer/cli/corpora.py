@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from keras_transformer.cli.data_flags.text_files import TextFiles
+from keras_transformer.cli.flags.text_files import TextFiles
 from keras_transformer.cli.parser import flags_in_errors
 from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus

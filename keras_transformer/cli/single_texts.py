@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
-from keras_transformer.cli.data_flags.text_sources import TextFlags
+from keras_transformer.cli.flags.text_sources import TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import read_fields
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig

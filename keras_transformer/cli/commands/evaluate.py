@@ -11,8 +11,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
+from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.distribution import install_command
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.by_sentence import SentenceTranslator

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from keras_transformer.cli.artefact import check_finished_run, load_run
+from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.distribution import install_command
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import SearchOptions

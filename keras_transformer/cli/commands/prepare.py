@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keras_transformer.cli.data_flags.text_files import TextFiles
+from keras_transformer.cli.flags.text_files import TextFiles
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
 from keras_transformer.data.sources.streams import PairStream, ParallelFiles, SingleFiles, TsvFiles

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.cli.flags.search import TITLE, own_search
 from keras_transformer.cli.parser import (
     CommandParser,
     UsageError,
     flags_in_errors,
     read_fields,
 )
-from keras_transformer.cli.search_flags import TITLE, own_search
 from keras_transformer.distribution import install_command
 from keras_transformer.search.defaults import search_options
 from keras_transformer.search.options import SearchOptions

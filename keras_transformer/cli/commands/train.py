@@ -10,15 +10,8 @@ from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_corpus
-from keras_transformer.cli.data_flags.text_sources import PlainText, TextFlags
-from keras_transformer.cli.keras_side import load_training, require_training
-from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.cli.single_texts import (
-    single_stack_fields,
-    text_recipe,
-    train_on_texts,
-)
-from keras_transformer.cli.training_flags import (
+from keras_transformer.cli.flags.text_sources import PlainText, TextFlags
+from keras_transformer.cli.flags.training import (
     DEMO_MODEL,
     DEMO_TRAINING,
     MODEL_FIELDS,
@@ -28,6 +21,13 @@ from keras_transformer.cli.training_flags import (
     model_overrides,
     open_vocabularies,
     read_recipe,
+)
+from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
+from keras_transformer.cli.single_texts import (
+    single_stack_fields,
+    text_recipe,
+    train_on_texts,
 )
 from keras_transformer.config import PRESETS, SpecialIds
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size

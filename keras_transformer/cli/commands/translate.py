@@ -11,10 +11,10 @@ from tqdm import tqdm
 
 from keras_transformer.cli.alignments import AligningTranslator
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
+from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_input
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import PrefixError, TooLongError
 from keras_transformer.search.options import Hypothesis, SearchOptions

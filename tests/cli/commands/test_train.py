@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.cli import keras_side
 from keras_transformer.cli.commands import train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
-from keras_transformer.cli.training_flags import DEMO_TRAINING
+from keras_transformer.cli.flags.training import DEMO_TRAINING
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory

@@ -18,9 +18,7 @@ from keras_transformer.cli.commands.distillation.teacher import (
     export_fastest,
 )
 from keras_transformer.cli.corpora import DataOptions, read_corpus
-from keras_transformer.cli.keras_side import load_training, require_training
-from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.cli.training_flags import (
+from keras_transformer.cli.flags.training import (
     DEMO_MODEL,
     DEMO_TRAINING,
     MODEL_FIELDS,
@@ -30,6 +28,8 @@ from keras_transformer.cli.training_flags import (
     open_vocabularies,
     read_recipe,
 )
+from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.comparison import compare, table
 from keras_transformer.distillation.targets import student_pairs

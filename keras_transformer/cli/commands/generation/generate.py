@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.search_flags import TITLE, read_search
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, blocks_of_input
 from keras_transformer.cli.text_models import open_generator
 from keras_transformer.generation.text_generator import TextGenerator
