@@ -105,10 +105,25 @@ class Lists {
     rows_ = batch_ == 0 ? 0 : rows / batch_;
   }
 
-  int64_t batch() const { return batch_; }
   int64_t most() const { return most_; }
   int64_t rows() const { return rows_; }
 
+  // Writes the logits (all rows, most): `multiply(first row, tokens, logits)` those of a sentence's
+  // own tokens, at `cost` a row and token.
+  template <typename Multiply>
+  void write(Context& context, float* logits, double cost, const Multiply& multiply) const {
+    context.parallel_for(batch_, cost * most_ * rows_, [&](int64_t first, int64_t last) {
+      static thread_local std::vector<int32_t> tokens;
+      for (int64_t s = first; s < last; ++s) {
+        read(s, tokens);
+        float* found = logits + s * rows_ * most_;
+        multiply(s * rows_, tokens, found);
+        fill_up(found, static_cast<int64_t>(tokens.size()));
+      }
+    });
+  }
+
+ private:
   // Reads a sentence's tokens.
   void read(int64_t sentence, std::vector<int32_t>& tokens) const {
     tokens.clear();
@@ -129,7 +144,6 @@ class Lists {
     }
   }
 
- private:
   int64_t vocabulary_, listed_, batch_ = 0, most_ = 0, rows_ = 0;
   const int32_t *ids_, *places_;
 };
@@ -143,19 +157,13 @@ void ListedLogits::compute(Context& context) const {
   const float* states = context.input<float>(0);
   const Lists lists(context, 1, 2, rows, matrix_.shape[0]);
   float* logits = context.output<float>(0, {rows, lists.most()});
-  const double cost = 0.05 * width * lists.most() * lists.rows();
-  context.parallel_for(lists.batch(), cost, [&](int64_t first, int64_t last) {
-    static thread_local std::vector<int32_t> tokens;
-    for (int64_t s = first; s < last; ++s) {
-      lists.read(s, tokens);
-      float* found = logits + s * lists.rows() * lists.most();
-      const int64_t count = static_cast<int64_t>(tokens.size());
-      fastest<multiply_floats>({tokens.data(), count, lists.rows(), width,
-                                states + s * lists.rows() * width, found, lists.most()},
-                               matrix_.data);
-      lists.fill_up(found, count);
-    }
-  });
+  const auto multiply = [&](int64_t row, const std::vector<int32_t>& tokens, float* found) {
+    const int64_t count = static_cast<int64_t>(tokens.size());
+    fastest<multiply_floats>(
+        {tokens.data(), count, lists.rows(), width, states + row * width, found, lists.most()},
+        matrix_.data);
+  };
+  lists.write(context, logits, 0.05 * width, multiply);
 }
 
 ListedByteLogits::ListedByteLogits(const Node& node)
@@ -178,24 +186,17 @@ void ListedByteLogits::compute(Context& context) const {
   const Lists lists(context, 1, 2, rows, bytes_.shape[0]);
   float* logits = context.output<float>(0, {rows, lists.most()});
   const ByteTable table{bytes_.data, scales_, offsets_.data()};
-  const double cost = 0.02 * width * lists.most() * lists.rows();
-  context.parallel_for(lists.batch(), cost, [&](int64_t first, int64_t last) {
-    static thread_local std::vector<int32_t> tokens;
+  const auto multiply = [&](int64_t row, const std::vector<int32_t>& tokens, float* found) {
     static thread_local std::vector<uint8_t> bytes;
     static thread_local std::vector<float> steps;
     bytes.resize(lists.rows() * width), steps.resize(lists.rows());
-    for (int64_t s = first; s < last; ++s) {
-      lists.read(s, tokens);
-      fastest<round_rows>(states + s * lists.rows() * width, lists.rows(), width, bytes.data(),
-                          steps.data());
-      float* found = logits + s * lists.rows() * lists.most();
-      const int64_t count = static_cast<int64_t>(tokens.size());
-      fastest<multiply_bytes>(
-          {tokens.data(), count, lists.rows(), width, bytes.data(), found, lists.most()}, table,
-          steps.data());
-      lists.fill_up(found, count);
-    }
-  });
+    fastest<round_rows>(states + row * width, lists.rows(), width, bytes.data(), steps.data());
+    const int64_t count = static_cast<int64_t>(tokens.size());
+    fastest<multiply_bytes>(
+        {tokens.data(), count, lists.rows(), width, bytes.data(), found, lists.most()}, table,
+        steps.data());
+  };
+  lists.write(context, logits, 0.02 * width, multiply);
 }
 
 }  // namespace keras_transformer
