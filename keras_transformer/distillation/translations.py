@@ -40,11 +40,10 @@ class Translations:
         Raises:
             ValueError: A shard was made by something else, or is damaged.
         """
-        own = {self._path(number) for number in range(len(self))}
         there = set(self.directory.glob("[0-9]*.json"))
         for path in sorted(there):
             self._read(path)
-        return [number for number in range(len(self)) if self._path(number) in own - there]
+        return [number for number in range(len(self)) if self._path(number) not in there]
 
     def make(
         self,

@@ -61,13 +61,11 @@ CLASSIFIERS: dict[str, dict[str, Any]] = {
 # what depends on the model and the data.
 FINE_TUNING: dict[str, Any] = {
     "epochs": 10,
-    "warmup_steps": 50,
+    "warmup_steps": "50, or 500 with general text",
     "r_drop": 0.0,
     "learning_rate": "a tenth, or all of it with general text",
     "final_model": "best if there are validation pairs",
 }
-# With general text steps are as large as from scratch (`docs/results/fine_tuning.md`).
-_MIXED_WARMUP = 500
 # The widest model for which the rate of the small presets was measured, all of them pre-norm.
 _SMALL_WIDTH = 256
 
@@ -88,11 +86,12 @@ def fine_tuning(
     """
     is_small = config.norm == "pre" and config.model_dim <= _SMALL_WIDTH
     peak = 0.004 if is_small else (config.model_dim * 4000) ** -0.5
-    rate = peak if has_general else peak / 10
+    # With general text steps are as large as from scratch (`docs/results/fine_tuning.md`).
+    rate, warmup_steps = (peak, 500) if has_general else (peak / 10, 50)
     return {
         **FINE_TUNING,
+        "warmup_steps": warmup_steps,
         # One digit: nobody measured a second one.
         "learning_rate": float(f"{rate:.0e}"),
         "final_model": "best" if has_valid else "average",
-        **({"warmup_steps": _MIXED_WARMUP} if has_general else {}),
     }

@@ -22,8 +22,8 @@ _SAME = {
     "max_new_tokens": "max_length",
     "min_new_tokens": "min_length",
 }
-# Theirs count the token that the decoder starts with, and the numbers of new tokens win.
-_WITH_START = {"max_length": "max_length", "min_length": "min_length"}
+# As we name them. Theirs count the decoder's first token, and the numbers of new tokens win.
+_WITH_START = ("max_length", "min_length")
 _EARLY_STOPPING = {False: "likely", True: "first", "never": "exact"}
 # What beam search takes there if a file does not say it.
 _THEIR_PENALTY = 1.0
@@ -44,9 +44,9 @@ def read_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str
     """
     theirs = read_generation(path, fields)
     found = _common(theirs, special_ids)
-    for name, ours in _WITH_START.items():
+    for name in _WITH_START:
         if theirs.get(name) is not None:
-            found.setdefault(ours, max(int(theirs[name]) - 1, ours == "max_length"))
+            found.setdefault(name, max(int(theirs[name]) - 1, name == "max_length"))
     first = theirs.get(FORCED_FIRST)
     if first is not None and first not in special_ids.never_generated:
         found["forced_tokens"] = [[0, int(first)]]
@@ -71,13 +71,13 @@ def write_search(search: Mapping[str, Any], marks: Collection[int] = ()) -> dict
     found = {
         theirs: search[ours]
         for theirs, ours in _SAME.items()
-        if ours in search and ours not in _WITH_START.values()
+        if ours in search and ours not in _WITH_START
     }
     if search.get("length_penalty_type") == "gnmt":
         found.pop("length_penalty", None)
-    for theirs, ours in _WITH_START.items():
-        if ours in search:
-            found[theirs] = search[ours] + 1
+    for name in _WITH_START:
+        if name in search:
+            found[name] = search[name] + 1
     if "early_stopping" in search:
         named = {ours: theirs for theirs, ours in _EARLY_STOPPING.items()}
         found["early_stopping"] = named[search["early_stopping"]]

@@ -4,7 +4,6 @@ distillation): the teacher reads every batch beside it, and is no part of what i
 
 from typing import Any
 
-import tensorflow as tf
 from keras import ops
 
 from keras_transformer.models import Transformer
@@ -76,7 +75,7 @@ class DistillingTrainingModel(AccumulatingTrainingModel):
         weights: Tensor,
         *,
         training: bool,
-        inputs: dict[str, tf.Tensor] | None,
+        inputs: dict[str, Tensor] | None,
     ) -> Tensor:
         """Returns the sums of `linear_distillation`; arguments are those of `TrainingModel`."""
         arguments = states, matrix, labels, weights

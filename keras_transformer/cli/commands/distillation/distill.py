@@ -76,7 +76,8 @@ def main(arguments: Sequence[str]) -> int:
         model_config(preset, overrides, *sizes, max_length=options.max_length)
     corpus = read_corpus(data)
     options.check_validation(has_valid=corpus.valid is not None)
-    translations = _translate(teacher, corpus, teaching)
+    made_by = teacher.made_by(corpus, teaching)
+    translations = _translate(teacher, corpus.train.source, made_by, teaching)
     if translations is None:
         return 0
     pairs = student_pairs(
@@ -99,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     record: dict[str, Any] = {
         "teacher": str(given.run),
-        "translations": teacher.made_by(corpus, teaching),
+        "translations": made_by,
         "targets": teaching.targets,
         "keep_originals": teaching.keep_originals,
         "word_level": teaching.word_level,
@@ -126,15 +127,11 @@ def _check_first(teaching: TeachingOptions, student: StudentOptions, options: Tr
 
 
 def _translate(
-    teacher: Teacher, corpus: Corpus, teaching: TeachingOptions
+    teacher: Teacher, sources: Sequence[str], made_by: dict[str, Any], teaching: TeachingOptions
 ) -> list[list[str]] | None:
     """Returns the translations of the training sources; None after a part of them."""
-    shards = Translations(
-        teaching.folder / "translations",
-        corpus.train.source,
-        teacher.made_by(corpus, teaching),
-        teaching.shard_lines,
-    )
+    folder = teaching.folder / "translations"
+    shards = Translations(folder, sources, made_by, teaching.shard_lines)
     with flags_in_errors(TeachingOptions):
         missing = shards.missing()
     if teaching.shard is not None:

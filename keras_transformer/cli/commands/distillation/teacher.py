@@ -1,12 +1,12 @@
 """What a teacher translates and how, and the teacher itself: a run or an exported artefact."""
 
 import hashlib
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.artefact.manifest import MANIFEST_FILE, Manifest, sha256_of
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import load_training
@@ -14,6 +14,7 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.targets import Targets
 from keras_transformer.distillation.translations import check_share
 from keras_transformer.search.options import LengthPenaltyType, SearchOptions
+from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,20 +95,19 @@ class Teacher:
     def open(cls, path: Path, teaching: TeachingOptions) -> "Teacher":
         """Checks what is given, without loading it."""
         require_family(path, "encoder-decoder")
-        manifest = path / "manifest.json"
+        manifest = path / MANIFEST_FILE
         if manifest.is_file():
             if teaching.word_level:
                 raise ValueError(
                     f"--word-level needs the teacher's run, and {path} is an exported artefact: "
                     "give the run that it was exported from."
                 )
-            config = json.loads(manifest.read_text(encoding="utf-8"))["config"]
-            return cls(path, _sha256(manifest), path, config["model_dim"])
+            return cls(path, sha256_of(manifest), path, Manifest.read(path).config["model_dim"])
         check_finished_run(path)
-        digest = _sha256(path / "model.keras")
-        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        run = RunDirectory(path)
+        digest = sha256_of(run.model)
         own = teaching.folder / f"teacher-{digest[:12]}"
-        return cls(path, digest, own, config["model_dim"])
+        return cls(path, digest, own, run.load_config().model_dim)
 
     @property
     def student_preset(self) -> str:
@@ -126,7 +126,7 @@ class Teacher:
 
     def export(self) -> None:
         """Writes the artefact of a run that has none yet."""
-        if not (self.artefact / "manifest.json").is_file():
+        if not (self.artefact / MANIFEST_FILE).is_file():
             print(f"exporting {self.path}, to translate on onnxruntime", flush=True)
             # Another process that shares the work may have been faster.
             with suppress(FileExistsError):
@@ -146,7 +146,3 @@ def export_fastest(run: Path, artefact: Path, *, overwrite: bool) -> None:
     else:
         target = "native"
     export_run(run, artefact, target=target, overwrite=overwrite)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
