@@ -181,7 +181,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--search", type=items(search), default="greedy,beam4", help="greedy, or beam and a size")
     add(
         "--precision",
-        type=items(precision),
+        type=items(shortlists.precision_of(PRECISIONS)),
         default="float32,int8",
         help="of float32, int8, each with or without a shortlist, as in int8+list50",
     )
@@ -213,14 +213,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if not options.length and not options.text and not options.real_text:
         parser.error("--length none measures nothing: give --text as well")
     return options
-
-
-def precision(text: str) -> str:
-    """Reads the name of a precision, with or without a shortlist."""
-    name, _ = shortlists.split(text)
-    if name not in PRECISIONS:
-        raise ValueError(f"must be of {', '.join(PRECISIONS)}, got {text!r}")
-    return text
 
 
 def lengths(text: str) -> list[str]:

@@ -6,7 +6,9 @@
 Every run is exported in float32 and int8 and translates the test set with one thread, sentence by
 sentence and in batches, greedily and by beam search, beside CTranslate2 with the same weights.
 Prints a table of BLEU and sentences a second, with the front in bold: the points that no other
-beats in both. With `--json FILE` all figures go to FILE and the tables to FILE with the ending .md.
+beats in both. A precision like int8+list50 has a shortlist with 50 candidates of each source piece,
+learnt from `--list-text`, for both engines. With `--json FILE` all figures go to FILE and the
+tables to FILE with the ending .md.
 """
 
 import argparse
@@ -21,7 +23,8 @@ from typing import Any
 from front import report
 from front.points import Point, gains
 from front.suite import Measurement, engines, names_of
-from speed.arguments import count, items, names
+from speed import shortlists
+from speed.arguments import count, items
 from speed.artefacts import FASTEST
 from speed.machine import describe_machine
 
@@ -58,6 +61,7 @@ def measure(options: argparse.Namespace, points: list[Point]) -> None:
         timed=options.timed,
         rounds=options.repeats,
         target=options.target,
+        list_texts=options.list_text,
     )
     with ExitStack() as stack:
         workers = {
@@ -124,7 +128,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--source", type=Path, required=True, help="the test set's source text, plain or .gz")
     add("--reference", type=Path, required=True, help="its translations")
     add("--teacher", help="name of the run that the others are compared with")
-    add("--precision", type=names(PRECISIONS), default="float32,int8", help="of float32, int8")
+    add(
+        "--precision",
+        type=items(shortlists.precision_of(PRECISIONS)),
+        default="float32,int8",
+        help="of float32, int8, each with or without a shortlist, as in int8+list50",
+    )
+    add(
+        "--list-text",
+        nargs=2,
+        type=Path,
+        default=(),
+        metavar=("SOURCE", "TARGET"),
+        help="parallel text that shortlists are learnt from",
+    )
     add("--beam-size", type=items(count), default="1,4", help="hypotheses kept; 1 is greedy")
     add("--batch", type=items(count), default="1,64", help="sentences at a time")
     add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
@@ -134,7 +151,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--json", type=Path, metavar="FILE", help="where to write all figures")
     add("--picture", type=Path, metavar="FILE", help="where to draw them (.svg or .png)")
     add("--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if any(shortlists.split(one)[1] for one in options.precision) and not options.list_text:
+        parser.error("a shortlist needs --list-text to learn from")
+    return options
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ class Point:
     Attributes:
         model: Name of the run.
         engine: "ours" or a peer's name.
-        precision: "float32" or "int8".
+        precision: "float32" or "int8", with or without a shortlist, as in "int8+list50".
         beam_size: Of the search; 1 is greedy.
         batch: Sentences at a time.
         bleu: sacreBLEU's, 0 to 100.

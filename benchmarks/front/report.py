@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from speed.report import table
+from speed.shortlists import split
 
 from keras_transformer.plotting.style import COLOURS, new_figure, save_picture, styled
 
@@ -73,7 +74,8 @@ def gains_table(gains: Sequence[Gain]) -> str:
 def draw(points: Sequence[Point], path: Path) -> None:
     """Draws BLEU against sentences a second, an axes for each batch, and writes the picture.
 
-    Colours are models, marks are engines; int8 is filled. The front is a line.
+    Colours are models, marks are engines; int8 is filled, with a shortlist it has a black edge. The
+    front is a line.
     """
     batches = sorted({point.batch for point in points})
     models = list(dict.fromkeys(point.model for point in points))
@@ -92,12 +94,13 @@ def draw(points: Sequence[Point], path: Path) -> None:
         )
         for point in of_batch:
             colour = COLOURS[models.index(point.model) % len(COLOURS)]
+            precision, candidates = split(point.precision)
             axes.scatter(
                 point.rate,
                 point.bleu,
                 marker=_MARKS[names.index(point.engine) % len(_MARKS)],
-                facecolors=colour if point.precision == "int8" else "none",
-                edgecolors=colour,
+                facecolors=colour if precision == "int8" else "none",
+                edgecolors="black" if candidates else colour,
                 zorder=2,
             )
         axes.set_xscale("log")

@@ -29,12 +29,13 @@ class Measurement:
     Attributes:
         sources: The test set's lines.
         references: Their translations.
-        precisions: Of "float32" and "int8".
+        precisions: Of "float32" and "int8", with or without a shortlist, as in "int8+list50".
         beam_sizes: Of the searches.
         batches: Sentences at a time.
         timed: How many sentences, evenly spread, the speed is measured on.
         rounds: Turns of each engine.
         target: What our graphs are exported for.
+        list_texts: Two files of parallel text that shortlists are learnt from, or none.
     """
 
     sources: Sequence[str]
@@ -45,6 +46,7 @@ class Measurement:
     timed: int
     rounds: int
     target: str
+    list_texts: Sequence[Path] = ()
 
     @classmethod
     def of_files(cls, source: Path, reference: Path, **fields: Any) -> "Measurement":
@@ -72,11 +74,11 @@ class Measurement:
         engines = dict(workers)
         if not _ctranslate2_has(run):
             engines.pop(CTRANSLATE2, None)
-        folder = artefacts.run_folder(work, run)
+        folder = artefacts.run_folder(work, run, self.list_texts)
         parts = artefacts.both(self.precisions, self.target)
         if CTRANSLATE2 not in engines:
             parts = [artefacts.ours(precision, self.target) for precision in self.precisions]
-        artefacts.make(folder, parts, run=run)
+        artefacts.make(folder, parts, run=run, texts=self.list_texts)
         for precision in self.precisions:
             for engine in engines.values():
                 engine.ask("load", folder=str(folder), precision=precision)

@@ -2,7 +2,7 @@
 each source piece, which our artefact and CTranslate2's map then share.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,17 @@ def split(precision: str) -> tuple[str, int | None]:
     if mark and (not count.isdecimal() or int(count) < 1):
         raise ValueError(f"a precision's list must be as in int8+list50, got {precision!r}")
     return name, int(count) if mark else None
+
+
+def precision_of(known: Sequence[str]) -> Callable[[str], str]:
+    """Makes the reader of a precision's name, one of those known, with or without a shortlist."""
+
+    def precision(text: str) -> str:
+        if split(text)[0] not in known:
+            raise ValueError(f"must be of {', '.join(known)}, got {text!r}")
+        return text
+
+    return precision
 
 
 def make(loaded: Any, count: int, texts: Sequence[str]) -> Any:

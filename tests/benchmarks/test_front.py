@@ -23,7 +23,7 @@ POINTS = [
     point("teacher", 40.5, 310),
     point("student", 40.6, 350),
     point("student", 40.2, 350),
-    point("student", 39.0, 900),
+    point("student", 39.0, 900, precision="int8+list50"),
     point("student", 39.0, 800, batch=64),
     point("teacher", 38.0, 50, precision="float32", beam_size=4, batch=64),
 ]
@@ -49,7 +49,7 @@ def test_students_are_compared_with_their_teacher_in_the_same_batch() -> None:
 
 def test_the_report_marks_the_front_and_says_whose_it_is(tmp_path: Path) -> None:
     shown = report.points_table(POINTS)
-    assert "| 1 | student | ours | int8 | 1 | **39.00** | **900** | 900–900 |" in shown
+    assert "| 1 | student | ours | int8+list50 | 1 | **39.00** | **900** | 900–900 |" in shown
     assert shown.count("**") == 4 * 4
     assert report.verdict(POINTS) == "All 4 points of the front are ours."
     theirs = report.verdict([point("a", 30, 10, engine="CTranslate2"), point("b", 20, 20)])
