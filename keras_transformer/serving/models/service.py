@@ -3,9 +3,7 @@
 import asyncio
 import time
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Iterator,
     Mapping,
@@ -22,19 +20,14 @@ from keras_transformer.search.defaults import taken
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.opening import open_model
 from keras_transformer.serving.http.bodies import BodyReader
-from keras_transformer.serving.journal import UNKNOWN, Entry, Journal
+from keras_transformer.serving.journal import UNKNOWN, Journal
 from keras_transformer.serving.models.batching import Batcher
-from keras_transformer.serving.models.inputs import Arrays, Request, check_inputs
+from keras_transformer.serving.models.inputs import Arrays
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
-from keras_transformer.serving.models.served import (
-    Explaining,
-    Run,
-    Served,
-    Streaming,
-    explaining,
-    streaming,
-)
+from keras_transformer.serving.models.reading import RequestReader
+from keras_transformer.serving.models.running import before, run_rows, stream_row
+from keras_transformer.serving.models.served import Served, explaining, streaming
 from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.text_stream import stream_passage
 from keras_transformer.serving.models.versions import (
@@ -45,9 +38,6 @@ from keras_transformer.serving.models.versions import (
     not_found,
 )
 from keras_transformer.serving.settings import ServeOptions
-
-# Texts of more bytes are tokenized in a thread: in the event loop they would delay all others.
-_LONG_BYTES = 1 << 15
 
 
 class Service:
@@ -87,6 +77,7 @@ class Service:
         self.draining = False
         self.bodies = BodyReader(options.max_body_bytes, options.request_timeout)
         self.search = search
+        self._reader = RequestReader(journal, options.max_sentences)
         self._versions = {model.name: self._follow(model) for model in models}
 
     @property
@@ -162,13 +153,13 @@ class Service:
             with loaded.use():
                 signature = signature_of(loaded.model.signatures, signature_name)
                 entry.signature = signature.name
-                request = await self._read(loaded.model, signature, inputs, entry, until)
+                request = await self._reader.arrays(loaded.model, signature, inputs, entry, until)
                 rows = request.rows
                 run = loaded.model.run(signature)
                 results = await loaded.batcher.at_once(run, rows) if len(rows) == 1 else None
                 if results is None:
                     with waiting():
-                        results = await _before(until, self._run(loaded, run, rows, entry))
+                        results = await before(until, run_rows(loaded, run, rows, entry))
                 else:
                     entry.batch = 1
                 return loaded.model.write(signature, request, results)
@@ -211,8 +202,8 @@ class Service:
             entry.signature = "stream"
             with loaded.use():
                 model = streaming(loaded.name, loaded.model)
-                request = await self._read_text(model, text, target_prefix, languages, entry)
-                parts = (self._stream_row(loaded, model, row, entry, until) for row in request.rows)
+                request = await self._reader.text(model, text, target_prefix, languages, entry)
+                parts = (stream_row(loaded, model, row, entry, until) for row in request.rows)
                 async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -232,9 +223,9 @@ class Service:
                 model = streaming(loaded.name, loaded.model)
                 entry.signature, output = model.full_answer
                 signature = signature_of(loaded.model.signatures, entry.signature)
-                request = await self._read_text(model, text, target_prefix, languages, entry)
-                running = self._run(loaded, loaded.model.run(signature), request.rows, entry)
-                results = await _before(until, running)
+                request = await self._reader.text(model, text, target_prefix, languages, entry)
+                running = run_rows(loaded, loaded.model.run(signature), request.rows, entry)
+                results = await before(until, running)
                 return loaded.model.write(signature, request, results)[output][0].decode()
 
     async def explain(
@@ -258,8 +249,8 @@ class Service:
                 entry.signature = "explain"
                 with loaded.use():
                     model = explaining(loaded.name, loaded.model)
-                    request = await self._read_text(model, text, "", languages, entry)
-                    found = await self._run(loaded, model.explain, request.rows, entry)
+                    request = await self._reader.text(model, text, "", languages, entry)
+                    found = await run_rows(loaded, model.explain, request.rows, entry)
                     return model.describe(request.passages[0], found)
 
     @contextmanager
@@ -305,97 +296,3 @@ class Service:
     def _limit(self, timeout: float | None) -> float:
         longest = self.options.request_timeout
         return longest if timeout is None else min(timeout, longest)
-
-    async def _read(
-        self,
-        model: Served,
-        signature: Signature,
-        inputs: Arrays,
-        entry: Entry,
-        until: float,
-    ) -> Request:
-        self._count(entry, check_inputs(signature, inputs))
-        texts = [
-            text
-            for spec in signature.inputs
-            if spec.dtype == "string"
-            for text in inputs[spec.name].tolist()
-        ]
-        if self.journal.log_text:
-            entry.texts = [text.decode(errors="replace") for text in texts]
-        if sum(map(len, texts)) > _LONG_BYTES:
-            request = await _before(until, asyncio.to_thread(model.read, signature, inputs))
-        else:
-            request = model.read(signature, inputs)
-        self._count(entry, len(request.rows))
-        return request
-
-    async def _read_text(
-        self,
-        model: Streaming | Explaining,
-        text: str,
-        target_prefix: str,
-        languages: tuple[str, str],
-        entry: Entry,
-    ) -> Request:
-        if self.journal.log_text:
-            entry.texts = [text, target_prefix] if target_prefix else [text]
-        if len(text) + len(target_prefix) > _LONG_BYTES:
-            request = await asyncio.to_thread(model.read_text, text, target_prefix, languages)
-        else:
-            request = model.read_text(text, target_prefix, languages)
-        self._count(entry, len(request.rows))
-        return request
-
-    def _count(self, entry: Entry, sentences: int) -> None:
-        """Records how many sentences a request has; refuses too many."""
-        entry.sentences = sentences
-        if sentences > self.options.max_sentences:
-            raise ServingError(
-                Code.INVALID_ARGUMENT,
-                f"a request may have {self.options.max_sentences} sentences, got {sentences}: send "
-                "several requests.",
-            )
-
-    async def _stream_row(
-        self, loaded: LoadedVersion, model: Streaming, row: Any, entry: Entry, until: float
-    ) -> AsyncGenerator[str, None]:
-        """Yields a row's greedy answer piece by piece."""
-        pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        is_wanted = True
-
-        def emit(piece: str) -> bool:
-            loop.call_soon_threadsafe(pieces.put_nowait, piece)
-            return is_wanted
-
-        run = partial(_stream_all, model, emit)
-        task = loop.create_task(self._run(loaded, run, [row], entry))
-        task.add_done_callback(lambda _: pieces.put_nowait(None))
-        try:
-            while (piece := await _before(until, pieces.get())) is not None:
-                yield piece
-            await task
-        finally:
-            is_wanted = False
-            task.cancel()
-
-    async def _run(
-        self, loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry
-    ) -> list[Any]:
-        if not rows:
-            return []
-        job = await loaded.batcher.submit(run, rows)
-        entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
-        return job.results
-
-
-def _stream_all(model: Streaming, emit: Callable[[str], bool], rows: Sequence[Any]) -> list[None]:
-    for row in rows:
-        model.stream(row, emit)
-    return [None] * len(rows)
-
-
-async def _before(until: float, awaited: Awaitable[Any]) -> Any:
-    async with asyncio.timeout_at(until):
-        return await awaited
