@@ -287,7 +287,7 @@ def test_a_student_is_distilled_from_a_run(run_cli, text, run_directory, tmp_pat
     files = train_arguments(text, student)[1:]
     # The student's vocabulary is the teacher's.
     files = files[: files.index("--vocab-size")] + files[files.index("--vocab-size") + 2 :]
-    flags = (*files, "--beam-size", 2, "--shard-lines", 120, "--word-level", 0.5, "--max-steps", 3)
+    flags = (*files, "--beam-size", 2, "--shard-lines", 120, "--max-steps", 3)
     part = run_cli("distill", run_directory, *flags, "--shard", "1/2")
     assert (part.code, part.out.splitlines()[-1]) == (0, "1 of 2 shards are translated")
     whole = run_cli("distill", run_directory, *flags)

@@ -5,7 +5,7 @@ on the translations, and compares both.
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +39,8 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.whole_files import check_output, write_text
 
 RECORD = "distillation.json"
+# What half of the loss brought is in docs/results/distillation.md.
+_USUAL_WORD_LEVEL = 0.5
 # What belongs to starting from trained weights, which a student does not.
 _NOT_FOR_STUDENTS = ("freeze", "layer_decay", "unfreeze_steps", "lora_rank")
 # Compared on more, the speeds say no more.
@@ -66,6 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     data, teaching = read_fields(given, DataOptions), read_fields(given, TeachingOptions)
     student = read_fields(given, StudentOptions)
     teacher = Teacher.open(given.run, teaching)
+    teaching = replace(teaching, word_level=_word_level(given, teaching, teacher, student))
     preset = student.preset or teacher.student_preset
     options = _recipe(given, data, teaching, preset)
     overrides = {**(DEMO_MODEL if data.data == "demo" else {}), **model_overrides(given["model"])}
@@ -91,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
             overrides=overrides,
             tokenizers=tokenizers,
             teacher=given.run if teaching.word_level else None,
-            word_level=teaching.word_level,
+            word_level=teaching.word_level or _USUAL_WORD_LEVEL,
             options=options,
             resume=True,
         )
@@ -124,6 +127,16 @@ def _check_first(teaching: TeachingOptions, student: StudentOptions, options: Tr
             "--tokenizer gives the student another vocabulary than the teacher's, and --word-level "
             "compares distributions over one: leave one of them out."
         )
+
+
+def _word_level(
+    given: Namespace, teaching: TeachingOptions, teacher: Teacher, student: StudentOptions
+) -> float:
+    """Returns the share that was given, or the usual one unless another flag forbids it."""
+    if teaching.word_level is not None:
+        return teaching.word_level
+    excluded = student.tokenizer or given["r_drop"] or given["strategy"]
+    return _USUAL_WORD_LEVEL if teacher.is_run and not excluded else 0.0
 
 
 def _translate(

@@ -31,7 +31,9 @@ class TeachingOptions:
             target in the training text by BLEU.
         keep_originals: The student learns the training pairs themselves, too.
         word_level: Share of the loss that measures the distance from the teacher's distributions,
-            which then reads every batch, too: 0 for none; a teacher that is a run, and no R-Drop.
+            which then reads every batch, too: 0 for none. It needs a teacher that is a run, with
+            the student's vocabulary, and neither R-Drop nor a strategy; where these hold it is
+            0.5 if not given, else 0.
         shard_lines: Lines that are translated and written at once.
         shard: "I/N": translate the shards I, I + N, … only, and end. N processes, on any machines
             that see the output directory, translate all of them; the same command without this
@@ -45,14 +47,14 @@ class TeachingOptions:
     num_hypotheses: int = 1
     targets: Targets = "best"
     keep_originals: bool = False
-    word_level: float = 0.0
+    word_level: float | None = None
     shard_lines: int = 2_000
     shard: str | None = None
 
     def __post_init__(self) -> None:
         if self.shard_lines < 1:
             raise ValueError(f"shard_lines must be at least 1, got {self.shard_lines}.")
-        if not 0 <= self.word_level <= 1:
+        if self.word_level is not None and not 0 <= self.word_level <= 1:
             raise ValueError(f"word_level must lie in [0, 1], got {self.word_level}.")
         if self.targets != "best" and self.num_hypotheses == 1:
             raise ValueError(
@@ -108,6 +110,11 @@ class Teacher:
         digest = sha256_of(run.model)
         own = teaching.folder / f"teacher-{digest[:12]}"
         return cls(path, digest, own, run.load_config().model_dim)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run, whose distributions a student can learn from."""
+        return self.artefact != self.path
 
     @property
     def student_preset(self) -> str:
