@@ -9,6 +9,7 @@ from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 # The command line on top of the bare install: enough for `keras-transformer translate` and
 # `evaluate` with exported artefacts, without TensorFlow.
@@ -93,8 +94,20 @@ OPERATORS = Extension(
 )
 
 
+class Library(build_ext):
+    """A library that uses nothing of Python, so that one file serves all versions."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """Returns the path without the ending that names a version of Python."""
+        return str(Path(*fullname.split(".")).with_suffix(".so"))
+
+
 class Wheel(bdist_wheel):
-    """A wheel without the operators runs anywhere, and says so in its name."""
+    """A wheel for every Python; without the operators for every system, too."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Returns the tag whose system alone depends on the operators."""
+        return "py3", "none", super().get_tag()[2]
 
     def run(self) -> None:
         """Compiles first: `optional` operators may be left out."""
@@ -124,7 +137,7 @@ setup(
         "keras_transformer.serving.http": ["page_files/*"],
     },
     ext_modules=[OPERATORS],
-    cmdclass={"bdist_wheel": Wheel},
+    cmdclass={"bdist_wheel": Wheel, "build_ext": Library},
     zip_safe=False,
     install_requires=[
         "numpy>=1.26",

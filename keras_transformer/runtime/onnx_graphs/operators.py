@@ -5,13 +5,12 @@ with target="native", and checks their version and whether they are fast on this
 import ctypes
 import functools
 import logging
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
 from onnxruntime import SessionOptions
 
-_NAME = "_operators"
+_NAME = "_operators.so"
 # Artefacts that record no version were written for the first one.
 _FIRST_VERSION = 1
 _PORTABLE = "portable"
@@ -24,10 +23,9 @@ def operators_library() -> Path:
     Raises:
         ImportError: It was not compiled.
     """
-    for suffix in EXTENSION_SUFFIXES:
-        path = Path(__file__).with_name(_NAME + suffix)
-        if path.exists():
-            return path
+    path = Path(__file__).with_name(_NAME)
+    if path.exists():
+        return path
     raise ImportError(
         'target="native" needs operators that are compiled when the package is installed, '
         "and they are not here: install it from source with GCC 12 or newer, "

@@ -7,7 +7,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,8 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_compiled_where_a_compiler_is() -> None:
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(str(operators_library()))
-    assert operators_library().suffix == Path(sysconfig.get_config_var("EXT_SUFFIX")).suffix
+    # All versions of Python load it.
+    assert operators_library().name == "_operators.so"
 
 
 def test_many_sessions_may_register_it(exported_native: Any) -> None:
