@@ -35,6 +35,22 @@ inline void check(const ort::Api& api, ort::Status* status) {
   throw error;
 }
 
+// Exceptions must cross neither onnxruntime's interface nor its threads: they are converted to
+// statuses.
+template <typename Work>
+ort::Status* guarded(const ort::Api& api, const Work& work) {
+  try {
+    work();
+    return nullptr;
+  } catch (const OrtError& error) {
+    return api.create_status(error.code, error.what());
+  } catch (const std::invalid_argument& error) {
+    return api.create_status(ort::kInvalidArgument, error.what());
+  } catch (const std::exception& error) {
+    return api.create_status(ort::kFailure, error.what());
+  }
+}
+
 inline Shape shape_of(const ort::Api& api, const ort::Value* value) {
   ort::TensorInfo* info = nullptr;
   check(api, api.get_tensor_info(value, &info));
@@ -174,25 +190,28 @@ class Context {
     const int64_t parts = std::min<int64_t>(total, static_cast<int64_t>(total * each / kLeastPart));
     if (parts <= 1) return work(0, total);
     struct Job {
+      const ort::Api& api;
       const Work& work;
       int64_t total, parts;
-      std::atomic<bool> has_failed{false};
-      std::exception_ptr error{};
-    } job{work, total, parts};
+      std::atomic<ort::Status*> first_error{nullptr};
+    } job{api_, work, total, parts};
     check(api_, api_.parallel_for(
                     context_,
                     [](void* data, size_t part) {
                       Job& job = *static_cast<Job*>(data);
                       const int64_t place = static_cast<int64_t>(part);
-                      try {
+                      ort::Status* error = guarded(job.api, [&] {
                         job.work(job.total * place / job.parts,
                                  job.total * (place + 1) / job.parts);
-                      } catch (...) {
-                        if (!job.has_failed.exchange(true)) job.error = std::current_exception();
+                      });
+                      ort::Status* none = nullptr;
+                      if (error == nullptr || job.first_error.compare_exchange_strong(none, error)) {
+                        return;
                       }
+                      job.api.release_status(error);
                     },
                     static_cast<size_t>(parts), 0, &job));
-    if (job.error) std::rethrow_exception(job.error);
+    check(api_, job.first_error);
   }
 
  private:
@@ -259,21 +278,6 @@ class Operator {
     const ort::Api& api;
     Kernel kernel;
   };
-
-  // Exceptions must not cross onnxruntime's interface: they are converted to statuses.
-  template <typename Work>
-  static ort::Status* guarded(const ort::Api& api, const Work& work) {
-    try {
-      work();
-      return nullptr;
-    } catch (const OrtError& error) {
-      return api.create_status(error.code, error.what());
-    } catch (const std::invalid_argument& error) {
-      return api.create_status(ort::kInvalidArgument, error.what());
-    } catch (const std::exception& error) {
-      return api.create_status(ort::kFailure, error.what());
-    }
-  }
 
   static ort::Status* create(const ort::CustomOp*, const ort::Api* api, const ort::KernelInfo* info,
                              void** kernel) {
