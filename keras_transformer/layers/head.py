@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.initializers import head_initializer
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
@@ -57,7 +58,11 @@ class VocabularyHead(Composite):
         """Creates the matrix `(model_dim, vocab_size)`, unless the layer is tied, and the bias."""
         if self.tokens is None:
             self.linear = keras.layers.Dense(
-                self.vocab_size, use_bias=False, dtype=self.dtype_policy, name="linear"
+                self.vocab_size,
+                use_bias=False,
+                kernel_initializer=head_initializer(),
+                dtype=self.dtype_policy,
+                name="linear",
             )
             self.linear.build(states_shape)
         if self.use_bias:

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.layers.initializers import normal_initializer
 from keras_transformer.layers.token_embedding import rows_of
 
 Tensor = Any
@@ -153,7 +154,7 @@ class LearnedPositions(Positions):
         self.matrix = self.add_weight(
             name="matrix",
             shape=(self.offset + self.max_positions, self.model_dim),
-            initializer=keras.initializers.RandomNormal(stddev=0.02),
+            initializer=normal_initializer(0.02),
             autocast=False,
         )
 

@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.initializers import normal_initializer
+
 Tensor = Any
 
 
@@ -59,7 +61,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.matrix = self.add_weight(
             name="matrix",
             shape=(self.vocab_size, self.model_dim),
-            initializer=keras.initializers.RandomNormal(stddev=self.model_dim**-0.5),
+            initializer=normal_initializer(self.model_dim**-0.5),
             autocast=False,
         )
 

@@ -1,11 +1,15 @@
-"""Saves the model of a run whole or not at all, and a model that is there already not again."""
+"""Saves the model of a run whole or not at all, and a model that is there already not again; loads
+it without first drawing random weights.
+"""
 
 import contextlib
 import zipfile
 from pathlib import Path
 
 import keras
+import numpy as np
 
+from keras_transformer.layers.initializers import values_follow
 from keras_transformer.whole_files import whole_file
 
 # It has the time of saving.
@@ -25,11 +29,17 @@ def save_model(model: keras.Model, path: Path) -> None:
     Raises:
         OSError: The file cannot be written, for example because the disk is full.
     """
-    needed_bytes = sum(weight.nbytes for weight in model.get_weights())
+    needed_bytes = sum(np.asarray(weight).nbytes for weight in model.weights)
     with whole_file(path, needed_bytes) as partial:
         model.save(partial)
         if _same_model(partial, path):
             partial.write_bytes(path.read_bytes())
+
+
+def load_model_file(path: Path, *, compile: bool = True) -> keras.Model:  # noqa: A002 - Keras's name
+    """Reads a `.keras` file; see `keras.saving.load_model`."""
+    with values_follow():
+        return keras.saving.load_model(path, compile=compile)
 
 
 def _same_model(one: Path, other: Path) -> bool:

@@ -10,7 +10,7 @@ import keras
 from keras_transformer.config.families import CONFIG, MODEL, load_config
 from keras_transformer.layers.variants.quantization import quantized_parts
 from keras_transformer.models.lora.adaptation import without_low_rank
-from keras_transformer.models.model_file import save_model
+from keras_transformer.models.model_file import load_model_file, save_model
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import remove_tokenizers, save_tokenizers
 from keras_transformer.whole_files import check_output, write_text
@@ -78,7 +78,7 @@ def load_model(directory: Path, dtype: str | None = None) -> Any:
         FileNotFoundError: The model's file is missing.
         ValueError: The model is quantized and cannot have another dtype.
     """
-    model = keras.saving.load_model(existing_file(directory, MODEL), compile=False)
+    model = load_model_file(existing_file(directory, MODEL), compile=False)
     if dtype is None or dtype == model.dtype_policy.name:
         return model
     if quantized_parts(model):

@@ -6,6 +6,7 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.layers.initializers import values_follow
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.tensor_files import Tensors
@@ -65,7 +66,8 @@ class Imported:
             ImportRefusedError: The weights do not fit the config, or a language must be chosen.
         """
         self._check_languages()
-        model = build_model(self.config, dtype_policy)
+        with values_follow():
+            model = build_model(self.config, dtype_policy)
         load_weights(
             model,
             self.table(model),

@@ -8,8 +8,9 @@ import keras
 import numpy as np
 
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.layers.initializers import values_follow
 from keras_transformer.models.families import build_model
-from keras_transformer.models.model_file import save_model
+from keras_transformer.models.model_file import load_model_file, save_model
 
 CONFIG = EncoderConfig.preset(
     "bert-tiny", vocab_size=20, model_dim=8, feed_forward_dim=8, num_layers=1
@@ -44,3 +45,21 @@ def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     path.write_bytes(b"no model")
     save_model(build_model(CONFIG), path)
     assert keras.saving.load_model(path).config == CONFIG
+
+
+def test_a_loaded_model_has_the_files_weights_and_later_ones_begin_at_random(
+    tmp_path: Path,
+) -> None:
+    model, path = build_model(CONFIG), tmp_path / "model.keras"
+    save_model(model, path)
+    loaded, built = load_model_file(path), build_model(CONFIG)
+    for found, saved, drawn in zip(loaded.weights, model.weights, built.weights, strict=True):
+        np.testing.assert_array_equal(found, saved)
+        assert np.any(drawn) == np.any(saved), drawn.path
+
+
+def test_a_model_whose_values_follow_draws_no_random_numbers() -> None:
+    with values_follow():
+        model = build_model(CONFIG)
+    assert not np.any(model.embeddings.tokens.matrix)
+    assert not np.any(model.encoder_stack.blocks[0].feed_forward.hidden.kernel)

@@ -16,7 +16,7 @@ import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.heads.candidates import arg_max, top_k
-from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, largest_sums
+from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, largest_sums, row_blocks
 
 # Smaller matrices are multiplied about as fast in float32.
 _LEAST_WEIGHTS = 1 << 20
@@ -49,15 +49,21 @@ class Screen(NamedTuple):
         """Rounds a float32 matrix `(vocabulary, model_dim)`."""
         largest = largest_sums(matrix)
         order = np.argsort(largest, kind="stable")
-        quiet, loud = order[:-_LOUD], order[-_LOUD:]
-        step = float(largest[quiet].max(initial=0)) / LARGEST or 1.0
-        values = np.rint(matrix / step)
-        values[loud] = 0
-        rounded = step * values[quiet]
-        error = np.linalg.norm(matrix[quiet] - rounded, axis=1).max(initial=0)
-        norm = np.linalg.norm(rounded, axis=1).max(initial=0)
+        loud, is_quiet = order[-_LOUD:], np.ones(len(matrix), bool)
+        is_quiet[loud] = False
+        step = float(largest[is_quiet].max(initial=0)) / LARGEST or 1.0
+        values = np.empty(matrix.shape[::-1], np.int8)
+        error = norm = np.float32(0)
+        for rows in row_blocks(matrix):
+            quiet = is_quiet[rows]
+            rounded = np.rint(matrix[rows] / step) * quiet[:, None]
+            values[:, rows] = rounded.T
+            rounded *= step
+            errors = np.linalg.norm(matrix[rows] - rounded, axis=1)
+            error = np.maximum(error, errors[quiet].max(initial=0))
+            norm = np.maximum(norm, np.linalg.norm(rounded, axis=1).max(initial=0))
         rounding = 4 * matrix.shape[1] * np.finfo(np.float32).eps * norm
-        return cls(values.T.astype(np.int8), step, loud, float(error + rounding), float(norm))
+        return cls(values, step, loud, float(error + rounding), float(norm))
 
 
 def is_worth_screening(vocabulary: int, model_dim: int) -> bool:

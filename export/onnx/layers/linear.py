@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from keras_transformer.layers.attention import MultiHeadAttention
 
@@ -74,5 +75,8 @@ def source_projection(attentions: Iterable[MultiHeadAttention]) -> Linear:
 
 
 def weight_array(weight: Any) -> np.ndarray:
-    """Returns a Keras variable's value as float32."""
-    return np.asarray(weight, np.float32)
+    """Returns a Keras variable's value as float32, to read only.
+
+    TensorFlow lends its memory: a large vocabulary's matrix is not copied for every graph.
+    """
+    return np.asarray(tf.convert_to_tensor(getattr(weight, "value", weight)), np.float32)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
+from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines, row_blocks
 
 # As in `native/linear/byte_products.h`: tokens in a block, bytes of each token stored together, and
 # the number that the count of such quads is a multiple of.
@@ -30,11 +30,13 @@ class Screen(NamedTuple):
     def of(cls, matrix: np.ndarray) -> "Screen":
         """Rounds a float32 matrix `(vocabulary, model_dim)`."""
         values, steps = quantize_lines(matrix, axis=0, summed=True)
-        rounded = values * steps[:, None]
-        norm = np.linalg.norm(rounded, axis=1)
+        norm, error = np.empty_like(steps), np.empty_like(steps)
+        for rows in row_blocks(matrix):
+            rounded = values[rows] * steps[rows, None]
+            norm[rows] = np.linalg.norm(rounded, axis=1)
+            error[rows] = np.linalg.norm(matrix[rows] - rounded, axis=1)
         # More than the rounding error of float32 products with it.
-        rounding = 8 * matrix.shape[1] * np.finfo(np.float32).eps * norm
-        error = np.linalg.norm(matrix - rounded, axis=1) + rounding
+        error += 8 * matrix.shape[1] * np.finfo(np.float32).eps * norm
         return cls.packed(values, steps, error, norm)
 
     @classmethod

@@ -8,9 +8,14 @@ as large as ±127. This makes the scales of normally distributed weights a third
 would double them.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 LARGEST = 127
+# Values of a block of rows: intermediate results of a large vocabulary's whole matrix would take
+# gigabytes.
+_BLOCK = 1 << 22
 
 
 def quantize_lines(
@@ -30,7 +35,18 @@ def quantize_lines(
     lines = values if axis == 0 else values.T
     largest = largest_sums(lines) if summed else np.abs(lines).max(axis=1)
     scales = _scales(largest)
-    return np.rint(values / np.expand_dims(scales, 1 - axis)).astype(np.int8), scales
+    divisors = np.broadcast_to(np.expand_dims(scales, 1 - axis), values.shape)
+    integers = np.empty(values.shape, np.int8)
+    for rows in row_blocks(values):
+        integers[rows] = np.rint(values[rows] / divisors[rows])
+    return integers, scales
+
+
+def row_blocks(matrix: np.ndarray) -> Iterator[slice]:
+    """Yields the rows of a matrix, some at a time, for results that are computed row by row."""
+    rows = max(1, _BLOCK // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), rows):
+        yield slice(start, start + rows)
 
 
 def largest_sums(lines: np.ndarray) -> np.ndarray:
@@ -39,6 +55,10 @@ def largest_sums(lines: np.ndarray) -> np.ndarray:
     Neighbours are the first and second value, the third and fourth, and so on. Scaled so that this
     is 127, and rounded, they sum to 128 at most.
     """
+    return np.concatenate([_largest_sums(lines[rows]) for rows in row_blocks(lines)])
+
+
+def _largest_sums(lines: np.ndarray) -> np.ndarray:
     even, odd = lines[:, ::2], lines[:, 1::2]
     odd = np.pad(odd, ((0, 0), (0, even.shape[1] - odd.shape[1])))
     positive = np.maximum(even, 0) + np.maximum(odd, 0)

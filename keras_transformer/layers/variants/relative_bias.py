@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
+from keras_transformer.layers.initializers import normal_initializer
 from keras_transformer.layers.token_embedding import rows_of
 
 Tensor = Any
@@ -78,7 +79,7 @@ class RelativeBias(keras.layers.Layer):
         self.matrix = self.add_weight(
             name="matrix",
             shape=(self.num_buckets, self.num_heads),
-            initializer=keras.initializers.RandomNormal(stddev=0.02),
+            initializer=normal_initializer(0.02),
             autocast=False,
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.initializers import linear_initializer, normal_initializer
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.variants.quantization import Composite
 
@@ -57,7 +57,7 @@ class RelativeSinusoids(Composite):
             self.add_weight(
                 name=name,
                 shape=(self.num_heads, self.key_dim),
-                initializer=keras.initializers.RandomNormal(stddev=0.02),
+                initializer=normal_initializer(0.02),
             )
             for name in ("content_bias", "position_bias")
         )

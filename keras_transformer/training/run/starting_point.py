@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import keras
-
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
+from keras_transformer.models.model_file import load_model_file
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import SEARCH, RunDirectory
 from keras_transformer.training.transfer.parts import (
@@ -173,14 +172,14 @@ class StartingPoint:
             run, or none, was taken.
         """
         if self.run is not None:
-            model.set_weights(keras.saving.load_model(self.run.model).get_weights())
+            model.set_weights(load_model_file(self.run.model).get_weights())
         found: Transfer | None = None
         for part, run in (("encoder", self.encoder_run), ("decoder", self.decoder_run)):
             if run is None:
                 continue
             has_tokens = part == "encoder" or self.encoder_run is None
             paths = into_translation(part, has_tokens=has_tokens)  # type: ignore[arg-type]
-            trained = keras.saving.load_model(run.model)
+            trained = load_model_file(run.model)
             taken = take_weights(model, trained, paths)
             found = taken if found is None else found.joined(taken)
             for choice in differing_choices(trained.config, model.config):

@@ -12,6 +12,7 @@ import keras
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
+from keras_transformer.models.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
 from keras_transformer.training.run.model_config import (
@@ -137,4 +138,4 @@ def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokeniz
     """
     run = RunDirectory(Path(directory))
     run.check_finished()
-    return keras.saving.load_model(run.model), *run.load_tokenizers()
+    return load_model_file(run.model), *run.load_tokenizers()

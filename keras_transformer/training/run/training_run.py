@@ -19,7 +19,7 @@ import tensorflow as tf
 from keras_transformer.distribution import imported_versions
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.lora.adaptation import without_low_rank
-from keras_transformer.models.model_file import save_model
+from keras_transformer.models.model_file import load_model_file, save_model
 from keras_transformer.training.loop.callbacks import (
     LearningRateLog,
     RoundEnd,
@@ -236,7 +236,7 @@ class TrainingRun:
         if self.replicas.strategy is None:
             return model
         # A model trained in a strategy has its weights once per replica.
-        return keras.saving.load_model(self.directory.model)
+        return load_model_file(self.directory.model)
 
     def _fit(self, feed: Feed, done: int, callbacks: list[keras.callbacks.Callback]) -> None:
         if self.replicas.strategy is None:

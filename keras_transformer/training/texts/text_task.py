@@ -4,8 +4,6 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import keras
-
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
@@ -15,6 +13,7 @@ from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.models.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
@@ -134,7 +133,7 @@ class TextTask:
         model = build_model(config, self.options.dtype_policy)
         run = self.starting_point.run
         if run is not None:
-            trained = keras.saving.load_model(run.model)
+            trained = load_model_file(run.model)
             found = take_weights(model, trained, paths_between(trained.config, config))
             for choice in differing_choices(trained.config, config):
                 print(f"{run.path} differs: {choice}")

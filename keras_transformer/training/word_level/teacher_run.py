@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import keras
-
 from keras_transformer.config import TransformerConfig
+from keras_transformer.models.model_file import load_model_file
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import Tokenizers, run_digest
@@ -79,4 +78,4 @@ class WordLevel:
 
     def teacher(self) -> Teacher:
         """Loads the teacher's model."""
-        return Teacher(keras.saving.load_model(self.run.model, compile=False), self.share)
+        return Teacher(load_model_file(self.run.model, compile=False), self.share)

@@ -1,11 +1,16 @@
 """8-bit matrices: values by hand, and the largest error."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from keras_transformer.export.onnx.heads.screening import Screen
+from keras_transformer.export.onnx.quantize import byte_screen, int8_matrices
 from keras_transformer.export.onnx.quantize.int8_matrices import largest_sums, quantize_lines
 
 # Values so small that they become zero.
@@ -53,3 +58,23 @@ def test_no_value_moves_by_more_than_half_a_step(
     steps = np.expand_dims(scales.astype(np.float64), 1 - axis)
     assert values.dtype == np.int8 and np.abs(values.astype(int)).max() <= 127
     assert (np.abs(values * steps - matrix) <= steps * 0.50001 + _NEXT_TO_ZERO).all()
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        largest_sums,
+        Screen.of,
+        byte_screen.Screen.of,
+        lambda matrix: quantize_lines(matrix, 0, summed=True),
+        lambda matrix: quantize_lines(matrix, 1, summed=True),
+    ],
+)
+def test_a_matrix_in_blocks_gives_what_it_gives_at_once(
+    compute: Callable[[np.ndarray], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = np.random.default_rng(0).standard_normal((100, 31), np.float32)
+    whole = compute(matrix)
+    monkeypatch.setattr(int8_matrices, "_BLOCK", 7 * 31)
+    for found, expected in zip(compute(matrix), whole, strict=True):
+        np.testing.assert_array_equal(found, expected)
