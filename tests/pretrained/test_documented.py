@@ -36,8 +36,9 @@ def test_the_table_names_the_formats() -> None:
 
 def test_the_way_out_names_the_architectures_of_hugging_face() -> None:
     page = (DOCS / "export_formats.md").read_text(encoding="utf-8")
-    [_, section] = page[: page.index("## ctranslate2")].split("## huggingface")
-    named = set(re.findall(r"`(\w*(?:MTModel|BertModel|HeadModel|Generation))`", section))
+    section = page[page.index("## What goes where") : page.index("## ctranslate2")]
+    endings = r"`(\w*(?:MTModel|[Bb]erta?Model|HeadModel|Generation|CausalLM))`"
+    named = set(re.findall(endings, section))
     # mBART's and M2M100's are called by the names of their tokenizers, as the table has them.
     others = {"MBartForConditionalGeneration", "M2M100ForConditionalGeneration"}
     assert named | others == {one.form.name for one in ARCHITECTURES}

@@ -1,6 +1,7 @@
 """Writes SentencePiece vocabularies for Hugging Face's tokenizers."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,15 @@ def check_json_tokenizer(outgoing: Outgoing, name: str) -> None:
         )
 
 
-def save_json_tokenizer(tokenizer: Tokenizer, directory: Path, **further: int | None) -> None:
+def save_json_tokenizer(
+    tokenizer: Tokenizer, directory: Path, inputs: Sequence[str] = (), **further: int | None
+) -> None:
     """Writes a `tokenizer.json` and what stands beside it.
 
     Args:
         tokenizer: The tokenizer.
         directory: Where to.
+        inputs: Names of what the model takes of a tokenized text; theirs if there are none.
         **further: Ids by the names of what they are for, beside padding, end, unknown and mask.
     """
     write_bytes(directory / "tokenizer.json", _without_special_ids(tokenizer.model))
@@ -82,11 +86,13 @@ def save_json_tokenizer(tokenizer: Tokenizer, directory: Path, **further: int | 
     roles = {"pad": special.pad, "eos": special.eos, "unk": special.unk, "mask": special.mask}
     named = {**roles, **further}
     known = tokenizer.subwords.size
-    described = {
+    described: dict[str, Any] = {
         f"{name}_token": tokenizer.subwords.piece(token)
         for name, token in named.items()
         if token is not None and token < known
     }
+    if inputs:
+        described["model_input_names"] = list(inputs)
     write_json(directory / CONFIG, {"tokenizer_class": "PreTrainedTokenizerFast", **described})
 
 

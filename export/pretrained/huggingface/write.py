@@ -12,16 +12,18 @@ from keras_transformer.whole_files import whole_file
 from ..forms import form_of
 from ..outgoing import Outgoing
 from .architecture import Architecture
-from .bert import BERT
+from .decoders import GPT2, LLAMA
+from .encoders import BERT, DISTILBERT, ROBERTA
 from .fairseq import BART, M2M100, MBART
-from .gpt2 import GPT2
 from .t5 import T5
 from .translators import MARIAN, PEGASUS
 from .vocabularies import write_json
 
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100)
-ARCHITECTURES = (*_TRANSLATORS, BERT, GPT2)
+_ENCODERS = (DISTILBERT, BERT, ROBERTA)
+_DECODERS = (GPT2, LLAMA)
+ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 
 
 def check(outgoing: Outgoing) -> None:
@@ -53,7 +55,7 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 
 def _architecture(outgoing: Outgoing) -> Architecture:
-    families = {"encoder": (BERT,), "decoder": (GPT2,)}
+    families = {"encoder": _ENCODERS, "decoder": _DECODERS}
     known: Any = families.get(outgoing.config.to_dict().get("family", ""), _TRANSLATORS)
     form = form_of(outgoing.config, [one.form for one in known])
     return next(one for one in known if one.form is form)

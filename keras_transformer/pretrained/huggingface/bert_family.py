@@ -48,6 +48,8 @@ class Names:
 
 
 _POOLERS = ("pooler.dense.weight", "classifier.dense.weight")
+# Of RoBERTa's classifier, which holds the pooler.
+OUT_PROJECTION = "{}.out_proj.weight"
 _ATTENTION = (
     "attention.self.query",
     "attention.self.key",
@@ -107,9 +109,7 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
         max_positions=int(fields["max_position_embeddings"]) - offset,
         position_offset=offset,
         num_token_types=int(fields.get("type_vocab_size", 2)),
-        pooler=any(
-            name.endswith(("pooler.dense.weight", "classifier.dense.weight")) for name in tensors
-        ),
+        pooler=any(name.endswith(_POOLERS) for name in tensors),
         head=head,  # type: ignore[arg-type]
         labels=labels,
         special_ids=special_ids,
@@ -185,8 +185,7 @@ def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]
 
 def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterator[Entry]:
     """Yields the entries of what reads the states."""
-    # RoBERTa's classifier holds the pooler.
-    holds_pooler = f"{names.classifier}.out_proj.weight" in tensors
+    holds_pooler = OUT_PROJECTION.format(names.classifier) in tensors
     if model.pooler is not None:
         pooler = f"{names.classifier}.dense" if holds_pooler else body + names.pooler
         yield from linear(model.pooler.linear, pooler)

@@ -19,7 +19,11 @@ NAMES = {
     "translators/nllb": "M2M100ForConditionalGeneration",
     "stacks/bert": "BertForMaskedLM",
     "stacks/bert_classes": "BertForSequenceClassification",
+    "stacks/roberta": "RobertaForMaskedLM",
+    "stacks/roberta_classes": "RobertaForSequenceClassification",
+    "stacks/distilbert": "DistilBertForMaskedLM",
     "stacks/gpt2": "GPT2LMHeadModel",
+    "stacks/llama": "LlamaForCausalLM",
 }
 
 

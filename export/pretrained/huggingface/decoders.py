@@ -1,0 +1,157 @@
+"""Decoders alone as Hugging Face's GPT-2 and Llama."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.pretrained.huggingface.decoders import gpt2_table, llama_table
+from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
+
+from ..forms import Form
+from ..outgoing import Outgoing
+from .architecture import THEIR_ACTIVATIONS, Architecture
+from .vocabularies import check_json_tokenizer, save_json_tokenizer
+
+_GPT2, _LLAMA = "GPT2LMHeadModel", "LlamaForCausalLM"
+# What the names in GPT-2's files begin with.
+_BODY = ("transformer.wte.weight",)
+# Types of tokens would be embedded as further tokens.
+_INPUTS = ("input_ids", "attention_mask")
+
+
+def _rows(config: Any) -> int:
+    """Returns how many ids theirs has: all but a padding that only ours needs."""
+    return config.vocab_size - config.logit_bias
+
+
+def _check_head(outgoing: Outgoing, name: str) -> None:
+    """Raises a ValueError if logits have other biases than that of a padding that only ours has."""
+    config = outgoing.config
+    if not config.logit_bias:
+        return
+    bias = np.asarray(outgoing.model.head.bias)
+    last = config.vocab_size - 1
+    if config.special_ids.pad != last or bias[:last].any() or bias[last] > NEVER / 2:
+        raise ValueError(f"{name} needs logit_bias=False, but this model's logits have biases.")
+
+
+def _check_gpt2(outgoing: Outgoing) -> None:
+    check_json_tokenizer(outgoing, _GPT2)
+    _check_head(outgoing, _GPT2)
+
+
+def _check_llama(outgoing: Outgoing) -> None:
+    check_json_tokenizer(outgoing, _LLAMA)
+    _check_head(outgoing, _LLAMA)
+    if outgoing.config.rotary_base is None:
+        raise ValueError(f"{_LLAMA} needs a rotary_base, such as 10000.0, got None.")
+
+
+def _gpt2_config(outgoing: Outgoing) -> dict[str, Any]:
+    config = outgoing.config
+    return {
+        "model_type": "gpt2",
+        "vocab_size": _rows(config),
+        "n_embd": config.model_dim,
+        "n_inner": config.feed_forward_dim,
+        "n_head": config.num_heads,
+        "n_layer": config.num_layers,
+        "n_positions": config.max_positions,
+        "activation_function": THEIR_ACTIVATIONS[config.activation],
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+        "resid_pdrop": config.dropout,
+        "embd_pdrop": config.dropout,
+        "attn_pdrop": config.attention_dropout,
+        **_special_ids(config),
+    }
+
+
+def _llama_config(outgoing: Outgoing) -> dict[str, Any]:
+    config = outgoing.config
+    rotary = {"rope_type": "default", "rope_theta": config.rotary_base}
+    return {
+        "model_type": "llama",
+        "vocab_size": _rows(config),
+        "hidden_size": config.model_dim,
+        "intermediate_size": config.feed_forward_dim,
+        "num_attention_heads": config.num_heads,
+        "num_key_value_heads": config.num_key_value_heads or config.num_heads,
+        "head_dim": config.key_dim,
+        "num_hidden_layers": config.num_layers,
+        "hidden_act": THEIR_ACTIVATIONS[config.activation],
+        "rms_norm_eps": config.layer_norm_epsilon,
+        # Older versions read the second.
+        "rope_parameters": rotary,
+        "rope_theta": config.rotary_base,
+        "attention_bias": False,
+        "mlp_bias": False,
+        "attention_dropout": config.attention_dropout,
+        "tie_word_embeddings": config.tied_head,
+        **_special_ids(config),
+    }
+
+
+def _special_ids(config: Any) -> dict[str, Any]:
+    special = config.special_ids
+    return {
+        # A text begins as the one before it ended, or with what is named so.
+        "bos_token_id": special.decoder_start,
+        "pad_token_id": special.pad if special.pad < _rows(config) else None,
+        "decoder_start_token_id": None,
+    }
+
+
+def _tensors_of(
+    table: Callable[..., Iterable[Entry]], names: Sequence[str] = ()
+) -> Callable[[Outgoing], dict[str, Array]]:
+    def tensors(outgoing: Outgoing) -> dict[str, Array]:
+        return dump_weights(table(outgoing.model, names), rows=_rows(outgoing.config))
+
+    return tensors
+
+
+def _save_tokenizer(outgoing: Outgoing, directory: Path) -> None:
+    start = outgoing.config.special_ids.decoder_start
+    save_json_tokenizer(outgoing.source, directory, _INPUTS, bos=start)
+
+
+GPT2 = Architecture(
+    Form(
+        _GPT2,
+        {
+            "activation": tuple(THEIR_ACTIVATIONS),
+            "layer_norm_epsilon": None,
+            "max_positions": None,
+            "logit_bias": None,
+        },
+    ),
+    _gpt2_config,
+    _tensors_of(gpt2_table, _BODY),
+    _save_tokenizer,
+    _check_gpt2,
+)
+LLAMA = Architecture(
+    Form(
+        _LLAMA,
+        {
+            "activation": tuple(THEIR_ACTIVATIONS),
+            "gated_feed_forward": (True,),
+            "key_dim": None,
+            "layer_norm_epsilon": None,
+            "logit_bias": None,
+            "max_positions": (None,),
+            "norm_kind": ("rms_norm",),
+            "num_key_value_heads": None,
+            "positions": ("none",),
+            "rotary_base": None,
+            "tied_head": None,
+            "use_bias": (False,),
+        },
+    ),
+    _llama_config,
+    _tensors_of(llama_table),
+    _save_tokenizer,
+    _check_llama,
+)

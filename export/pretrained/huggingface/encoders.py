@@ -1,0 +1,175 @@
+"""Encoders alone as Hugging Face's BERT, RoBERTa and DistilBERT, with the heads that these have."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.pretrained.huggingface import bert_family
+from keras_transformer.pretrained.huggingface.bert_family import Names, encoder_table
+from keras_transformer.pretrained.weight_table import Array, dump_weights
+
+from ..forms import Form
+from ..outgoing import Outgoing
+from .architecture import THEIR_ACTIVATIONS, Architecture
+from .vocabularies import check_json_tokenizer, save_json_tokenizer
+
+# Our head → the ending of the architecture's name.
+_ENDINGS = {
+    None: "Model",
+    "masked_lm": "ForMaskedLM",
+    "pretraining": "ForPreTraining",
+    "classification": "ForSequenceClassification",
+    "regression": "ForSequenceClassification",
+    "tagging": "ForTokenClassification",
+    "spans": "ForQuestionAnswering",
+}
+_OF_WHOLE_TEXTS = ("pretraining", "classification", "regression")
+_DISTILBERT_HEADS = (None, "masked_lm", "tagging", "spans")
+# A text's tokens have no types there, or one.
+_INPUTS = ("input_ids", "attention_mask")
+
+
+def _check_bert(outgoing: Outgoing, name: str = "BertModel") -> None:
+    config = outgoing.config
+    check_json_tokenizer(outgoing, name)
+    if config.num_token_types < 1:
+        raise ValueError(f"{name} needs num_token_types of at least 1, got 0.")
+    if not config.pooler and config.head in _OF_WHOLE_TEXTS:
+        raise ValueError(f"{name} with head={config.head!r} needs pooler=True, got False.")
+
+
+def _check_roberta(outgoing: Outgoing) -> None:
+    config = outgoing.config
+    _check_bert(outgoing, "RobertaModel")
+    offset = config.special_ids.pad + 1
+    if config.position_offset != offset:
+        raise ValueError(
+            f"RobertaModel counts positions from its padding's id: position_offset must be {offset}"
+            f", got {config.position_offset}."
+        )
+    if config.head == "masked_lm" and config.activation != "gelu":
+        raise ValueError(
+            f"RobertaForMaskedLM needs activation='gelu' in its head, got {config.activation!r}."
+        )
+
+
+def _bert_config(outgoing: Outgoing, kind: str = "bert", name: str = "Bert") -> dict[str, Any]:
+    config = outgoing.config
+    return {
+        "model_type": kind,
+        "architectures": [f"{name}{_ENDINGS[config.head]}"],
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.model_dim,
+        "intermediate_size": config.feed_forward_dim,
+        "num_attention_heads": config.num_heads,
+        "num_hidden_layers": config.num_layers,
+        "hidden_act": THEIR_ACTIVATIONS[config.activation],
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.attention_dropout,
+        "layer_norm_eps": config.layer_norm_epsilon,
+        "max_position_embeddings": config.max_positions + config.position_offset,
+        "type_vocab_size": config.num_token_types,
+        **_labels(config),
+    }
+
+
+def _distilbert_config(outgoing: Outgoing) -> dict[str, Any]:
+    config = outgoing.config
+    return {
+        "model_type": "distilbert",
+        "architectures": [f"DistilBert{_ENDINGS[config.head]}"],
+        "vocab_size": config.vocab_size,
+        "dim": config.model_dim,
+        "hidden_dim": config.feed_forward_dim,
+        "n_heads": config.num_heads,
+        "n_layers": config.num_layers,
+        "activation": THEIR_ACTIVATIONS[config.activation],
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "max_position_embeddings": config.max_positions,
+        "sinusoidal_pos_embds": False,
+        **_labels(config),
+    }
+
+
+def _labels(config: Any) -> dict[str, Any]:
+    """Returns the fields that name classes or tags, if there are any."""
+    labels: Sequence[str] = config.labels
+    if config.head == "regression":
+        labels = labels or ("LABEL_0",)
+    if not labels:
+        return {}
+    return {
+        "id2label": {str(place): label for place, label in enumerate(labels)},
+        "label2id": {label: place for place, label in enumerate(labels)},
+    }
+
+
+def _tensors_of(names: Names) -> Callable[[Outgoing], dict[str, Array]]:
+    def tensors(outgoing: Outgoing) -> dict[str, Array]:
+        # A bare model's names have no beginning; those with a head have.
+        present = [] if outgoing.config.head is None else [names.body]
+        if names is bert_family.ROBERTA and outgoing.config.head in _OF_WHOLE_TEXTS:
+            present.append(bert_family.OUT_PROJECTION.format(names.classifier))
+        beginnings: Any = dict.fromkeys(present)
+        return dump_weights(encoder_table(outgoing.model, beginnings, names))
+
+    return tensors
+
+
+def _save_tokenizer(outgoing: Outgoing, directory: Path, inputs: Sequence[str] = ()) -> None:
+    special = outgoing.config.special_ids
+    roles = {"cls": special.bos, "sep": special.eos}
+    save_json_tokenizer(outgoing.source, directory, inputs, **roles)
+
+
+def _save_without_types(outgoing: Outgoing, directory: Path) -> None:
+    _save_tokenizer(outgoing, directory, _INPUTS)
+
+
+# What they all can choose.
+_FREE: dict[str, Any] = {
+    "activation": tuple(THEIR_ACTIVATIONS),
+    "max_positions": None,
+    "labels": None,
+}
+BERT = Architecture(
+    Form(
+        "BertModel",
+        {
+            **_FREE,
+            "layer_norm_epsilon": None,
+            "num_token_types": None,
+            "pooler": None,
+            "head": tuple(_ENDINGS),
+        },
+    ),
+    _bert_config,
+    _tensors_of(bert_family.BERT),
+    _save_tokenizer,
+    _check_bert,
+)
+ROBERTA = Architecture(
+    Form(
+        "RobertaModel",
+        {
+            **BERT.form.values,
+            "position_offset": None,
+            "head": tuple(head for head in _ENDINGS if head != "pretraining"),
+        },
+    ),
+    lambda outgoing: _bert_config(outgoing, "roberta", "Roberta"),
+    _tensors_of(bert_family.ROBERTA),
+    _save_without_types,
+    _check_roberta,
+)
+DISTILBERT = Architecture(
+    Form(
+        "DistilBertModel",
+        {**_FREE, "num_token_types": (0,), "pooler": (False,), "head": _DISTILBERT_HEADS},
+    ),
+    _distilbert_config,
+    _tensors_of(bert_family.DISTILBERT),
+    _save_without_types,
+    lambda outgoing: check_json_tokenizer(outgoing, "DistilBertModel"),
+)
