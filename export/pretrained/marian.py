@@ -79,7 +79,7 @@ def check(outgoing: Outgoing) -> None:
     if start.any() or bias > NEVER / 2:
         raise ValueError(
             f"Marian begins with a vector of zeros, but that of decoder_start ({last}) is not: it "
-            "has been trained since the import. Export as ctranslate2 or onnx instead."
+            "has been trained. Export as ctranslate2 or onnx instead."
         )
 
 

@@ -113,6 +113,8 @@ class FusedAdam(keras.optimizers.Optimizer):
             rate = self.rates.get(variable.path)
             own = learning_rate if rate is None else learning_rate * rate
             self._update(variable, gradient, own, decays[first])
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable))
         count.assign_add(1)
 
     def _decays(self, count: Variable, first: int) -> tuple[Tensor, Tensor]:

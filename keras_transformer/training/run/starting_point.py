@@ -21,6 +21,7 @@ from keras_transformer.training.transfer.parts import (
     into_translation,
 )
 from keras_transformer.training.transfer.weights import Transfer, take_weights
+from keras_transformer.training.transfer.zero_start import keep_zero_start
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 
@@ -173,6 +174,7 @@ class StartingPoint:
         """
         if self.run is not None:
             model.set_weights(load_model_file(self.run.model).get_weights())
+            keep_zero_start(model)
         found: Transfer | None = None
         for part, run in (("encoder", self.encoder_run), ("decoder", self.decoder_run)):
             if run is None:

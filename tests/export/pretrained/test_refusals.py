@@ -93,7 +93,7 @@ def test_a_trained_first_input_is_no_marian(
     model = marian_model()
     matrix = model.source_embeddings.tokens.matrix
     matrix.assign(np.array(matrix) + 0.1)
-    with pytest.raises(ValueError, match="has been trained since the import"):
+    with pytest.raises(ValueError, match="has been trained"):
         export_pretrained(model, tmp_path / "out", format="marian", tokenizer=marian_tokenizer)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from keras_transformer import Translator, from_pretrained, load_run, train
 from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.export import export_pretrained
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.transfer.import_run import import_run
@@ -65,3 +66,16 @@ def test_training_goes_on_from_an_imported_model(name: str, pairs: Pairs, tmp_pa
     before = keras.saving.load_model(RunDirectory(start).model).get_weights()
     for ours, theirs in zip(model.get_weights(), before, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_a_fine_tuned_marian_leaves_as_marian(pairs: Pairs, tmp_path: Path) -> None:
+    start = import_run(FOLDER / "marian", tmp_path / "imported")
+    options = TrainOptions(max_steps=3, learning_rate=0.01, warmup_steps=1, label_smoothing=0.1)
+    model = train(Corpus(pairs), tmp_path / "run", init=start, options=options)
+    before = load_run(start)[0]
+    changed = np.abs(np.array(model.head.matrix) - before.head.matrix)[:, :-1].max(axis=1)
+    assert (changed[:-1] > 1e-3).all() and changed[-1] == 0
+    written = export_pretrained(tmp_path / "run", tmp_path / "out", format="marian")
+    again = from_pretrained(written)[0]
+    for found, ours in zip(again.weights, model.weights, strict=True):
+        np.testing.assert_allclose(found, ours, atol=10 if ours.path == "head/bias" else 0)
