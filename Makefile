@@ -1,5 +1,6 @@
-# Two commands: `make demo` shows the whole path, `make test` runs everything CI runs.
-# Both make the virtual environment first, from the lock file.
+# `make demo` shows the whole path, `make test` runs everything CI runs.
+# `make test-all` also runs the tests marked `exhaustive`. All make the virtual environment first,
+# from the lock file.
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +17,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
 
-.PHONY: demo test oracles sanitize lock clean
+.PHONY: demo test test-all oracles sanitize lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
@@ -29,6 +30,10 @@ test: $(INSTALLED) $(BROWSER) $(CLIENTS)
 	$(BIN)/mypy $(SOURCES)
 	$(call sanitized,test_bad_inputs.py test_hostile_artefacts.py test_hostile_graphs.py)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# With the tests that `make test` leaves out: every case of every product, and the slowest.
+test-all: PYTEST_FLAGS += -m ""
+test-all: test
 
 # What Hugging Face's models compute, made anew and compared with ours; `make test` compares the
 # files that lie there. An environment of its own: no test needs PyTorch.
