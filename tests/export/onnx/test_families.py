@@ -18,6 +18,7 @@ from keras_transformer.export.onnx.check.running import CheckedGraph
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.text.tokenizer import Tokenizer
+from tools.covering import sampled_fixture
 
 FORMS = {
     "onnxruntime": ("onnxruntime", None),
@@ -138,7 +139,7 @@ DECODERS: dict[str, dict[str, Any]] = {
     },
     "widths apart": {"key_dim": 6, "value_dim": 5, "rotary_base": 100.0, "num_layers": 1},
 }
-# tf2onnx takes its time: what no other case holds.
+# What tf2onnx takes its time for: what no other case holds.
 PORTABLE = [
     "states and pooler",
     "masked_lm",
@@ -148,11 +149,25 @@ PORTABLE = [
     "as T5's encoder",
     "as T5's decoder",
 ]
+QUICK = [("embedding, first", "portable"), ("as Llama", "portable float16")]
+EXACT_FORMS = ("onnxruntime", "native")
+# Each model in float32 and in bytes for one of the two targets; the rest of the product, and most
+# of the slow exports, are for `make test-all`.
 CASES = [
-    (variant, form)
-    for form in FORMS
-    for variant in [*ENCODERS, *DECODERS]
-    if form in EMITTED or variant in PORTABLE
+    *sampled_fixture([(one, form) for one in [*ENCODERS, *DECODERS] for form in EXACT_FORMS]),
+    *sampled_fixture(
+        [
+            (one, form)
+            for one in [*ENCODERS, *DECODERS]
+            for form in EMITTED
+            if form not in EXACT_FORMS
+        ]
+    ),
+    *(
+        pytest.param((one, form), marks=() if (one, form) in QUICK else pytest.mark.exhaustive)
+        for form in ("portable", "portable float16")
+        for one in PORTABLE
+    ),
 ]
 
 Arrays = dict[str, np.ndarray]

@@ -29,7 +29,13 @@ def batches() -> tf.data.Dataset:
 
 # Parts of 4 + 3 rows, of 3 + 3 + 1, of single rows, and more parts than rows.
 @pytest.mark.parametrize(
-    ("micro_batches", "jit_compile"), [(2, False), (3, True), (7, False), (9, False)]
+    ("micro_batches", "jit_compile"),
+    [
+        (2, False),
+        pytest.param(3, True, marks=pytest.mark.exhaustive),
+        pytest.param(7, False, marks=pytest.mark.exhaustive),
+        (9, False),
+    ],
 )
 def test_updates_and_figures_are_those_of_whole_batches(
     small: Callable[..., Any], batches: tf.data.Dataset, micro_batches: int, jit_compile: bool

@@ -127,7 +127,7 @@ def test_bleu_is_that_of_the_greedy_translations_of_these_sentences(run, record)
     assert record["val_bleu"][-1] == pytest.approx(corpus_scores(found, references).bleu)
 
 
-@pytest.mark.parametrize("valid", [True, False])
+@pytest.mark.parametrize("valid", [pytest.param(True, marks=pytest.mark.exhaustive), False])
 def test_tokens_per_second_counts_real_target_tokens_and_no_validation(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, valid: bool
 ) -> None:

@@ -57,7 +57,10 @@ def batches() -> tf.data.Dataset:
 
 
 # To the end, and stopped in the middle of a round.
-@pytest.mark.parametrize(("has_validation", "stop_after"), [(False, 99), (True, 5)])
+@pytest.mark.parametrize(
+    ("has_validation", "stop_after"),
+    [pytest.param(False, 99, marks=pytest.mark.exhaustive), (True, 5)],
+)
 def test_callbacks_see_what_those_of_fit_see(
     small: Callable[..., Any], batches: tf.data.Dataset, has_validation: bool, stop_after: int
 ) -> None:

@@ -152,6 +152,7 @@ class Cluster:
         return "\n".join(path.read_text(errors="replace")[-3000:] for path in self.errors)
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_that_lost_a_worker_goes_on_from_the_last_checkpoint(one_process: Path) -> None:
     run = one_process / "cluster"
     cluster = Cluster(one_process, "cluster")

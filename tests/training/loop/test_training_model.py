@@ -38,7 +38,9 @@ def batches() -> tf.data.Dataset:
 
 
 # With XLA: test_accumulation.
-@pytest.mark.parametrize("share_embeddings", ["all", "target", "none"])
+@pytest.mark.parametrize(
+    "share_embeddings", ["all", pytest.param("target", marks=pytest.mark.exhaustive), "none"]
+)
 def test_training_it_is_training_the_transformer_on_its_logits(
     small: Callable[..., Any], batches: tf.data.Dataset, share_embeddings: str
 ) -> None:
@@ -115,12 +117,13 @@ def test_r_drop_draws_the_passes_together(
         model = small(dropout=0.3)
         training = TrainingModel(model, r_drop=r_drop)
         training.compile(keras.optimizers.Adam(0.01))
-        training.fit(batches, epochs=30, shuffle=False, verbose=0)
+        training.fit(batches, epochs=20, shuffle=False, verbose=0)
         one, other = (keras.ops.log_softmax(model(inputs, training=True)) for _ in range(2))
         distances.append(float(tf.reduce_sum(tf.exp(one) * (one - other))))
     assert distances[1] < 0.5 * distances[0]
 
 
+@pytest.mark.exhaustive
 def test_r_drop_works_with_parts_and_recomputation(
     small: Callable[..., Any], batches: tf.data.Dataset
 ) -> None:
@@ -136,6 +139,7 @@ def test_r_drop_works_with_parts_and_recomputation(
         np.testing.assert_allclose(mine, other, atol=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_it_trains_in_bfloat16(small: Callable[..., Any], batches: tf.data.Dataset) -> None:
     training = TrainingModel(small("mixed_bfloat16", dropout=0.0))
     training.compile(keras.optimizers.Adam(0.01))

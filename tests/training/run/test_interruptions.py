@@ -62,6 +62,7 @@ def read_record(directory: Path) -> dict[str, Any]:
     return json.loads((directory / "training.json").read_text())
 
 
+@pytest.mark.exhaustive
 def test_without_room_for_a_checkpoint_training_ends_and_the_earlier_ones_are_intact(
     start, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_batch_that_brings_nan_is_named_and_the_checkpoints_stay(start, tmp_pa
     assert not (tmp_path / "model.keras").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_newest_checkpoint_costs_a_round_and_nothing_else(start, tmp_path: Path) -> None:
     start(max_steps=6)
     expected = read_losses(tmp_path / "losses.tsv")
@@ -198,10 +200,10 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("moment", "kept"),
     [
-        ("on_train_batch_begin", []),
+        pytest.param("on_train_batch_begin", [], marks=pytest.mark.exhaustive),
         ("on_train_batch_end", []),
-        ("on_epoch_end", [2]),
-        ("on_train_end", [2, 4]),
+        pytest.param("on_epoch_end", [2], marks=pytest.mark.exhaustive),
+        pytest.param("on_train_end", [2, 4], marks=pytest.mark.exhaustive),
     ],
 )
 def test_an_interrupt_that_is_lost_ends_training_all_the_same(
@@ -214,6 +216,7 @@ def test_an_interrupt_that_is_lost_ends_training_all_the_same(
     assert signal.getsignal(signal.SIGINT) == handler
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("interruptible")
 def test_a_round_in_whose_validation_an_interrupt_was_lost_is_not_kept(
     start, tmp_path: Path
@@ -227,6 +230,7 @@ def test_a_round_in_whose_validation_an_interrupt_was_lost_is_not_kept(
     assert steps(tmp_path) == [] and read_record(tmp_path)["history"]["step"] == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("interruptible")
 def test_an_error_after_a_lost_interrupt_is_an_interrupt(start) -> None:
     def fail(*_: Any, **__: Any) -> None:
@@ -238,6 +242,7 @@ def test_an_error_after_a_lost_interrupt_is_an_interrupt(start) -> None:
     assert "a shape was not finished" in str(interrupt.value.__cause__)
 
 
+@pytest.mark.exhaustive
 def test_a_handler_of_ones_own_that_raises_nothing_does_not_end_training(
     start, tmp_path: Path
 ) -> None:

@@ -322,7 +322,9 @@ def test_a_sentence_longer_than_learned_positions_is_found_before_training(
         train(corpus, tmp_path, overrides=overrides, vocab_size=14)
 
 
-@pytest.mark.parametrize("dtype_policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "dtype_policy", [pytest.param("float32", marks=pytest.mark.exhaustive), "mixed_bfloat16"]
+)
 def test_two_vocabularies_and_a_limit_between_checkpoints(
     tmp_path: Path, corpus: Corpus, dtype_policy: str
 ) -> None:

@@ -55,8 +55,7 @@ def embed(begun: Path, tmp_path: Path) -> Callable[..., Any]:
     return run
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first"])
-@pytest.mark.parametrize("num_token_types", [0, 2])
+@pytest.mark.parametrize(("pooling", "num_token_types"), [("mean", 0), ("first", 2)])
 def test_loss_and_accuracy_are_those_of_the_vectors(pooling: Any, num_token_types: int) -> None:
     keras.utils.set_random_seed(0)
     config = EncoderConfig.preset(
@@ -94,6 +93,7 @@ def test_a_run_learns_to_find_the_other_text(embed, tmp_path: Path, begun: Path)
     assert np.mean(found == np.arange(len(FIRST))) > 0.7
 
 
+@pytest.mark.exhaustive
 def test_a_resumed_run_is_the_unbroken_one(embed, tmp_path: Path) -> None:
     whole = embed("whole")
     embed("broken", max_steps=3)
@@ -103,7 +103,7 @@ def test_a_resumed_run_is_the_unbroken_one(embed, tmp_path: Path) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first"])
+@pytest.mark.parametrize("pooling", [pytest.param("mean", marks=pytest.mark.exhaustive), "first"])
 def test_an_export_embeds_as_the_run_does(embed, tmp_path: Path, pooling: str) -> None:
     from keras_transformer.export import export_onnx
     from keras_transformer.runtime.encoder import OnnxEncoder

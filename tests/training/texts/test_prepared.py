@@ -55,7 +55,14 @@ def start(task: Any, corpus: PreparedCorpus, directory: Path, **given: Any) -> A
     return train_texts(task, corpus, directory, overrides=overrides, options=options, **settings)
 
 
-@pytest.mark.parametrize("task", ["masked-lm", "causal-lm", "denoising"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param("masked-lm", marks=pytest.mark.exhaustive),
+        "causal-lm",
+        pytest.param("denoising", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_each_task_on_plain_text_trains_and_resumes(
     task: str, corpora: dict[str, PreparedCorpus], tmp_path: Path, capsys
 ) -> None:

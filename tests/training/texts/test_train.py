@@ -219,9 +219,8 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
     assert record["history"]["val_token_accuracy"][-1] > 0.9
 
 
-def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
-    start, tmp_path: Path
-) -> None:
+@pytest.mark.exhaustive
+def test_a_resumed_run_of_next_sentences_is_the_unbroken_one(start, tmp_path: Path) -> None:
     asked = {"text_options": TextOptions(next_sentence=True)}
     whole = start("masked-lm", "whole", DOCUMENTS, **asked)
     start("masked-lm", "broken", DOCUMENTS, options={"max_steps": 3}, **asked)
@@ -229,6 +228,13 @@ def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
     resumed = start("masked-lm", "broken", DOCUMENTS, resume=True, **asked)
     for path, weight in weights(whole).items():
         np.testing.assert_array_equal(weight, weights(resumed)[path])
+
+
+def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
+    start, tmp_path: Path
+) -> None:
+    asked = {"text_options": TextOptions(next_sentence=True)}
+    whole = start("masked-lm", "whole", DOCUMENTS, **asked)
     record = json.loads((tmp_path / "whole" / "training.json").read_text())
     assert 0 <= record["history"]["val_next_sentence_accuracy"][-1] <= 1
     assert whole.config.head == "pretraining"

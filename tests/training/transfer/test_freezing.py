@@ -134,7 +134,14 @@ def test_wrong_options_are_named(values: dict, message: str) -> None:
         TrainOptions(**values)
 
 
-@pytest.mark.parametrize("options", [{}, {"micro_batches": 2}, {"jit_compile": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"micro_batches": 2},
+        pytest.param({"jit_compile": True}, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_block_joins_every_so_many_updates_and_the_step_is_traced_once(
     options: dict[str, Any], capsys, monkeypatch
 ) -> None:

@@ -56,7 +56,15 @@ def test_a_directory_with_something_in_it_is_kept(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("name", ["nllb", "t5", "marian", "marian_ssru"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nllb",
+        pytest.param("t5", marks=pytest.mark.exhaustive),
+        pytest.param("marian", marks=pytest.mark.exhaustive),
+        pytest.param("marian_ssru", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_training_goes_on_from_an_imported_model(name: str, pairs: Pairs, tmp_path: Path) -> None:
     start = import_run(FOLDER / name, tmp_path / "imported")
     options = TrainOptions(max_steps=1, learning_rate=1e-9, label_smoothing=0.0)

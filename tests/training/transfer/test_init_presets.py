@@ -21,9 +21,15 @@ KINDS = {
     "translation": (
         TransformerConfig,
         "tiny",
+        {"num_encoder_layers": 1, "num_decoder_layers": 1},
         "--data files --train-source {0} --train-target {0}",
     ),
-    "causal-lm": (DecoderConfig, "gpt2-tiny", "--task causal-lm --train-text {0}"),
+    "causal-lm": (
+        DecoderConfig,
+        "gpt2-tiny",
+        {"num_layers": 1},
+        "--task causal-lm --train-text {0}",
+    ),
 }
 
 
@@ -43,8 +49,8 @@ def text(tmp_path: Path) -> Path:
 def test_training_goes_on_from_a_preset(
     kind: str, tokenizer: Tokenizer, text: Path, tmp_path: Path
 ) -> None:
-    config_class, size, data = KINDS[kind]
-    config = config_class.preset(size, vocab_size=tokenizer.vocab_size, **SMALL)
+    config_class, size, layers, data = KINDS[kind]
+    config = config_class.preset(size, vocab_size=tokenizer.vocab_size, **SMALL, **layers)
     model = build_model(config)
     model.save_to_preset(tmp_path / "preset", tokenizer)
     words = ["--init", str(tmp_path / "preset"), "--output", str(tmp_path / "run")]
@@ -62,7 +68,7 @@ def test_a_preset_without_its_tokenizer_is_refused_in_one_line(
     config = TransformerConfig.preset("tiny", vocab_size=tokenizer.vocab_size, **SMALL)
     build_model(config).save_to_preset(tmp_path / "preset")
     words = ["--init", str(tmp_path / "preset"), "--output", str(tmp_path / "run")]
-    data = KINDS["translation"][2].format(text).split()
+    data = KINDS["translation"][3].format(text).split()
     assert main(["train", *data, *words]) == 1
     [message] = capsys.readouterr().err.splitlines()
     assert "tokenizer.model is missing" in message and "preset" in message

@@ -130,7 +130,9 @@ def test_what_does_not_fit_is_named(vectors: Path, tmp_path: Path, tokenizer: To
             InitialVectors.open(path, has_weights=False).set_embeddings(model, tokenizer, tokenizer)
 
 
-@pytest.mark.parametrize("task", ["masked-lm", "translation"])
+@pytest.mark.parametrize(
+    "task", ["masked-lm", pytest.param("translation", marks=pytest.mark.exhaustive)]
+)
 def test_a_run_begins_with_them_and_resumes_with_the_same_only(
     task: str, vectors: Path, tmp_path: Path, capsys
 ) -> None:

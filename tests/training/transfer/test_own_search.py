@@ -60,7 +60,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def plain(run: Path) -> Callable[..., list[str]]:
     """`plain(**options)`: translations of the model without any defaults of its own."""
-    return lambda **options: Translator(*load_run(run)).translate(TEXTS, **options)
+    translator = Translator(*load_run(run))
+    return lambda **options: translator.translate(TEXTS, **options)
 
 
 @pytest.fixture(scope="module")

@@ -28,15 +28,15 @@ ALONE = {**BLOCKS, "num_layers": 1, "positions": "sinusoidal", "scale_embeddings
 OPTIONS = TrainOptions(max_steps=2, batch_tokens=64, bleu_sentences=0, max_length=32)
 
 
-@pytest.fixture
-def alone(tmp_path: Path) -> dict[str, Path]:
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Finished runs of an encoder and a decoder alone."""
-    made = {}
+    made, directory = {}, tmp_path_factory.mktemp("alone")
     for task, fields in (
         ("masked-lm", {"embedding_norm": False, "num_token_types": 0}),
         ("causal-lm", {}),
     ):
-        made[task] = tmp_path / task
+        made[task] = directory / task
         train_texts(
             task,  # type: ignore[arg-type]
             TextCorpus(Texts(LINES, "texts")),

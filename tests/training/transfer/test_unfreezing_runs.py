@@ -57,6 +57,7 @@ def classify(begun: Path, tmp_path: Path) -> Callable[..., Any]:
     return run
 
 
+@pytest.mark.exhaustive
 def test_a_resumed_run_is_the_unbroken_one(classify, tmp_path: Path) -> None:
     """Broken off before the embeddings join."""
     whole = classify("whole")

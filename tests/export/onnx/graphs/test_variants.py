@@ -61,9 +61,14 @@ FALLBACK = (
 # As with a vocabulary that is large enough for it.
 SCREENED = "screened"
 CASES = [
-    (variant, target)
-    for variant in VARIANTS
-    for target in ("onnxruntime", SCREENED, "native", "portable")
+    *((variant, target) for variant in VARIANTS for target in ("onnxruntime", SCREENED, "native")),
+    # tf2onnx takes its time: one is enough beside the small models of other tests.
+    *(
+        pytest.param(
+            (variant, "portable"), marks=() if variant == AS_T5 else pytest.mark.exhaustive
+        )
+        for variant in VARIANTS
+    ),
 ]
 SEARCHES: list[dict[str, Any]] = [
     {"max_length": 3 * BLOCK_TOKENS},
