@@ -19,7 +19,13 @@ LINES = ["the red dog runs", "we see three birds. hello!", "you buy a book", "he
 SIZES = {"model_dim": 16, "feed_forward_dim": 16, "num_heads": 2, "num_decoder_layers": 1}
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["joint", "two vocabularies"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(True, marks=pytest.mark.exhaustive, id="joint"),
+        pytest.param(False, id="two vocabularies"),
+    ],
+)
 def run(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Path:
     pairs = Pairs(LINES * 4, [line.upper() for line in LINES] * 4, origin="test")
     directory = tmp_path_factory.mktemp("run") / "run"

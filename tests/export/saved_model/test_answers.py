@@ -14,7 +14,10 @@ def decoded(strings: np.ndarray) -> list[Any]:
     return [one.decode() if isinstance(one, bytes) else decoded(one) for one in strings]
 
 
-@pytest.fixture(params=[0, 1], ids=["keras", "onnxruntime"])
+# Keras's searches, traced for each set of options, take their time; onnxruntime's equal them.
+@pytest.fixture(
+    params=[pytest.param(0, marks=pytest.mark.exhaustive, id="keras"), pytest.param(1, id="onnx")]
+)
 def translator_of(request: pytest.FixtureRequest, translators: Callable[..., Any]) -> Any:
     """`translator_of(served)`: each of the two translators."""
     return lambda served: translators(served)[request.param]

@@ -14,7 +14,12 @@ SOURCES = [[5, 6], [], [7]]
 
 
 @pytest.mark.parametrize(
-    ("search", "tokens"), [({}, [1, 0, 1]), ({"min_length": 0}, [0, 0, 0])], ids=str
+    ("search", "tokens"),
+    [
+        ({}, [1, 0, 1]),
+        pytest.param({"min_length": 0}, [0, 0, 0], marks=pytest.mark.exhaustive),
+    ],
+    ids=str,
 )
 def test_only_a_source_without_tokens_has_an_empty_translation(
     ending_model: Any,

@@ -53,6 +53,7 @@ def test_states_are_theirs(answers: Callable[..., Any]) -> None:
         np.testing.assert_allclose(found["encoder_states"][place], theirs, atol=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_classes_are_theirs(answers: Callable[..., Any]) -> None:
     oracle = load_oracle("bert_classification")
     found = answers(oracle, "serving_default", list(TEXTS["bert"].values()))
@@ -60,7 +61,7 @@ def test_classes_are_theirs(answers: Callable[..., Any]) -> None:
     np.testing.assert_allclose(found["probabilities"], theirs, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama"])
+@pytest.mark.parametrize("name", [pytest.param("gpt2", marks=pytest.mark.exhaustive), "llama"])
 def test_log_probabilities_are_theirs(answers: Callable[..., Any], name: str) -> None:
     oracle = load_oracle(name)
     found = answers(oracle, "score", list(TEXTS["decoder"].values()))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import export_saved_model
@@ -16,6 +17,7 @@ PREFIXES = [[11, 12, 13], [14, 15], [16, 17, 18, 19]]
 LENGTH = 9
 
 
+@pytest.mark.exhaustive
 def test_searches_and_prefixes_are_those_of_keras(
     make_model: Callable[..., Any],
     randomize: Callable[..., Any],

@@ -62,13 +62,8 @@ FALLBACK = (
 SCREENED = "screened"
 CASES = [
     *((variant, target) for variant in VARIANTS for target in ("onnxruntime", SCREENED, "native")),
-    # tf2onnx takes its time: one is enough beside the small models of other tests.
-    *(
-        pytest.param(
-            (variant, "portable"), marks=() if variant == AS_T5 else pytest.mark.exhaustive
-        )
-        for variant in VARIANTS
-    ),
+    # tf2onnx takes its time: test_refused_options and test_portable have one of each kind.
+    *(pytest.param((variant, "portable"), marks=pytest.mark.exhaustive) for variant in VARIANTS),
 ]
 SEARCHES: list[dict[str, Any]] = [
     {"max_length": 3 * BLOCK_TOKENS},
