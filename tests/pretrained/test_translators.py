@@ -15,8 +15,25 @@ from keras_transformer import OnnxTranslator, SearchOptions, Translator, from_pr
 from keras_transformer.export import export_onnx, export_saved_model
 from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.translation.translator import TextTranslator
+from tools.covering import sampled
 
-TARGETS = ("portable", "onnxruntime", "native")
+FOLDER = Path(__file__).parents[1] / "fixtures" / "translators"
+NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+# By default every model is exported for one target; Keras's searches, which take their time to be
+# traced, are tried with two models, and tf2onnx with one.
+EXPORTED = [
+    *sampled([(name, target) for name in NAMES for target in ("onnxruntime", "native")]),
+    ("nllb", "portable"),
+    *(
+        pytest.param(name, "portable", marks=pytest.mark.exhaustive)
+        for name in NAMES
+        if name != "nllb"
+    ),
+]
+IN_KERAS = [
+    pytest.param(name, marks=() if name in ("marian", "nllb") else pytest.mark.exhaustive)
+    for name in NAMES
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +41,7 @@ def keras_translator(given: Any) -> Translator:
     return Translator(given.model, given.source, given.target)
 
 
-@pytest.fixture(scope="module", params=TARGETS)
+@pytest.fixture(scope="module")
 def onnx_translator(
     request: pytest.FixtureRequest, given: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OnnxTranslator]:
@@ -85,20 +102,23 @@ def until_eos(ids: Sequence[int], given: Any) -> list[int]:
     return list(ids[: ids.index(eos)] if eos in ids else ids)
 
 
+@pytest.mark.parametrize("given", IN_KERAS, indirect=True)
 def test_probabilities_and_searches_in_keras_are_theirs(
     given: Any, keras_translator: Translator
 ) -> None:
     check(keras_translator, given)
 
 
+@pytest.mark.parametrize(("given", "onnx_translator"), EXPORTED, indirect=True)
 def test_probabilities_and_searches_of_exported_graphs_are_theirs(
     given: Any, onnx_translator: OnnxTranslator
 ) -> None:
     check(onnx_translator, given)
 
 
-def test_texts_hold_no_mark(given: Any, keras_translator: Translator) -> None:
-    texts = keras_translator.translate(given.reference["sources"][:4], max_length=12)
+@pytest.mark.parametrize(("given", "onnx_translator"), EXPORTED, indirect=True)
+def test_texts_hold_no_mark(given: Any, onnx_translator: OnnxTranslator) -> None:
+    texts = onnx_translator.translate(given.reference["sources"][:4], max_length=12)
     codes = given.model.config.marks.languages
     for text in texts:
         assert not any(code in text for code in codes)
