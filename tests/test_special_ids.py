@@ -33,7 +33,7 @@ STARTS: dict[str, Callable[[SpecialIds], int]] = {
 }
 CASES = [
     ("any order", "a language"),
-    ("SentencePiece's own", "begin"),
+    pytest.param(("SentencePiece's own", "begin"), marks=pytest.mark.exhaustive),
     ("T5's", "padding"),
 ]
 SEARCHES: list[dict[str, Any]] = [
@@ -148,6 +148,7 @@ def test_emitted_graphs_translate_as_keras(
 
 
 # Slow to export; the model's own functions, of which padding at the start takes the longest way.
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("renumbered", [("T5's", "padding")], indirect=True)
 def test_portable_graphs_translate_as_keras(renumbered: Renumbered, tmp_path: Path) -> None:
     check_export(renumbered, "portable", tmp_path)
@@ -175,6 +176,15 @@ def check_export(renumbered: Renumbered, target: str, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "renumbered",
+    [
+        ("any order", "a language"),
+        pytest.param(("SentencePiece's own", "begin"), marks=pytest.mark.exhaustive),
+        pytest.param(("T5's", "padding"), marks=pytest.mark.exhaustive),
+    ],
+    indirect=True,
+)
 def test_a_saved_model_translates_as_keras(renumbered: Renumbered, tmp_path: Path) -> None:
     import tensorflow as tf
 

@@ -47,7 +47,7 @@ def engines(learned_model: Any) -> tuple[KerasEngine, KerasEngine]:
 
 @EVERY_OPTION
 @settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     pairs=st.lists(
@@ -93,7 +93,13 @@ def test_a_stream_begins_with_the_prefix(
     assert best.ids[:length] == prefix
 
 
-@pytest.mark.parametrize("options", [OPTIONS["beam"], OPTIONS["samples"]], ids=["beam", "samples"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(OPTIONS["beam"], id="beam"),
+        pytest.param(OPTIONS["samples"], marks=pytest.mark.exhaustive, id="samples"),
+    ],
+)
 def test_prompts_of_a_decoder_alone_are_read_in_one_run(
     small_decoder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
@@ -119,7 +125,7 @@ def test_prompts_of_a_decoder_alone_are_read_in_one_run(
     ],
     ids=lambda fields: ", ".join(fields) or "plain",
 )
-@pytest.mark.parametrize("begin", [0, 3])
+@pytest.mark.parametrize("begin", [pytest.param(0, marks=pytest.mark.exhaustive), 3])
 def test_caches_and_scores_are_those_of_single_steps(
     make_model: Callable[..., Any], fields: dict[str, Any], begin: int
 ) -> None:

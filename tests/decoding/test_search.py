@@ -18,6 +18,7 @@ from keras_transformer.decoding.hypotheses import Sentences
 from keras_transformer.decoding.search import FIRST_STAGE, search
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.random_numbers import uniforms
+from tools.covering import sampled
 
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
@@ -219,18 +220,21 @@ def compare_with_naive(naive_search: Any, given: Given) -> None:
     agree(run(logits, prefixes if any(prefixes) else None, limits, **options), expected)
 
 
+# Every example is traced anew.
 @given(searches(BEAMS))
+@settings(max_examples=15)
 def test_any_options_find_what_the_naive_search_finds(naive_search, given) -> None:
     compare_with_naive(naive_search, given)
 
 
 @given(searches(SAMPLES))
+@settings(max_examples=10)
 def test_any_options_sample_what_the_naive_search_samples(naive_search, given) -> None:
     compare_with_naive(naive_search, given)
 
 
 @given(seed=st.integers(0, 10_000), max_length=st.integers(1, 8))
-@settings(max_examples=20)
+@settings(max_examples=6)
 def test_one_beam_is_an_argmax_loop(seed: int, max_length: int) -> None:
     table = random_table(seed, 2, max_length, vocabulary=8)
     for [(ids, score, total)], log_probs in zip(
@@ -250,9 +254,10 @@ def test_one_beam_is_an_argmax_loop(seed: int, max_length: int) -> None:
         assert score == pytest.approx(sum_ / ((5 + len(expected)) / 6) ** 0.6, rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
-@pytest.mark.parametrize("kind", ["gnmt", "exponent"])
+@pytest.mark.parametrize(
+    ("kind", "alpha", "seed"),
+    sampled(list(itertools.product(["gnmt", "exponent"], [0.0, 1.0, 2.0], range(4)))),
+)
 def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(
     seed: int, alpha: float, kind: str
 ) -> None:
@@ -407,8 +412,10 @@ def test_options_that_are_not_used_leave_nothing_in_the_graph() -> None:
     assert len(operators(banned_sequences=[[4]])) == len(plain)
 
 
-@pytest.mark.parametrize("early_stopping", ["first", "likely", "exact"])
-@pytest.mark.parametrize("kind", ["gnmt", "exponent"])
+@pytest.mark.parametrize(
+    ("kind", "early_stopping"),
+    sampled(list(itertools.product(["gnmt", "exponent"], ["first", "likely", "exact"]))),
+)
 def test_a_length_penalty_of_its_own_is_that_sentence_s_alone(
     early_stopping: str, kind: str
 ) -> None:

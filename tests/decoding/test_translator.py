@@ -56,7 +56,7 @@ def test_greedy_is_the_uncached_argmax_loop(translator: Translator, tokenizer: T
         assert found.ids == ids
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 0.6])
+@pytest.mark.parametrize("length_penalty", [pytest.param(0.0, marks=pytest.mark.exhaustive), 0.6])
 def test_scores_are_those_of_a_full_pass(
     translator: Translator, tokenizer: Tokenizer, length_penalty: float
 ) -> None:
@@ -75,7 +75,7 @@ def test_scores_are_those_of_a_full_pass(
         assert hypothesis.score == pytest.approx(total / penalty, abs=1e-4)
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("beam_size", [pytest.param(1, marks=pytest.mark.exhaustive), 4])
 def test_a_batch_equals_its_sentences_in_their_order(
     translator: Translator, tokenizer: Tokenizer, beam_size: int
 ) -> None:
@@ -116,7 +116,14 @@ def starts_with(ids: list[int], prefix: list[int]) -> bool:
     return ids[: len(prefix)] == prefix
 
 
-@pytest.mark.parametrize("search", [{}, {"beam_size": 3}, {"sample": True, "seed": 1}])
+@pytest.mark.parametrize(
+    "search",
+    [
+        pytest.param({}, marks=pytest.mark.exhaustive),
+        {"beam_size": 3},
+        pytest.param({"sample": True, "seed": 1}, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_every_translation_begins_with_its_prefix(
     translator: Translator, tokenizer: Tokenizer, search: dict[str, Any]
 ) -> None:
@@ -212,7 +219,7 @@ def test_ids_of_options_are_checked_against_the_target_vocabulary(translator: Tr
         translator.translate(TEXTS, forced_tokens=[[0, PAD_ID]])
 
 
-@pytest.mark.parametrize("kind", ["gnmt", "exponent"])
+@pytest.mark.parametrize("kind", [pytest.param("gnmt", marks=pytest.mark.exhaustive), "exponent"])
 def test_what_a_search_finds_scores_the_same(translator: Translator, kind: str) -> None:
     """Teacher forcing agrees with the cached search about hypotheses that ended."""
     penalty = {"length_penalty": 0.8, "length_penalty_type": kind}

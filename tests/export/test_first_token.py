@@ -24,7 +24,10 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["onnxruntime", "portable", "native"])
+@pytest.fixture(
+    scope="module",
+    params=["onnxruntime", pytest.param("portable", marks=pytest.mark.exhaustive), "native"],
+)
 def artefact(
     request: pytest.FixtureRequest, ending_model: Any, tokenizer: Tokenizer, tmp_path_factory: Any
 ) -> Path:

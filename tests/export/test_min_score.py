@@ -106,6 +106,7 @@ def test_the_server_s_hypotheses_have_the_flag_where_a_threshold_is_known(
     unknown.close()
 
 
+@pytest.mark.exhaustive
 def test_a_saved_model_s_hypotheses_have_the_flag(
     learned_model: Any,
     tokenizer: Any,

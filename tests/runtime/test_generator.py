@@ -36,7 +36,15 @@ SEARCHES = [
 ]
 
 
-@pytest.fixture(scope="module", params=["onnxruntime", "native", "portable", "modern"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "onnxruntime",
+        "native",
+        pytest.param("portable", marks=pytest.mark.exhaustive),
+        "modern",
+    ],
+)
 def artefact(request: pytest.FixtureRequest, export_small: Callable[..., Any]) -> Any:
     if request.param == "modern":
         return export_small("decoder", **MODERN)

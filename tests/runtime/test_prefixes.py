@@ -31,7 +31,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["exported", "exported_native", "exported_portable"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "exported",
+        "exported_native",
+        pytest.param("exported_portable", marks=pytest.mark.exhaustive),
+    ],
+)
 def engines(request: pytest.FixtureRequest) -> Engines:
     """One that reads prefixes in a run, and one that reads them token by token."""
     path = request.getfixturevalue(request.param).path

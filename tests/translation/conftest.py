@@ -11,7 +11,12 @@ from keras_transformer.translation.translator import TextTranslator
 OpenTranslator = Callable[..., TextTranslator]
 
 
-@pytest.fixture(scope="session", params=["keras", "onnxruntime"])
+# Keras traces every search anew, which takes its time. By default its engine is tested in
+# tests/decoding, and with the other's in test_engines_agree.
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param("keras", marks=pytest.mark.exhaustive), "onnxruntime"],
+)
 def open_translator(request: pytest.FixtureRequest, exported: Any) -> OpenTranslator:
     """`open_translator(**options)` opens `exported`'s model; both take these options."""
     from keras_transformer.decoding.translator import Translator

@@ -10,7 +10,10 @@ from keras_transformer.runtime.translator import OnnxTranslator
 from keras_transformer.translation.translator import TextTranslator
 
 
-@pytest.fixture(scope="module", params=["exported", "exported_portable", "keras"])
+@pytest.fixture(
+    scope="module",
+    params=["exported", pytest.param("exported_portable", marks=pytest.mark.exhaustive), "keras"],
+)
 def opened(request: pytest.FixtureRequest, exported: Any) -> TextTranslator:
     """A translator of `exported`'s model that makes several batches of the texts."""
     from keras_transformer.decoding.translator import Translator

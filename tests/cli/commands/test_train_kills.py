@@ -48,6 +48,7 @@ def finish(process: subprocess.Popen) -> None:
     assert process.returncode == 0, errors.decode()
 
 
+@pytest.mark.exhaustive
 def test_losses_after_kills_at_random_moments_are_the_unbroken_runs(
     arguments: list[str], tmp_path: Path
 ) -> None:

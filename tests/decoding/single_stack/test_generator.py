@@ -69,7 +69,7 @@ def test_greedy_is_the_uncached_argmax_loop(generator: Generator) -> None:
         assert best.ids == greedy(generator, prompt, 7)
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 0.6])
+@pytest.mark.parametrize("length_penalty", [pytest.param(0.0, marks=pytest.mark.exhaustive), 0.6])
 def test_scores_are_those_of_the_new_tokens_in_a_full_pass(
     gpt2: Generator, length_penalty: float
 ) -> None:
@@ -90,10 +90,15 @@ def test_scores_are_those_of_the_new_tokens_in_a_full_pass(
 SEARCHES = [
     {},
     {"beam_size": 4, "num_hypotheses": 3},
-    {"beam_size": 3, "early_stopping": "exact", "min_length": 3},
     {"sample": True, "seed": 4, "num_hypotheses": 3},
-    {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3},
-    {"forced_tokens": [(1, 9)], "min_length": 4},
+    *(
+        pytest.param(search, marks=pytest.mark.exhaustive)
+        for search in (
+            {"beam_size": 3, "early_stopping": "exact", "min_length": 3},
+            {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3},
+            {"forced_tokens": [(1, 9)], "min_length": 4},
+        )
+    ),
 ]
 
 
@@ -152,7 +157,14 @@ def test_a_text_begins_with_its_prompt_as_it_was_written(gpt2: Generator) -> Non
 
 
 @pytest.mark.parametrize("include_prompt", [True, False])
-@pytest.mark.parametrize("search", [{}, {"sample": True, "seed": 2}, {"early_stopping": "exact"}])
+@pytest.mark.parametrize(
+    "search",
+    [
+        {},
+        pytest.param({"sample": True, "seed": 2}, marks=pytest.mark.exhaustive),
+        pytest.param({"early_stopping": "exact"}, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_the_pieces_of_a_stream_are_the_text(
     gpt2: Generator, search: dict[str, Any], include_prompt: bool
 ) -> None:

@@ -21,7 +21,14 @@ VOCABULARY = 60
 Start = Callable[..., DecoderSteps]
 
 
-@pytest.fixture(scope="module", params=["exported", "exported_native", "exported_portable"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "exported",
+        "exported_native",
+        pytest.param("exported_portable", marks=pytest.mark.exhaustive),
+    ],
+)
 def start(request: pytest.FixtureRequest) -> Start:
     """`start(sources, graph="decoder", capacity=1, limit=100)` decodes with either target."""
     path = request.getfixturevalue(request.param).path
