@@ -25,6 +25,8 @@ VOCABULARY = 39
 TEST_SENTENCES = 300
 GREEDY = {"beam_size": 1, "max_length": 20}
 BEAM = {"beam_size": 4, "max_length": 20}
+# Minutes of training: the code of the README, which a test runs, takes the same way in one.
+pytestmark = pytest.mark.exhaustive
 both_searches = pytest.mark.parametrize("options", [GREEDY, BEAM], ids=["greedy", "beam"])
 
 # Answers from the artefact, with nothing but what the bare install brings.

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SIZES = {"--layers": 1, "--width": 32, "--hidden": 48, "--heads": 2, "--ids": 300}
 
 
+@pytest.mark.exhaustive
 def test_a_small_run_measures_every_command(benchmarks: Path, tmp_path: Path) -> None:
     sizes = [str(part) for pair in SIZES.items() for part in pair]
     script = [sys.executable, str(benchmarks / "large_import.py")]

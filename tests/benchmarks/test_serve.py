@@ -35,6 +35,7 @@ def sentences(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_a_small_load(benchmarks: Path, artefact: Path, sentences: Path, tmp_path: Path) -> None:
     asked = ["--clients", "1,4", "--seconds", "1", "--rounds", "2"]
     files = ["--artefact", str(artefact), "--sentences", str(sentences)]

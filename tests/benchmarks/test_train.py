@@ -49,6 +49,7 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     assert "1 rows: lowest ratio" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_models_with_one_stack_are_trained_without_the_peer_that_has_none(
     benchmarks: Path, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ def run(script: Path, *arguments: str, **environment: str) -> subprocess.Complet
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the package jax")
 def test_a_small_benchmark_without_tensorflow(benchmarks: Path, tmp_path: Path) -> None:
     script, work = benchmarks / "train_on_device.py", ["--work", str(tmp_path), "--size", "mini"]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SMALL = ("--sentences", "4000", "--epochs", "1")
 
@@ -23,6 +25,7 @@ def run(name: str, *arguments: str) -> list[str]:
     return result.stdout.splitlines()
 
 
+@pytest.mark.exhaustive
 def test_the_example_of_transfer_trains_two_classifiers_and_fills_in_a_mask() -> None:
     *_, scratch, pretrained, filled = run("pretrain_and_finetune.py", "--labelled", "60")
     for line, name in ((scratch, "from scratch"), (pretrained, "pretrained")):

@@ -49,6 +49,7 @@ def start(artefact: Path, tmp_path: Path) -> Callable[..., subprocess.Popen]:
     return run
 
 
+@pytest.mark.exhaustive
 def test_a_killed_job_goes_on(
     start: Callable[..., subprocess.Popen], artefact: Path, tmp_path: Path
 ) -> None:

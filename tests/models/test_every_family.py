@@ -30,7 +30,7 @@ def test_inputs_are_named_integers_of_any_length(family, random_of) -> None:
         assert (tuple(tensor.shape), tensor.dtype) == ((None, None), "int32")
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(first=sentences, second=sentences, pads=st.tuples(*[st.integers(0, 4)] * 4))
 def test_padding_changes_nothing(family, random_of, outputs_of, first, second, pads) -> None:
     """On the left, on the right, on both, or more of it, on either side of the model."""
@@ -43,7 +43,7 @@ def test_padding_changes_nothing(family, random_of, outputs_of, first, second, p
         np.testing.assert_allclose(found, plain[name], atol=1e-4)
 
 
-@settings(max_examples=20)
+@settings(max_examples=6)
 @given(rows=st.lists(st.tuples(sentences, sentences), min_size=2, max_size=4))
 def test_a_batch_equals_its_rows(family, random_of, outputs_of, rows) -> None:
     model = random_of(family)
@@ -57,7 +57,7 @@ def test_a_batch_equals_its_rows(family, random_of, outputs_of, rows) -> None:
             np.testing.assert_allclose(found, alone[0], atol=1e-4)
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(data=st.data(), source=sentences, target=sentences)
 def test_a_changed_future_token_changes_no_earlier_output(
     causal_family, random_of, outputs_of, data, source, target

@@ -22,6 +22,7 @@ def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     words = [first + second for first in "abcdefgh" for second in "ijklmnop"]
     lines = [" ".join(words[: 1 + n % 9]) for n in range(40)]

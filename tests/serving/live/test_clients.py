@@ -42,7 +42,13 @@ class Servers(NamedTuple):
     search: dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=SEARCHES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=() if name == "beam" else pytest.mark.exhaustive)
+        for name in SEARCHES
+    ],
+)
 def servers(
     request: pytest.FixtureRequest,
     exported: Any,
