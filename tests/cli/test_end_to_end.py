@@ -136,7 +136,9 @@ def test_a_translation_begins_with_its_prefix(run_cli, request, tmp_path, model)
     assert first.startswith("zeta") and last.startswith("theta eta")
 
 
-@pytest.mark.parametrize("model", ["run_directory", "exported"])
+@pytest.mark.parametrize(
+    "model", [pytest.param("run_directory", marks=pytest.mark.exhaustive), "exported"]
+)
 def test_words_stand_for_unknown_tokens(run_cli, request, model) -> None:
     flags = ("--max-length", 8, "--replace-unk", "--target-prefix", "☃")
     result = run_cli("translate", request.getfixturevalue(model), *flags, stdin=b"beta\n")
@@ -181,7 +183,7 @@ def test_what_cannot_be_scored_is_named(
 PHARAOH = re.compile(r"(\d+-\d+)( \d+-\d+)*")
 
 
-@pytest.mark.parametrize("long_lines", ["split", "cut"])
+@pytest.mark.parametrize("long_lines", ["split", pytest.param("cut", marks=pytest.mark.exhaustive)])
 def test_run_and_export_align_the_same_words(
     run_cli, run_directory, exported, long_lines: str
 ) -> None:

@@ -53,6 +53,7 @@ def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     assert load_run(labels)[0].config.labels == ("blue", "red")
 
 
+@pytest.mark.exhaustive
 def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
     files = ["--train-text", texts / "a.txt", "--valid-text", texts / "b.gz"]
     shards = ["--output", texts / "shards", "--vocab-size", 21, "--workers", 1, "--shards", 1]

@@ -1,6 +1,7 @@
 """Whatever inputs an exported graph is given, it ends with ids that exist or with onnxruntime's
 error: it runs in a process of its own, whose death is a failure."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from keras_transformer.artefact.manifest import GRAPHS, TensorSpec
 from keras_transformer.export import Manifest, export_onnx
 
 Inputs = dict[str, np.ndarray]
+# Sanitizers see what would else pass unnoticed: more is tried where they look.
+SANITIZED = "KERAS_TRANSFORMER_SANITIZED_OPERATORS" in os.environ
 REFUSED = ("InvalidArgument", "RuntimeException", "Fail")
 EXTREMES = [-(2**31), -1000, -1, 0, 1, 2, 1000, 2**31 - 1]
 FLOATS = [float("nan"), float("inf"), -float("inf"), 3e38, -3e38, 1e-40]
@@ -134,7 +137,7 @@ def check(found: Any, inputs: Inputs, vocabulary: int) -> None:
 
 @pytest.mark.parametrize("graph", GRAPHS)
 @given(data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=200 if SANITIZED else 40)
 def test_hostile_inputs_give_what_exists_or_an_error(
     runner: Runner, artefact: Path, graph: str, data: st.DataObject
 ) -> None:

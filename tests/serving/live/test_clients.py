@@ -45,7 +45,7 @@ class Servers(NamedTuple):
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=() if name == "beam" else pytest.mark.exhaustive)
+        pytest.param(name, marks=() if name == "greedy" else pytest.mark.exhaustive)
         for name in SEARCHES
     ],
 )

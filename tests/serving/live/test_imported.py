@@ -26,6 +26,7 @@ def example() -> list[list[str]]:
     return [shlex.split(line)[1:] for line in lines]
 
 
+@pytest.mark.exhaustive
 def test_the_example_imports_fine_tunes_and_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: Callable[..., Any]
 ) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -25,6 +27,7 @@ not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "504"]
 """
 
 
+@pytest.mark.exhaustive
 def test_no_request_gets_a_500_and_every_answer_is_as_described(
     launch: Callable[..., Any], exported: Any, tmp_path: Path
 ) -> None:
