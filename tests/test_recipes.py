@@ -93,6 +93,7 @@ def write_text(name: str, lines: int) -> None:
     Path(f"{name}_pairs.tsv").write_text(pairs, encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_all_of_fine_tuning_runs(tmp_path: Path, tokenizer_jsons: dict[str, bytes]) -> None:
     Path("tokenizer.json").write_bytes(tokenizer_jsons["wordpiece"])
     sizes = {"general": 5_000, "general_valid": 30, "own": 150, "own_valid": 30}
@@ -135,6 +136,7 @@ def assert_own_batches_are_the_pipelines(names: dict[str, Any]) -> None:
     np.testing.assert_array_equal(weights, expected[2])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the package jax")
 def test_what_is_fitted_on_jax_without_tensorflow_is_loaded_with_it() -> None:
     import keras

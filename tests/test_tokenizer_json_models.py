@@ -193,7 +193,7 @@ def test_a_vocabulary_of_another_kind_than_the_manifest_s_is_refused(
         OnnxGenerator(copy)
 
 
-@pytest.mark.parametrize("kind", ["gpt", "bert"])
+@pytest.mark.parametrize("kind", [pytest.param("gpt", marks=pytest.mark.exhaustive), "bert"])
 def test_a_saved_model_takes_and_gives_ids(
     kind: str, gpt: Path, bert: Path, tmp_path: Path
 ) -> None:
@@ -209,7 +209,9 @@ def test_a_saved_model_takes_and_gives_ids(
             assert spec.dtype != tf.string
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "roberta"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("wordpiece", marks=pytest.mark.exhaustive), "roberta"]
+)
 def test_translations_work_with_either_vocabulary(
     kind: str,
     tokenizer_jsons: dict[str, bytes],

@@ -66,7 +66,14 @@ np.savez(sys.argv[2], logits=logits, losses=losses, embedding_gradient=gradient)
 SIZES = {"vocab_size": 24, "model_dim": 12, "feed_forward_dim": 20, "num_heads": 3, "num_layers": 2}
 
 
-@pytest.fixture(scope="module", params=["transformer", "encoder", "decoder"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "transformer",
+        pytest.param("encoder", marks=pytest.mark.exhaustive),
+        pytest.param("decoder", marks=pytest.mark.exhaustive),
+    ],
+)
 def model(request: pytest.FixtureRequest, random_model: Any, randomize: Any) -> Any:
     """A random model of each family, without dropout."""
     if request.param == "transformer":

@@ -1,5 +1,6 @@
 """`export` of Keras on models of every family: the file's outputs are the live model's."""
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+
+from tools.covering import sampled
 
 # The second batch has other sizes.
 BATCHES = [
@@ -73,26 +76,31 @@ def check(family: Any, model: Any, path: Path, run: Callable[[Path], Run], atol:
 
 
 @ignores_interpreter
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(("format", "kind"), sampled(list(itertools.product(FORMATS, range(3)))))
 def test_a_file_computes_what_the_model_does(
-    format: str, plain_family, random_of, tmp_path: Path
+    format: str, kind: int, few_families, random_of, tmp_path: Path
 ) -> None:
+    """The plainest model of each family."""
     name, run = FORMATS[format]
-    model = random_of(plain_family)
+    family = few_families[kind]
+    model = random_of(family)
     model.export(tmp_path / name, format=format, verbose=False)
-    check(plain_family, model, tmp_path / name, run, 2e-5)
+    check(family, model, tmp_path / name, run, 2e-5)
 
 
-@pytest.mark.parametrize("format", ["tf_saved_model", "onnx"])
+@pytest.mark.parametrize(
+    ("format", "kind"), sampled(list(itertools.product(["tf_saved_model", "onnx"], range(3))))
+)
 def test_a_file_of_a_quantized_model_too(
-    format: str, plain_family, randomize, tmp_path: Path
+    format: str, kind: int, few_families, randomize, tmp_path: Path
 ) -> None:
     name, run = FORMATS[format]
-    model = randomize(plain_family.build())
+    family = few_families[kind]
+    model = randomize(family.build())
     model.quantize("int8")
     model.export(tmp_path / name, format=format, verbose=False)
     # A number between two integers may be rounded to the other one.
-    check(plain_family, model, tmp_path / name, run, 0.05)
+    check(family, model, tmp_path / name, run, 0.05)
 
 
 def test_a_file_of_an_adapted_model_has_its_products(few_families, randomize, tmp_path) -> None:
