@@ -20,19 +20,13 @@ from tools.covering import sampled
 FOLDER = Path(__file__).parents[1] / "fixtures" / "translators"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 # By default every model is exported for one target; Keras's searches, which take their time to be
-# traced, are tried with two models, and tf2onnx with one.
+# traced, are tried with one model, and tf2onnx, which takes its own, with none.
 EXPORTED = [
     *sampled([(name, target) for name in NAMES for target in ("onnxruntime", "native")]),
-    ("nllb", "portable"),
-    *(
-        pytest.param(name, "portable", marks=pytest.mark.exhaustive)
-        for name in NAMES
-        if name != "nllb"
-    ),
+    *(pytest.param(name, "portable", marks=pytest.mark.exhaustive) for name in NAMES),
 ]
 IN_KERAS = [
-    pytest.param(name, marks=() if name in ("marian", "nllb") else pytest.mark.exhaustive)
-    for name in NAMES
+    pytest.param(name, marks=() if name == "nllb" else pytest.mark.exhaustive) for name in NAMES
 ]
 
 
