@@ -1,5 +1,6 @@
 """The same model on the live Keras side and on onnxruntime: the same ids, texts and numbers."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from keras_transformer.export import OnnxTranslator
 from keras_transformer.search.options import Candidate, Hypothesis
+from tools.covering import sampled
 
 SEARCHES: list[dict[str, Any]] = [
     {},
@@ -22,16 +24,14 @@ def onnx_side(exported: Any) -> OnnxTranslator:
     return OnnxTranslator(exported.path, threads=1)
 
 
-@pytest.mark.parametrize("prefixes", [None, PREFIXES], ids=["free", "begun"])
-@pytest.mark.parametrize("options", SEARCHES, ids=str)
+@pytest.mark.parametrize(
+    ("search", "begun"), sampled(list(itertools.product(range(len(SEARCHES)), [False, True])))
+)
 def test_hypotheses_are_the_same(
-    onnx_side: OnnxTranslator,
-    keras_side: Any,
-    texts: list[str],
-    options: dict[str, Any],
-    prefixes: list[str] | None,
+    onnx_side: OnnxTranslator, keras_side: Any, texts: list[str], search: int, begun: bool
 ) -> None:
-    options = {"max_length": 15, "target_prefixes": prefixes, **options}
+    prefixes = PREFIXES if begun else None
+    options = {"max_length": 15, "target_prefixes": prefixes, **SEARCHES[search]}
     found, wanted = (
         side.translate_n_best(texts, return_attention=True, **options)
         for side in (onnx_side, keras_side)

@@ -96,7 +96,13 @@ def test_a_translator_s_scores_are_those_of_keras(
     )
 
 
-@pytest.mark.parametrize("name", TRANSLATORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "relative" else pytest.mark.exhaustive)
+        for name in TRANSLATORS
+    ],
+)
 def test_a_translator_s_ids_are_those_of_keras(
     name: str,
     translator_of: Callable[..., Any],

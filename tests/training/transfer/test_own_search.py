@@ -81,9 +81,7 @@ def test_the_keras_translator_takes_them_until_told_otherwise(
     assert "".join(translator.translate_stream(TEXTS[0])) == streamed
 
 
-def test_exports_take_them(
-    run: Path, artefact: Path, plain: Callable[..., list[str]], tmp_path: Path
-) -> None:
+def test_exports_take_them(run: Path, artefact: Path, plain: Callable[..., list[str]]) -> None:
     expected, greedy = plain(**OWN), plain(**{**OWN, "beam_size": 1})
     with OnnxTranslator(artefact) as translator:
         assert translator.manifest.search == OWN
@@ -92,10 +90,19 @@ def test_exports_take_them(
     served = open_model(artefact, ServeOptions(artefact=artefact), {})
     assert (served.search.beam_size, served.search.max_length) == (3, 9)
     served.close()
+
+
+@pytest.mark.exhaustive
+def test_a_saved_model_takes_them(
+    run: Path, plain: Callable[..., list[str]], tmp_path: Path
+) -> None:
     saved = export_saved_model(run, tmp_path / "saved", beam_size=1)
     answer = tf.saved_model.load(str(saved)).signatures["serving_default"]
     found = answer(text=tf.constant(TEXTS))["translation"].numpy()
-    assert [text.decode() for text in found] == greedy
+    assert [text.decode() for text in found] == plain(**{**OWN, "beam_size": 1})
+
+
+def test_hugging_face_s_form_takes_them(run: Path, tmp_path: Path) -> None:
     again = export_pretrained(run, tmp_path / "again", format="huggingface")
     written = json.loads((again / "generation_config.json").read_text())
     assert {**THEIRS, "bad_words_ids": [[255], [7], [8, 9]]}.items() <= written.items()
