@@ -35,6 +35,7 @@ def test_an_option_that_emitted_graphs_lack_is_named(fields: dict, tiny_config) 
         assert unsupported(config, "portable", "float32") == []
 
 
+@pytest.mark.exhaustive
 def test_portable_graphs_of_these_options_find_the_same_as_keras(
     make_model: Callable[..., Any],
     tokenizer: Tokenizer,

@@ -138,6 +138,7 @@ def _check_samples(translator: Any, shortlist: Shortlist) -> None:
             assert all(ids.issuperset(sample.ids) for sample in samples)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("quantize", [None, "float16"])
 def test_portable_graphs_choose_as_the_others(
     model: Any, shortlist: Shortlist, tokenizer: Tokenizer, tmp_path: Path, quantize: str | None

@@ -62,7 +62,7 @@ FALLBACK = (
 SCREENED = "screened"
 CASES = [
     *((variant, target) for variant in VARIANTS for target in ("onnxruntime", SCREENED, "native")),
-    # tf2onnx takes its time: test_refused_options and test_portable have one of each kind.
+    # tf2onnx takes its time: test_export and test_portable have one of its artefacts.
     *(pytest.param((variant, "portable"), marks=pytest.mark.exhaustive) for variant in VARIANTS),
 ]
 SEARCHES: list[dict[str, Any]] = [
