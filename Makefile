@@ -10,9 +10,9 @@ BROWSER := $(VENV)/.browser
 CLIENTS := $(VENV)/.clients
 ORACLES := .oracles
 SOURCES := keras_transformer export tools
-# A worker a core; the tests of a file share what they export. In their own order: files of a single,
-# slow test would else come last, for one worker while the other waits.
-PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
+# A worker a core; tests/conftest.py groups tests that share what they export. In their own order:
+# files of a single, slow test would else come last, for one worker while the other waits.
+PYTEST_FLAGS ?= -n 2 --dist loadgroup --no-loadscope-reorder
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1

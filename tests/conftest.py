@@ -30,6 +30,14 @@ SEARCH_CASES = [
 ]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps on one worker the tests of a file, for what they share; of SavedModels, of a folder."""
+    for item in items:
+        shared = item.path.parent if "saved_model" in item.path.parts else item.path
+        item.add_marker(pytest.mark.xdist_group(str(shared)))
+
+
 @pytest.fixture(params=SEARCH_CASES, ids=lambda case: case.name.replace(" ", "-"))
 def search_case(request: pytest.FixtureRequest) -> Any:
     """Each case of the table in turn, a `SearchCase` of search_table."""

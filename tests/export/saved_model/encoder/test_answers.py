@@ -76,13 +76,16 @@ def test_tag_gives_each_token_its_label(serve_encoder: Callable[..., Any]) -> No
             assert set(found[name][place, len(row) :].tolist()) <= {nothing}
 
 
+@pytest.mark.exhaustive
 def test_regress_gives_the_number(serve_encoder: Callable[..., Any]) -> None:
     served = serve_encoder("regression")
     wanted = [float(served.outputs(row[:LIMIT])[0, 0]) for row in served.rows(TEXTS)]
     np.testing.assert_allclose(served.run("regress", text=TEXTS)["value"], wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("head", ["classification", "regression"])
+@pytest.mark.parametrize(
+    "head", ["classification", pytest.param("regression", marks=pytest.mark.exhaustive)]
+)
 def test_pairs_are_cut_and_read_as_the_runtime_does(
     serve_encoder: Callable[..., Any], head: str
 ) -> None:

@@ -36,10 +36,11 @@ KINDS = [
     ),
     ("tagging", "text", {"tag", "embed", "encode", "tag_ids"}),
     ("spans", "text", {"find_span", "embed", "encode", "find_span_ids"}),
-    (
+    pytest.param(
         "regression",
         "text",
         {"regress", "regress_pairs", "embed", "encode", "regress_ids", "regress_pairs_ids"},
+        marks=pytest.mark.exhaustive,
     ),
 ]
 
