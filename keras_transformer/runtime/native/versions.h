@@ -27,7 +27,8 @@ class Versions<kFunction> {
     }
   };
   struct vnni {
-    __attribute__((target("arch=x86-64-v4,avx512vnni"))) static Result run(Arguments... arguments) {
+    __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))) static Result
+    run(Arguments... arguments) {
       return kFunction(arguments...);
     }
   };

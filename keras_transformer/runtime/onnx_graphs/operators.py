@@ -28,7 +28,7 @@ def operators_library() -> Path:
         return path
     raise ImportError(
         'target="native" needs operators that are compiled when the package is installed, '
-        "and they are not here: install it from source with GCC 12 or newer, "
+        "and they are not here: install it from source with GCC 12 or clang 14, or newer ones, "
         'or export with target="onnxruntime".'
     )
 
@@ -43,7 +43,8 @@ def operators_version() -> int:
 
 
 def instructions() -> str:
-    """Returns the instructions that the operators use here: "amx", "vnni", "avx2" or "portable".
+    """Returns the instructions that the operators use here: "amx", "vnni", "avxvnni" or "avx2" on
+    x86-64, "i8mm" or "dotprod" on arm64, and "portable" on any other processor.
 
     Raises:
         ImportError: As for `operators_version`.
@@ -123,6 +124,7 @@ def _unusable(path: Path, error: Exception) -> ImportError:
 def _tell_that_they_are_slow() -> None:
     _log.warning(
         'operators of target="native" have no fast kernels for this processor or compiler, and may '
-        "be several times slower than onnxruntime's own, above all in int8: compile them with GCC "
-        'for x86-64 Linux and run them on a CPU with AVX2, or export with target="onnxruntime"'
+        "be several times slower than onnxruntime's own, above all in int8: run them on Linux, on "
+        "x86-64 with AVX2 or on arm64 with dot products, compiled by GCC or clang, "
+        'or export with target="onnxruntime"'
     )

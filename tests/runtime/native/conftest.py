@@ -22,8 +22,11 @@ Run = Callable[..., list[np.ndarray]]
 # `make sanitize` gives a library that was built with sanitizers.
 SANITIZED = os.environ.get("KERAS_TRANSFORMER_SANITIZED_OPERATORS")
 
-
-SETS = ("portable", "avx2", "vnni", "amx")
+# The sets between plain code and the fastest here whose loops are their own; instructions_test.cc
+# compares those that only have products of integers.
+BETWEEN = {"avxvnni": ["avx2"], "vnni": ["avx2"], "amx": ["avx2", "vnni"]}
+FASTEST = instructions()
+SETS = dict.fromkeys(["portable", *BETWEEN.get(FASTEST, []), FASTEST])
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +35,7 @@ def compiled() -> Path:
     return Path(SANITIZED or operators_library())
 
 
-@pytest.fixture(scope="session", params=SETS[: SETS.index(instructions()) + 1])
+@pytest.fixture(scope="session", params=SETS)
 def library(
     request: pytest.FixtureRequest, compiled: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

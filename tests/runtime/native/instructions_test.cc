@@ -27,19 +27,22 @@ std::vector<int8_t> random_bytes(std::mt19937& random, size_t count) {
 
 struct Named {
   const char* name;
-  bool is_usable;
+  Instructions set;
   SumBytes sum_bytes;
   Multiply multiply;
   RankLogits rank;
 };
 
-// Every set but plain code; AMX has the first of the three only.
+// Every set but plain code; of the three functions some have the first only, or the first two.
 std::vector<Named> sets() {
-#ifdef KT_X86
-  const auto has = [](Instructions set) { return instructions() >= set; };
-  return {{"avx2", has(Instructions::kAvx2), avx2::sum_bytes, avx2::multiply, avx2::rank_logits},
-          {"vnni", has(Instructions::kVnni), vnni::sum_bytes, vnni::multiply, vnni::rank_logits},
-          {"amx", has(Instructions::kAmx), amx::sum_bytes, nullptr, nullptr}};
+#if defined(KT_X86)
+  return {{"avx2", Instructions::kAvx2, avx2::sum_bytes, avx2::multiply, avx2::rank_logits},
+          {"avxvnni", Instructions::kAvxVnni, avxvnni::sum_bytes, avxvnni::multiply, nullptr},
+          {"vnni", Instructions::kVnni, vnni::sum_bytes, vnni::multiply, vnni::rank_logits},
+          {"amx", Instructions::kAmx, amx::sum_bytes, nullptr, nullptr}};
+#elif defined(KT_ARM)
+  return {{"dotprod", Instructions::kDotprod, dotprod::sum_bytes, dotprod::multiply, nullptr},
+          {"i8mm", Instructions::kI8mm, i8mm::sum_bytes, nullptr, nullptr}};
 #else
   return {};
 #endif
@@ -59,7 +62,7 @@ int sums_that_differ(int64_t rows, int64_t quads, int64_t blocks, unsigned seed)
   portable::sum_bytes(matrix, first, count, states.data(), rows, expected.data());
   int different = 0;
   for (const Named& set : sets()) {
-    if (!set.is_usable) continue;
+    if (!is_usable(set.set)) continue;
     std::fill(found.begin(), found.end(), 0);
     set.sum_bytes(matrix, first, count, states.data(), rows, found.data());
     if (found == expected) continue;
@@ -88,7 +91,7 @@ int rankings_that_differ(int64_t count, int64_t most, unsigned seed) {
   const float total = rank(portable::rank_logits, expected);
   int different = 0;
   for (const Named& set : sets()) {
-    if (!set.is_usable || set.rank == nullptr) continue;
+    if (!is_usable(set.set) || set.rank == nullptr) continue;
     std::vector<Token> found(most);
     const bool near = std::abs(rank(set.rank, found) - total) <= 1e-5f * total;
     const auto same = [](const Token& a, const Token& b) {
@@ -120,7 +123,7 @@ int products_that_differ(int64_t rows, int64_t pairs, int64_t outputs, unsigned 
   portable::multiply(layer, words.data(), steps.data(), rows, expected.data());
   int different = 0;
   for (const Named& set : sets()) {
-    if (!set.is_usable || set.multiply == nullptr) continue;
+    if (!is_usable(set.set) || set.multiply == nullptr) continue;
     std::vector<float> found(rows * outputs);
     set.multiply(layer, words.data(), steps.data(), rows, found.data());
     for (int64_t i = 0; i < rows * outputs; ++i) {

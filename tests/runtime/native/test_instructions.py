@@ -2,11 +2,13 @@
 is used where another was asked for or on a processor without it."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,11 +19,14 @@ from keras_transformer.runtime.onnx_graphs.operators import instructions, operat
 
 SOURCES = Path(__file__).resolve().parents[3] / "keras_transformer" / "runtime" / "native"
 Run = Callable[..., list[np.ndarray]]
-SETS = ["portable", "avx2", "vnni", "amx"]
+SETS = {
+    "x86_64": ["portable", "avx2", "avxvnni", "vnni", "amx"],
+    "aarch64": ["portable", "dotprod", "i8mm"],
+}
 # In assembly: registers and instructions that not every processor has.
 WIDE = r"%[yz]mm|\tv\w+ "
 FOLDERS = [SOURCES, *(path for path in SOURCES.iterdir() if path.is_dir())]
-COMPILE = ["g++", "-std=c++17", "-Wno-psabi", *(f"-I{folder}" for folder in FOLDERS)]
+COMPILE = ["-std=c++17", "-Wno-psabi", *(f"-I{folder}" for folder in FOLDERS)]
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
 
 
@@ -30,37 +35,55 @@ def source_of(name: str) -> Path:
     return source
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What compares and names the sets, built with sanitizers."""
-    sources = [Path(__file__).with_name("instructions_test.cc")]
-    sources += [source_of(name) for name in ["instructions", *SETS]]
-    program = tmp_path_factory.mktemp("instructions") / "instructions_test"
-    sanitizers = ["-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
-    subprocess.run([*COMPILE, *sanitizers, *map(str, sources), "-o", str(program)], check=True)
-    return program
+class Program(NamedTuple):
+    """What compares and names the sets, and how it is run."""
+
+    command: list[str]
+    sets: list[str]
+
+    def chosen(self, most: str) -> str:
+        environment = {**os.environ, "KERAS_TRANSFORMER_MAX_ISA": most}
+        command = [*self.command, "chosen"]
+        return subprocess.check_output(command, text=True, env=environment).strip()
 
 
-def test_all_instructions_find_what_plain_code_finds(program: Path) -> None:
-    done = subprocess.run([program], capture_output=True, text=True)
+# Compilers, and what runs their programs: qemu has the sets that this processor may lack.
+SANITIZED = ["g++", "-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
+PROGRAMS = {
+    "sanitized": (SANITIZED, [], platform.machine()),
+    "clang": (["clang++", "-O2"], [], platform.machine()),
+    "arm64": (["aarch64-linux-gnu-g++", "-O2", "-static"], ["qemu-aarch64-static"], "aarch64"),
+}
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    compiler, runner, machine = PROGRAMS[request.param]
+    for tool in [compiler[0], *runner]:
+        if shutil.which(tool) is None:
+            pytest.skip(f"no {tool}")
+    sources = [Path(__file__).with_name("instructions_test.cc"), source_of("instructions")]
+    sources += (SOURCES / "sets").glob("*.cc")
+    built = tmp_path_factory.mktemp(request.param) / "instructions_test"
+    subprocess.run([*compiler, *COMPILE, *map(str, sources), "-o", str(built)], check=True)
+    return Program([*runner, str(built)], SETS.get(machine, ["portable"]))
+
+
+def test_all_instructions_find_what_plain_code_finds(program: Program) -> None:
+    done = subprocess.run(program.command, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def chosen(program: Path, most: str) -> str:
-    environment = {**os.environ, "KERAS_TRANSFORMER_MAX_ISA": most}
-    command = [program, "chosen"]
-    return subprocess.check_output(command, text=True, env=environment).strip()
-
-
-def test_no_set_above_the_one_asked_for_is_chosen(program: Path) -> None:
-    fastest = SETS.index(chosen(program, ""))
-    found = [SETS.index(chosen(program, most)) for most in SETS]
+def test_no_set_above_the_one_asked_for_is_chosen(program: Program) -> None:
+    sets = program.sets
+    fastest = sets.index(program.chosen(""))
+    found = [sets.index(program.chosen(most)) for most in sets]
     # What lies between may be missing from this processor.
     assert found[0] == 0 and found[-1] == fastest
     assert all(place <= most for most, place in enumerate(found)) and found == sorted(found)
 
 
-@pytest.mark.skipif(instructions() == "portable", reason="this processor has one set only")
+@pytest.mark.skipif(instructions() not in SETS["x86_64"][1:], reason="no AVX2")
 @pytest.mark.parametrize(
     ("library", "fuses"), [("portable", False), ("avx2", True)], indirect=["library"]
 )
@@ -80,9 +103,7 @@ def test_an_unknown_set_is_refused_when_the_library_is_registered(
 ) -> None:
     library = shutil.copy(operators_library(), tmp_path / "operators.so")
     monkeypatch.setenv("KERAS_TRANSFORMER_MAX_ISA", "sse9")
-    with pytest.raises(
-        InvalidArgument, match='portable, avx2, vnni or amx, or not set, got "sse9"'
-    ):
+    with pytest.raises(InvalidArgument, match='must be portable, .*, or not set, got "sse9"'):
         SessionOptions().register_custom_ops_library(str(library))
 
 
@@ -101,14 +122,14 @@ def test_what_belongs_to_no_set_is_for_every_processor() -> None:
     functions = list(functions_of(operators_library()))
     assert any("add_norm" in name for name, _ in functions)
     for name, code in functions:
-        assert re.search("4avx2|4vnni|3amx", name) or not re.search(WIDE, code), name
+        assert re.search("4avx2|7avxvnni|4vnni|3amx", name) or not re.search(WIDE, code), name
 
 
-@pytest.mark.parametrize("name", ["avx2", "vnni", "amx"])
+@pytest.mark.parametrize("name", ["avx2", "avxvnni", "vnni", "amx"])
 def test_what_files_share_is_for_every_processor(tmp_path: Path, name: str) -> None:
     built = tmp_path / "object.o"
     source = str(source_of(name))
-    subprocess.run([*COMPILE, "-Og", "-c", source, "-o", str(built)], check=True)
+    subprocess.run(["g++", *COMPILE, "-Og", "-c", source, "-o", str(built)], check=True)
     # The linker keeps one copy of a weak function, which may be this file's.
     table = subprocess.check_output(["nm", str(built)], text=True)
     weak = {line.split()[-1] for line in table.splitlines() if re.search(r" [WVu] ", line)}

@@ -49,7 +49,7 @@ def test_an_artefact_that_needs_it_is_refused_without(
 
 
 def test_nothing_is_exported_without_it(exported: Any, tmp_path: Path, uncompiled: None) -> None:
-    with pytest.raises(ImportError, match=r"install it from source with GCC 12 or newer"):
+    with pytest.raises(ImportError, match=r"install it from source with GCC 12 or clang 14"):
         export_onnx(exported.model, exported.source_tokenizer, tmp_path / "a", target="native")
     assert list(tmp_path.iterdir()) == []
 
@@ -164,7 +164,7 @@ def test_instructions_that_there_are_not_are_refused(
     copy = shutil.copy(operators_library(), tmp_path / "operators.so")
     monkeypatch.setattr(operators, "operators_library", lambda: copy)
     monkeypatch.setenv("KERAS_TRANSFORMER_MAX_ISA", "avx")
-    with pytest.raises(ValueError, match='must be portable, avx2, vnni or amx.*got "avx"'):
+    with pytest.raises(ValueError, match='must be portable, .*got "avx"'):
         open_session(Manifest.read(exported_native.path), exported_native.path, "encoder")
 
 
@@ -200,6 +200,8 @@ def test_what_the_kernels_use_is_what_the_processor_has() -> None:
         expected = "amx"
     elif {"avx512_vnni", "avx512vl"} <= set(flags):
         expected = "vnni"
+    elif {"avx_vnni", "fma"} <= set(flags):
+        expected = "avxvnni"
     else:
         expected = "avx2" if {"avx2", "fma"} <= set(flags) else "portable"
     assert operators.instructions() == expected

@@ -28,28 +28,30 @@ struct ByteMatrix {
 using SumBytes = void (*)(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
                           int64_t num_rows, int32_t* sums);
 
-namespace portable {
-void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
-               int64_t num_rows, int32_t* sums);
-}
-#ifdef KT_X86
-namespace avx2 {
-void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
-               int64_t num_rows, int32_t* sums);
-}
-namespace vnni {
-void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
-               int64_t num_rows, int32_t* sums);
-}
-namespace amx {
-void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,
-               int64_t num_rows, int32_t* sums);
-}
+#define KT_DECLARE(set)                                                                         \
+  namespace set {                                                                               \
+  void sum_bytes(const ByteMatrix&, int64_t block, int64_t count, const uint8_t* rows,          \
+                 int64_t num_rows, int32_t* sums);                                              \
+  }
+KT_DECLARE(portable)
+#if defined(KT_X86)
+KT_DECLARE(avx2)
+KT_DECLARE(avxvnni)
+KT_DECLARE(vnni)
+KT_DECLARE(amx)
+#elif defined(KT_ARM)
+KT_DECLARE(dotprod)
+KT_DECLARE(i8mm)
 #endif
+#undef KT_DECLARE
 
 inline SumBytes fastest_sum_bytes() {
-#ifdef KT_X86
+#if defined(KT_X86)
   if (instructions() == Instructions::kAmx) return amx::sum_bytes;
+  if (instructions() == Instructions::kAvxVnni) return avxvnni::sum_bytes;
+#elif defined(KT_ARM)
+  if (instructions() == Instructions::kI8mm) return i8mm::sum_bytes;
+  if (instructions() == Instructions::kDotprod) return dotprod::sum_bytes;
 #endif
   return KT_FASTEST(sum_bytes);
 }

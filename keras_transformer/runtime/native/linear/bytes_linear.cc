@@ -144,7 +144,7 @@ double BytesLayer::cost() const {
 
 void BytesLayer::run_words(const float* values, int64_t rows, int64_t inputs, int64_t outputs,
                            float floor, float* output) const {
-  static const Multiply multiply = KT_FASTEST(multiply);
+  static const Multiply multiply = fastest_multiply();
   static thread_local std::vector<int16_t> words;
   const int64_t pairs = bytes_.shape[1], stride = pairs * kPair;
   if (words.size() < static_cast<size_t>(rows * stride)) words.resize(rows * stride);

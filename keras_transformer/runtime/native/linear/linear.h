@@ -26,16 +26,28 @@ struct Linear {
 using Multiply = void (*)(const Linear&, const int16_t* words, const float* steps, int64_t rows,
                           float* output);
 
-namespace portable {
-void multiply(const Linear&, const int16_t* words, const float* steps, int64_t rows, float* output);
-}
-#ifdef KT_X86
-namespace avx2 {
-void multiply(const Linear&, const int16_t* words, const float* steps, int64_t rows, float* output);
-}
-namespace vnni {
-void multiply(const Linear&, const int16_t* words, const float* steps, int64_t rows, float* output);
-}
+#define KT_DECLARE(set)                                                                         \
+  namespace set {                                                                               \
+  void multiply(const Linear&, const int16_t* words, const float* steps, int64_t rows,          \
+                float* output);                                                                 \
+  }
+KT_DECLARE(portable)
+#if defined(KT_X86)
+KT_DECLARE(avx2)
+KT_DECLARE(avxvnni)
+KT_DECLARE(vnni)
+#elif defined(KT_ARM)
+KT_DECLARE(dotprod)
 #endif
+#undef KT_DECLARE
+
+inline Multiply fastest_multiply() {
+#if defined(KT_X86)
+  if (instructions() == Instructions::kAvxVnni) return avxvnni::multiply;
+#elif defined(KT_ARM)
+  if (instructions() >= Instructions::kDotprod) return dotprod::multiply;
+#endif
+  return KT_FASTEST(multiply);
+}
 
 }  // namespace keras_transformer

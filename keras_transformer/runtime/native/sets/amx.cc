@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <initializer_list>
 
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-int8")
+#include "target.h"
+
+KT_TARGET("amx-tile,amx-int8")
 namespace keras_transformer::amx {
 namespace {
 
@@ -101,5 +102,5 @@ void sum_bytes(const ByteMatrix& m, int64_t block, int64_t count, const uint8_t*
 }
 
 }  // namespace keras_transformer::amx
-#pragma GCC pop_options
+KT_END_TARGET
 #endif

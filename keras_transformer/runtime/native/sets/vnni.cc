@@ -7,14 +7,12 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <vector>
 
-// Before the pragma: their inline functions are linked with those of files for every processor.
 #include "linear.h"
 #include "ranking.h"
+#include "target.h"
 
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512vnni")
+KT_TARGET("avx2,fma,avx512f,avx512bw,avx512vnni")
 #define KT_AVX
 #include "vectors.h"
 
@@ -57,5 +55,5 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
 #include "linear_tiles.h"
 #include "ranking_loops.h"
 // Templates are instantiated at the end of the file, where code must run on every processor.
-#pragma GCC pop_options
+KT_END_TARGET
 #endif

@@ -1,0 +1,45 @@
+// The loops of `byte_products.h`, `linear.h` and `ranking.h` with AVX2.
+#include "instructions.h"
+#ifdef KT_X86
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "linear.h"
+#include "ranking.h"
+#include "target.h"
+
+KT_TARGET("avx2,fma")
+#define KT_AVX
+#define KT_INSTRUCTIONS avx2
+#include "avx_sums.h"
+namespace keras_transformer::KT_INSTRUCTIONS {
+
+// Two products fit into 16 bits as no two neighbours of the weights sum to more than 128:
+// 255 · 128 < 2¹⁵.
+KT_INLINE Sums multiply_add(Sums sums, const uint8_t* row, const int8_t* weights) {
+  const Sums bytes = load_sums(reinterpret_cast<const int32_t*>(weights));
+  const __m256i four = repeat(row), ones = _mm256_set1_epi16(1);
+  const __m256i low = _mm256_madd_epi16(_mm256_maddubs_epi16(four, bytes.low), ones);
+  const __m256i high = _mm256_madd_epi16(_mm256_maddubs_epi16(four, bytes.high), ones);
+  return {_mm256_add_epi32(sums.low, low), _mm256_add_epi32(sums.high, high)};
+}
+
+KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
+  const __m256i both = repeat(two);
+  return {_mm256_add_epi32(sums.low, _mm256_madd_epi16(both, weights.low)),
+          _mm256_add_epi32(sums.high, _mm256_madd_epi16(both, weights.high))};
+}
+
+KT_INLINE bool any_lane(Ints mask) { return any(mask); }
+
+}  // namespace keras_transformer::KT_INSTRUCTIONS
+#include "byte_tiles.h"
+#include "linear_tiles.h"
+#include "ranking_loops.h"
+// Templates are instantiated at the end of the file, where code must run on every processor.
+KT_END_TARGET
+#endif
