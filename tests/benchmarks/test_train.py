@@ -24,6 +24,7 @@ def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
     asked = [*ASKED, "--peers", "textbook", "--memory", "none", *places]
