@@ -16,6 +16,7 @@ from keras_transformer.pretrained.formats.marian import (
     OPTIONS,
     marian_table,
 )
+from keras_transformer.pretrained.formats.marian_search import write_search
 from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.pretrained.weight_table import NEVER, dump_weights
 from keras_transformer.whole_files import write_bytes, write_text
@@ -96,7 +97,8 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     tensors: dict[str, Any] = dump_weights(table, rows=rows)
     tensors[OPTIONS] = np.frombuffer(options, np.int8)
     np.savez(directory / MODEL, **tensors)
-    decoder = {"relative-paths": True, "models": [MODEL], "vocabs": names}
+    files = {"relative-paths": True, "models": [MODEL], "vocabs": names}
+    decoder = {**files, **write_search(outgoing.search)}
     write_text(directory / "decoder.yml", yaml.safe_dump(decoder))
 
 

@@ -27,6 +27,7 @@ class Imported:
             of single texts twice.
         unread: Beginnings and endings of names of tensors that mean nothing to the model.
         search: Options of a search that the model was meant to be used with.
+        left_out: What its files say of a search that no option of ours does, as "name=value".
     """
 
     format: str
@@ -36,6 +37,7 @@ class Imported:
     tokenizers: tuple[Tokenizer, Tokenizer]
     unread: tuple[str, ...] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     def between(self, source_language: str | None, target_language: str | None) -> "Imported":
         """Returns the same with other default languages.

@@ -3,10 +3,12 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import CONFIG, MODEL
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.preset import existing_file, load_model
@@ -23,6 +25,8 @@ from keras_transformer.pretrained.huggingface.bart_family import (
     PEGASUS,
     read_bart_family,
 )
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.generation import left_out
 from keras_transformer.pretrained.huggingface.single_stacks import (
     SINGLE_STACKS,
     read_single_stack,
@@ -126,4 +130,8 @@ def _read_huggingface(path: Path) -> Imported:
         raise ImportRefusedError(
             f"{file} has model_type {kind!r}, which is unknown: {supported()}."
         )
-    return HUGGINGFACE[kind](path, config)
+    imported = HUGGINGFACE[kind](path, config)
+    if isinstance(imported.config, EncoderConfig):
+        return imported
+    untaken = left_out(path, Fields(file, config), imported.config.special_ids)
+    return replace(imported, left_out=untaken)

@@ -7,12 +7,16 @@ from typing import Any
 
 from keras_transformer.search.options import SearchOptions
 
+# A model's own count as soon as samples are wanted, which only a caller decides.
+_OF_SAMPLES = ("temperature", "top_k", "top_p")
+
 
 def with_defaults(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields of `SearchOptions` that a caller or the model decides.
 
     A default of the model gives way where it contradicts what was given: its beams if samples are
-    wanted, its shortest translation if a given limit is lower, and the reverse.
+    wanted, how it draws samples if none are, its shortest translation if a given limit is lower,
+    and the reverse.
 
     Args:
         own: The model's own defaults; empty unless another toolkit gave it some.
@@ -23,8 +27,8 @@ def with_defaults(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
         {'beam_size': 4, 'max_length': 8}
     """
     kept = {name: value for name, value in own.items() if name not in given}
-    if given.get("sample") is True:
-        kept.pop("beam_size", None)
+    unused = ("beam_size",) if given.get("sample") is True else _OF_SAMPLES
+    kept = {name: value for name, value in kept.items() if name not in unused}
     shortest, longest = ({**kept, **given}.get(name) for name in ("min_length", "max_length"))
     if isinstance(shortest, int) and isinstance(longest, int) and shortest > longest:
         kept = {name: kept[name] for name in kept if name not in ("min_length", "max_length")}
@@ -48,7 +52,8 @@ def check_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: They are not fields of `SearchOptions`, or out of range.
     """
     try:
-        SearchOptions(**own)
+        for sample in (False, True):
+            SearchOptions(**with_defaults(own, {"sample": sample}))
     except (TypeError, ValueError) as error:
         raise ValueError(f"the search that the model came with is not valid: {error}") from error
     return dict(own)

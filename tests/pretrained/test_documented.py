@@ -56,6 +56,9 @@ def test_the_page_names_the_options_of_a_search_that_go_along() -> None:
         "no_repeat_ngram_size": "repetitions",
         "banned_sequences": "banned",
         "forced_tokens": "forced",
+        "temperature": "temperature",
+        "top_k": "`top_k`",
+        "top_p": "`top_p`",
     }
     theirs = {
         "num_beams": 2,
@@ -66,6 +69,9 @@ def test_the_page_names_the_options_of_a_search_that_go_along() -> None:
         "no_repeat_ngram_size": 2,
         "bad_words_ids": [[7]],
         "forced_bos_token_id": 8,
+        "temperature": 0.7,
+        "top_k": 40,
+        "top_p": 0.9,
     }
     found = read_search(Path("nowhere"), Fields(Path("nowhere"), theirs), SpecialIds())
     assert found.keys() - {"length_penalty_type"} == words.keys()

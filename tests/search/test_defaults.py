@@ -35,11 +35,23 @@ def test_what_is_given_wins_and_defaults_give_way(given: dict, merged: dict) -> 
     assert taken(OWN, given) == shown
 
 
+def test_how_samples_are_drawn_counts_if_they_are_wanted() -> None:
+    own = check_defaults({"beam_size": 4, "temperature": 0.6, "top_k": 50, "top_p": 0.9})
+    assert search_options(own, {}) == SearchOptions(beam_size=4)
+    drawn = {"sample": True, "temperature": 0.6, "top_k": 50, "top_p": 0.9}
+    assert search_options(own, {"sample": True}) == SearchOptions(**drawn)
+    assert search_options(own, {"sample": True, "top_k": 3}).top_k == 3
+    with pytest.raises(ValueError, match="meant for sampling"):
+        search_options(own, {"top_p": 0.5})
+
+
 def test_a_model_without_defaults_has_ours() -> None:
     assert search_options({}, {}) == SearchOptions()
 
 
-@pytest.mark.parametrize("own", [{"beams": 4}, {"beam_size": 0}, {"beam_size": "4"}], ids=str)
+@pytest.mark.parametrize(
+    "own", [{"beams": 4}, {"beam_size": 0}, {"beam_size": "4"}, {"top_p": 2.0}], ids=str
+)
 def test_damaged_defaults_are_refused(own: dict) -> None:
     with pytest.raises(ValueError, match="the search that the model came with is not valid: "):
         check_defaults(own)

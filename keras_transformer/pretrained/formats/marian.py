@@ -17,6 +17,7 @@ from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.transformer import Recurrence
 from keras_transformer.layers.variants.ssru import SSRU
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.formats.marian_search import left_out, read_search
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.pretrained.tensor_files import Tensors, open_npz
@@ -84,6 +85,7 @@ def read_marian(directory: Path) -> Imported:
     if source.model == target.model:
         target = source
     config = _config(options, total, source.special_ids)
+    decoder = _decoder(directory)
     return Imported(
         "marian",
         config,
@@ -91,6 +93,8 @@ def read_marian(directory: Path) -> Imported:
         tensors,
         (source, target),
         unread=("special:",),
+        search=read_search(decoder),
+        left_out=left_out(decoder),
     )
 
 
@@ -173,9 +177,8 @@ def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> Tran
 
 def _vocabularies(directory: Path, model: Path) -> list[Path]:
     """Returns the vocabularies of source and target."""
-    decoder = [path for path in directory.glob("*decoder.yml") if path.is_file()]
-    if decoder:
-        named = yaml.safe_load(decoder[0].read_text(encoding="utf-8")).get("vocabs") or []
+    if any(directory.glob("*decoder.yml")):
+        named = _decoder(directory).get("vocabs") or []
         files = [directory / Path(str(name)).name for name in named]
     else:
         files = sorted(directory.glob("*.spm"))
@@ -186,6 +189,19 @@ def _vocabularies(directory: Path, model: Path) -> list[Path]:
             "that a decoder.yml names under vocabs (source, then target)."
         )
     return files
+
+
+def _decoder(directory: Path) -> dict[str, Any]:
+    """Returns what the directory's `decoder.yml` says; {} if there is none."""
+    for path in sorted(directory.glob("*decoder.yml")):
+        try:
+            found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise ImportRefusedError(f"{path} is no YAML: {error}") from error
+        if not isinstance(found, dict):
+            raise ImportRefusedError(f"{path} must name options of Marian, and is a {found!r}.")
+        return found
+    return {}
 
 
 def _tokenizer(path: Path, total: int) -> Tokenizer:

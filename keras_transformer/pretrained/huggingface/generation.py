@@ -1,5 +1,5 @@
 """How a model of Hugging Face is meant to search: takes its `generation_config.json` and returns
-fields of `SearchOptions`, and the reverse.
+fields of `SearchOptions`, and the reverse; and names what it says that no search of ours does.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,13 +11,16 @@ from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.languages import read_json
 
 GENERATION = "generation_config.json"
-FORCED_FIRST = "forced_bos_token_id"
+FORCED_FIRST, FORCED_LAST = "forced_bos_token_id", "forced_eos_token_id"
 # Their name → ours, of what means the same.
 _SAME = {
     "num_beams": "beam_size",
     "length_penalty": "length_penalty",
     "no_repeat_ngram_size": "no_repeat_ngram_size",
     "repetition_penalty": "repetition_penalty",
+    "temperature": "temperature",
+    "top_k": "top_k",
+    "top_p": "top_p",
     # They count new tokens, as we do.
     "max_new_tokens": "max_length",
     "min_new_tokens": "min_length",
@@ -25,8 +28,27 @@ _SAME = {
 # As we name them. Theirs count the decoder's first token, and the numbers of new tokens win.
 _WITH_START = ("max_length", "min_length")
 _EARLY_STOPPING = {False: "likely", True: "first", "never": "exact"}
-# What beam search takes there if a file does not say it.
-_THEIR_PENALTY = 1.0
+# What beam search and sampling take there if a file does not say it.
+_THEIR_PENALTY, _THEIR_TOP_K = 1.0, 50
+# What else changes a search there, and its values that change nothing.
+_UNKNOWN: dict[str, tuple[Any, ...]] = {
+    "begin_suppress_tokens": ([],),
+    "diversity_penalty": (0.0,),
+    # Samples are drawn only on request.
+    "do_sample": (False,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "encoder_repetition_penalty": (1.0,),
+    "epsilon_cutoff": (0.0,),
+    "eta_cutoff": (0.0,),
+    "exponential_decay_length_penalty": (),
+    "forced_decoder_ids": ([],),
+    "guidance_scale": (1, 1.0),
+    "min_p": (0.0,),
+    "num_beam_groups": (1,),
+    "penalty_alpha": (0.0,),
+    "sequence_bias": ([], {}),
+    "typical_p": (1.0,),
+}
 
 
 def read_generation(path: Path, fields: Fields) -> Mapping[str, Any]:
@@ -47,6 +69,9 @@ def read_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str
     for name in _WITH_START:
         if theirs.get(name) is not None:
             found.setdefault(name, max(int(theirs[name]) - 1, name == "max_length"))
+    if "max_length" in found and _forces_end(theirs, special_ids):
+        # It takes the last place of what is longer; ours ends there without it.
+        found["max_length"] = max(found["max_length"] - 1, found.get("min_length", 1), 1)
     first = theirs.get(FORCED_FIRST)
     if first is not None and first not in special_ids.never_generated:
         found["forced_tokens"] = [[0, int(first)]]
@@ -56,9 +81,30 @@ def read_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str
 def read_decoder_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str, Any]:
     """Returns the options that a decoder alone was saved with.
 
-    Lengths that count the prompt are left out, and so is sampling, which is asked for.
+    Lengths that count the prompt are left out.
     """
     return _common(read_generation(path, fields), special_ids)
+
+
+def left_out(path: Path, fields: Fields, special_ids: SpecialIds) -> tuple[str, ...]:
+    """Returns what `generation_config.json` says that no option of ours does: "name=value"."""
+    theirs = read_generation(path, fields)
+    unknown = {name: theirs.get(name) for name in _UNKNOWN}
+    found = {
+        name: value
+        for name, value in unknown.items()
+        if value is not None and value not in _UNKNOWN[name]
+    }
+    if theirs.get(FORCED_LAST) is not None and not _forces_end(theirs, special_ids):
+        found[FORCED_LAST] = theirs[FORCED_LAST]
+    if float(theirs.get("length_penalty") or 0.0) < 0.0:
+        found["length_penalty"] = theirs["length_penalty"]
+    return tuple(f"{name}={value!r}" for name, value in found.items())
+
+
+def _forces_end(theirs: Mapping[str, Any], special_ids: SpecialIds) -> bool:
+    last = theirs.get(FORCED_LAST)
+    return special_ids.eos in (last if isinstance(last, list) else [last])
 
 
 def write_search(search: Mapping[str, Any], marks: Collection[int] = ()) -> dict[str, Any]:
@@ -91,17 +137,25 @@ def write_search(search: Mapping[str, Any], marks: Collection[int] = ()) -> dict
 
 def _common(theirs: Mapping[str, Any], special_ids: SpecialIds) -> dict[str, Any]:
     found = {ours: theirs[name] for name, ours in _SAME.items() if theirs.get(name) is not None}
+    # Some write 0 for what they do not use.
+    for name in ("temperature", "top_p"):
+        if found.get(name) == 0:
+            del found[name]
     if found.get("beam_size", 1) > 1:
         found.setdefault("length_penalty", _THEIR_PENALTY)
     if "length_penalty" in found:
         found["length_penalty_type"] = "exponent"
         # Theirs may be negative, for translations as short as possible.
         found["length_penalty"] = max(float(found["length_penalty"]), 0.0)
+    if theirs.get("do_sample") is True:
+        found.setdefault("top_k", _THEIR_TOP_K)
     if theirs.get("early_stopping") in _EARLY_STOPPING:
         found["early_stopping"] = _EARLY_STOPPING[theirs["early_stopping"]]
     # No search of ours generates these anyway.
     never = [[token] for token in special_ids.never_generated]
-    banned = [row for row in theirs.get("bad_words_ids") or () if list(row) not in never]
+    suppressed = [[token] for token in theirs.get("suppress_tokens") or ()]
+    rows = [*(theirs.get("bad_words_ids") or ()), *suppressed]
+    banned = [row for row in rows if list(row) not in never]
     if banned:
         found["banned_sequences"] = banned
     return found

@@ -45,6 +45,8 @@ def import_run(
     imported = read_pretrained(directory)
     if source_language is not None or target_language is not None:
         imported = imported.between(source_language, target_language)
+    if imported.left_out:
+        print(f"{directory}: of its search, this is not taken over: {', '.join(imported.left_out)}")
     record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
     record[SEARCH] = dict(imported.search)
     write_finished_run(place, imported.build(), imported.tokenizers, record)

@@ -1,11 +1,13 @@
 """Runs made of models of others: every command takes them, training goes on from them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+import yaml
 
 from keras_transformer import Translator, from_pretrained, load_run, train
 from keras_transformer.data.sources.corpus import Corpus, Pairs
@@ -76,14 +78,22 @@ def test_training_goes_on_from_an_imported_model(name: str, pairs: Pairs, tmp_pa
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-def test_a_fine_tuned_marian_leaves_as_marian(pairs: Pairs, tmp_path: Path) -> None:
-    start = import_run(FOLDER / "marian", tmp_path / "imported")
+def test_a_fine_tuned_marian_leaves_as_marian(
+    pairs: Pairs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = Path(shutil.copytree(FOLDER / "marian", tmp_path / "theirs"))
+    decoder = {"vocabs": ["vocab.spm"] * 2, "beam-size": 2, "normalize": 1.0, "word-penalty": 0.5}
+    (theirs / "decoder.yml").write_text(yaml.safe_dump(decoder))
+    start = import_run(theirs, tmp_path / "imported")
+    assert "of its search, this is not taken over: word-penalty=0.5" in capsys.readouterr().out
     options = TrainOptions(max_steps=3, learning_rate=0.01, warmup_steps=1, label_smoothing=0.1)
     model = train(Corpus(pairs), tmp_path / "run", init=start, options=options)
     before = load_run(start)[0]
     changed = np.abs(np.array(model.head.matrix) - before.head.matrix)[:, :-1].max(axis=1)
     assert (changed[:-1] > 1e-3).all() and changed[-1] == 0
     written = export_pretrained(tmp_path / "run", tmp_path / "out", format="marian")
+    searches = yaml.safe_load((written / "decoder.yml").read_text())
+    assert (searches["beam-size"], searches["normalize"]) == (2, 1.0)
     again = from_pretrained(written)[0]
     for found, ours in zip(again.weights, model.weights, strict=True):
         np.testing.assert_allclose(found, ours, atol=10 if ours.path == "head/bias" else 0)

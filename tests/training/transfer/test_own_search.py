@@ -34,6 +34,7 @@ THEIRS = {
     "no_repeat_ngram_size": 2,
     "bad_words_ids": [[255], [7], [8, 9]],
     "forced_bos_token_id": 20,
+    "temperature": 0.5,
 }
 OWN = {
     "beam_size": 3,
@@ -46,6 +47,8 @@ OWN = {
     "banned_sequences": [[7], [8, 9]],
     "forced_tokens": [[0, 20]],
 }
+# What holds as soon as samples are wanted.
+DRAWN = {"temperature": 0.5}
 TEXTS = ["Carlos is walking in the square right now.", "I explain the question on Fridays."]
 
 
@@ -72,7 +75,7 @@ def artefact(run: Path) -> Path:
 def test_the_keras_translator_takes_them_until_told_otherwise(
     run: Path, plain: Callable[..., list[str]]
 ) -> None:
-    assert load_search(run) == OWN
+    assert load_search(run) == {**OWN, **DRAWN}
     assert plain(**OWN) != plain()
     translator = Translator(*load_run(run), search=load_search(run))
     assert translator.translate(TEXTS) == plain(**OWN)
@@ -84,7 +87,7 @@ def test_the_keras_translator_takes_them_until_told_otherwise(
 def test_exports_take_them(run: Path, artefact: Path, plain: Callable[..., list[str]]) -> None:
     expected, greedy = plain(**OWN), plain(**{**OWN, "beam_size": 1})
     with OnnxTranslator(artefact) as translator:
-        assert translator.manifest.search == OWN
+        assert translator.manifest.search == {**OWN, **DRAWN}
         assert translator.translate(TEXTS) == expected
         assert translator.translate(TEXTS, beam_size=1) == greedy
     served = open_model(artefact, ServeOptions(artefact=artefact), {})
@@ -106,7 +109,7 @@ def test_hugging_face_s_form_takes_them(run: Path, tmp_path: Path) -> None:
     again = export_pretrained(run, tmp_path / "again", format="huggingface")
     written = json.loads((again / "generation_config.json").read_text())
     assert {**THEIRS, "bad_words_ids": [[255], [7], [8, 9]]}.items() <= written.items()
-    assert read_pretrained(again).search == OWN
+    assert read_pretrained(again).search == {**OWN, **DRAWN}
 
 
 @pytest.mark.parametrize("is_exported", [False, True], ids=["run", "artefact"])
@@ -138,9 +141,9 @@ def test_what_is_made_from_the_run_keeps_them(run: Path, tmp_path: Path) -> None
     pairs = Pairs(tuple(TEXTS), tuple(reversed(TEXTS)), "texts")
     options = TrainOptions(max_steps=1, learning_rate=1e-9, label_smoothing=0.0)
     train(Corpus(pairs), tmp_path / "tuned", init=run, options=options)
-    assert load_search(tmp_path / "tuned") == OWN
+    assert load_search(tmp_path / "tuned") == {**OWN, **DRAWN}
     more = update_vocabulary(run, tmp_path / "more", ["Xylophon"], ["Xylophon"])
-    assert load_search(more) == OWN
+    assert load_search(more) == {**OWN, **DRAWN}
 
 
 def test_a_model_into_one_language_says_so_where_it_searches(tmp_path: Path) -> None:
