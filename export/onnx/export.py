@@ -3,8 +3,9 @@ name only after it was checked against Keras.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,11 @@ from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
 
 try:
-    import onnx
-
     from keras_transformer.export.onnx.check.numbers import check_numbers
     from keras_transformer.export.onnx.check.operators import check_operators
-    from keras_transformer.export.onnx.graphs.specs import Specs, graph_specs
-    from keras_transformer.export.onnx.graphs.target import Target
-    from keras_transformer.export.onnx.layers.attention.kinds import is_fused
-    from keras_transformer.export.onnx.quantize.precision import (
-        in_precision_spec,
-        target_in,
-        tolerance_of,
-    )
+    from keras_transformer.export.onnx.form import Form
+    from keras_transformer.export.onnx.graph_sets import GraphSet, graph_sets
+    from keras_transformer.export.onnx.quantize.precision import tolerance_of
 
     from ..inputs import AnyModel, check_inputs, check_shortlist, in_float32
     from .expressible import check_expressible
@@ -33,16 +27,18 @@ except ModuleNotFoundError as error:
         f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
-from keras_transformer.artefact.families import graph_file, tokenizer_names
+from keras_transformer.artefact.entries import (
+    NativeGraphs,
+    ShortlistFile,
+    StoredFile,
+    TokenizerFile,
+)
+from keras_transformer.artefact.families import tokenizer_names
 from keras_transformer.artefact.manifest import (
     MANIFEST_FILE,
     SHORTLIST_FILE,
     WEIGHTS_FILE,
-    Graph,
     Manifest,
-    ShortlistFile,
-    StoredFile,
-    TokenizerFile,
     sha256_of,
 )
 from keras_transformer.artefact.shortlist import Shortlist
@@ -54,7 +50,7 @@ from keras_transformer.text.tokenizer_files import save_tokenizers
 from keras_transformer.text.training_text import TrainingText
 
 from ..placement import placed
-from .settings import check_settings
+from .settings import FASTEST, check_settings
 
 
 def export_onnx(
@@ -63,7 +59,7 @@ def export_onnx(
     directory: str | os.PathLike[str],
     *,
     target_tokenizer: Tokenizer | None = None,
-    target: str = "onnxruntime",
+    target: str = FASTEST,
     quantize: str | None = None,
     opset: int = 18,
     min_score: float | None = None,
@@ -82,10 +78,11 @@ def export_onnx(
         tokenizer: The tokenizer, or the source's if there are two vocabularies.
         directory: Name of the artefact, which is first written beside its final place.
         target_tokenizer: The target tokenizer, if there are two vocabularies.
-        target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
-            as well, the fastest, which run only if this package is installed and was compiled;
-            "portable" for standard ONNX operators only, for other runtimes. If a target cannot
-            hold the model, another is written, and the manifest says why.
+        target: "onnxruntime" for graphs with its fused operators; "native" for graphs with this
+            package's own as well, which run only if this package is installed and was compiled;
+            "fastest" for both over one file of weights, of which our runtime takes those that are
+            fastest where it runs; "portable" for standard ONNX operators only, for other runtimes.
+            If a target cannot hold the model, another is written, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, or "float16", for GPUs.
@@ -117,7 +114,7 @@ def export_onnx(
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     check_min_score(min_score)
     own = check_defaults(search or {})
-    form = _Form.choose(model, target, quantize, opset)
+    form = Form.choose(model, target, quantize, opset)
     check_expressible(model.config, form.target, form.precision)
     check_shortlist(model, shortlist)
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
@@ -135,42 +132,20 @@ def export_onnx(
     return Path(directory)
 
 
-@dataclass(frozen=True)
-class _Form:
-    """The target, precision and opset that the graphs are written in."""
-
-    target: str
-    precision: str
-    opset: int
-    fallback: str | None
-
-    @classmethod
-    def choose(cls, model: AnyModel, target: str, quantize: str | None, opset: int) -> "_Form":
-        precision = quantize or "float32"
-        if precision == "float16" and target != "portable":
-            reason = "onnxruntime's fused operators have no float16 form for every provider"
-            return cls("portable", precision, opset, reason)
-        if target == "native" and not is_fused(model.config):
-            widths = f"key_dim ({model.config.key_dim}) is not value_dim ({model.config.value_dim})"
-            reason = f"{widths}, as this package's attention operators need it"
-            return cls("onnxruntime", precision, opset, reason)
-        return cls(target, precision, opset, None)
-
-
 def _write(
     model: AnyModel,
     tokenizer: Tokenizer,
     target_tokenizer: Tokenizer | None,
     directory: Path,
-    form: _Form,
+    form: Form,
     training_text: TrainingText | None,
     min_score: float | None,
     search: Mapping[str, Any],
     shortlist: Shortlist | None,
 ) -> None:
-    target = target_in(form.precision, form.target, has_shortlist=shortlist is not None)
-    specs = graph_specs(model.config, None if shortlist is None else target.listing)
-    save_graphs(_graphs(model, form, target, specs), directory, WEIGHTS_FILE)
+    sets = graph_sets(model.config, form, has_shortlist=shortlist is not None)
+    graphs = chain.from_iterable(each.emit(model, form) for each in sets)
+    save_graphs(graphs, directory, WEIGHTS_FILE)
     both = (tokenizer, target_tokenizer or tokenizer)
     files = {
         side: TokenizerFile(file=name, sha256=sha256_of(directory / name), kind=one.kind)
@@ -183,14 +158,8 @@ def _write(
     }
     if shortlist is not None:
         shortlist.write(directory / SHORTLIST_FILE)
-    manifest = _describe(model, directory, files, form, specs, shortlist)
-    for graph in manifest.graphs.values():
-        check_operators(
-            directory / graph.file,
-            portable=form.target == "portable",
-            native=form.target == "native",
-        )
-    difference = check_numbers(model, manifest, directory, tolerance_of(form.precision))
+    manifest = _describe(model, directory, files, form, sets, shortlist)
+    difference = _check(model, manifest, directory)
     replace(
         manifest,
         max_difference=difference,
@@ -201,36 +170,33 @@ def _write(
     Manifest.read(directory).verify(directory)
 
 
-def _graphs(
-    model: AnyModel, form: _Form, target: Target, names: Iterable[str]
-) -> Iterator[tuple[str, onnx.ModelProto]]:
-    """Yields each graph with its file's name, one at a time, as a graph holds all its weights."""
-    for name in names:
-        yield graph_file(name), target.graph(name, model, form.opset)
+def _check(model: AnyModel, manifest: Manifest, directory: Path) -> float:
+    """Checks the graphs of every target; returns their largest difference from Keras."""
+    for target in manifest.targets:
+        for graph in manifest.of_target(target).graphs.values():
+            check_operators(
+                directory / graph.file, portable=target == "portable", native=target == "native"
+            )
+    return check_numbers(model, manifest, directory, tolerance_of(manifest.precision))
 
 
 def _describe(
     model: AnyModel,
     directory: Path,
     tokenizers: dict[str, TokenizerFile],
-    form: _Form,
-    specs: Mapping[str, Specs],
+    form: Form,
+    sets: Sequence[GraphSet],
     shortlist: Shortlist | None,
 ) -> Manifest:
-    graphs = {
-        name: Graph(
-            file=graph_file(name),
-            sha256=sha256_of(directory / graph_file(name)),
-            inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
-            outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
-        )
-        for name, (inputs, outputs) in specs.items()
-    }
+    graphs, *native = (each.describe(directory, form) for each in sets)
     packages = ("tensorflow", "keras", "tf2onnx", "onnx")
     return Manifest(
         config=model.config.to_dict(),
         special_ids=model.config.special_ids,
         target=form.target,
+        native=NativeGraphs(operators_version=operators_version(), graphs=native[0])
+        if native
+        else None,
         operators_version=operators_version() if form.target == "native" else None,
         precision=form.precision,
         opset=form.opset,

@@ -7,6 +7,9 @@ from keras_transformer.runtime.onnx_graphs.operators import check_library
 
 from ..placement import check_place
 
+# Graphs for "native" and "onnxruntime" over one file of weights, between which the runtime chooses.
+FASTEST = "fastest"
+EXPORT_TARGETS = (FASTEST, *TARGETS)
 PRECISIONS = ("float32", "int8", "int8_batch_dependent", "float16")
 LOWEST_OPSET = 18
 
@@ -22,8 +25,8 @@ def check_settings(
         OSError: The directory cannot be made.
         ValueError: A setting is unknown or out of range, or two do not fit each other.
     """
-    if target not in TARGETS:
-        raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {target!r}.")
+    if target not in EXPORT_TARGETS:
+        raise ValueError(f"target must be one of {', '.join(EXPORT_TARGETS)}, got {target!r}.")
     if opset < LOWEST_OPSET:
         raise ValueError(f"opset must be at least {LOWEST_OPSET}, got {opset}.")
     if quantize not in (None, *PRECISIONS[1:]):

@@ -12,6 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.artefact.entries import (
+    Graph,
+    NativeGraphs,
+    ShortlistFile,
+    StoredFile,
+    TokenizerFile,
+    check_operators_version,
+    graphs_from,
+)
 from keras_transformer.artefact.families import (
     ENCODER_DECODER,
     SHORTLIST,
@@ -23,7 +32,6 @@ from keras_transformer.artefact.families import (
 )
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.defaults import check_defaults
-from keras_transformer.text.subwords.opening import SUFFIXES
 from keras_transformer.text.training_text import TrainingText
 
 FORMAT = "keras-transformer-onnx"
@@ -36,63 +44,8 @@ SHORTLIST_FILE = "shortlist.npz"
 GRAPHS = graph_names({"family": ENCODER_DECODER})
 TARGETS = ("onnxruntime", "native", "portable")
 SIDES = tokenizer_names({"family": ENCODER_DECODER})
-_DTYPES = ("bool", "int32", "int64", "float16", "float32")
 _HASH_BLOCK_BYTES = 1 << 20
 _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TensorSpec:
-    """One input or output of a graph.
-
-    Args:
-        name: Its name in the graph.
-        dtype: "bool", "int32", "int64", "float16" or "float32".
-        shape: Sizes; a string names an axis whose size the caller chooses, and the same string
-            means the same size everywhere in one graph. An empty shape is a scalar.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int | str, ...]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StoredFile:
-    """One file of the artefact: its plain name and the SHA-256 of its bytes in hexadecimal."""
-
-    file: str
-    sha256: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenizerFile(StoredFile):
-    """A vocabulary: its file, and "sentencepiece" or "tokenizer_json", what it is read by."""
-
-    kind: str = "sentencepiece"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Graph(StoredFile):
-    """One ONNX graph: its file, and its inputs and outputs in the order they are declared."""
-
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ShortlistFile(StoredFile):
-    """A shortlist: its file, where it comes from, and its sizes.
-
-    Args:
-        origin: What it was made from.
-        always: How many target ids are candidates of every text.
-        candidates: The mean number of candidates of a source id that has any.
-    """
-
-    origin: str
-    always: int
-    candidates: float
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,6 +58,8 @@ class Manifest:
         target: "onnxruntime" if the graphs have its fused operators (domain com.microsoft),
             "native" if they have this package's own as well (domain keras_transformer),
             "portable" if they have standard operators only.
+        native: Graphs of this package's own operators, to be used in place of those of
+            onnxruntime where that is faster; None if there are none beside `graphs`.
         precision: How weights are stored and multiplied: "float32", or a quantization's name.
         opset: ONNX operator set of the graphs' default domain.
         graphs: "encoder", "decoder", "greedy", "greedy_scores", "scorer" and "prefill", which older
@@ -115,7 +70,7 @@ class Manifest:
         tokenizers: Vocabularies of "source" and "target", the same file if the vocabulary is
             shared; of one stack alone one of "text".
         max_difference: Largest absolute difference from Keras that the export's check measured.
-        operators_version: Version of this package's own operators that the graphs were written for;
+        operators_version: Version of this package's own operators that `graphs` were written for;
             None if they have none, and in artefacts of its first version.
         fallback: Why the target is not the one that was requested; None otherwise.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
@@ -142,6 +97,7 @@ class Manifest:
     weights: StoredFile
     tokenizers: Mapping[str, TokenizerFile]
     max_difference: float
+    native: NativeGraphs | None = None
     operators_version: int | None = None
     fallback: str | None = None
     min_score: float | None = None
@@ -172,26 +128,23 @@ class Manifest:
                 raise ValueError(
                     f"config must give {name}, the number of {side} ids, got {size!r}."
                 )
-        for side, tokenizer in self.tokenizers.items():
-            if tokenizer.kind not in SUFFIXES:
-                raise ValueError(
-                    f"the kind of the {side} tokenizer must be one of {', '.join(SUFFIXES)}, got "
-                    f"{tokenizer.kind!r}."
-                )
-        version = self.operators_version
-        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-            raise ValueError(f"operators_version must be an integer or null, got {version!r}.")
+        if self.operators_version is not None:
+            check_operators_version(self.operators_version)
+        if self.native is not None:
+            self._check_native(self.native)
         check_defaults(self.search)
-        for entry in self.files:
-            if os.path.basename(entry.file) != entry.file or entry.file in ("", ".", ".."):
-                raise ValueError(f"file must be a name without a folder, got {entry.file!r}.")
-        for graph in self.graphs.values():
-            for tensor in (*graph.inputs, *graph.outputs):
-                if tensor.dtype not in _DTYPES:
-                    raise ValueError(
-                        f"dtype of {tensor.name} must be one of {', '.join(_DTYPES)}, "
-                        f"got {tensor.dtype!r}."
-                    )
+
+    def _check_native(self, native: NativeGraphs) -> None:
+        if self.target != "onnxruntime":
+            raise ValueError(
+                f"native must be null unless target is 'onnxruntime', got graphs beside those of "
+                f"{self.target!r}."
+            )
+        if not native.graphs or not set(native.graphs) <= set(self.graphs):
+            raise ValueError(
+                f"native must have some of the graphs {', '.join(self.graphs)}, got "
+                f"{', '.join(native.graphs) or 'none'}."
+            )
 
     @property
     def family(self) -> str:
@@ -201,8 +154,38 @@ class Manifest:
     @property
     def files(self) -> list[StoredFile]:
         """Every file that belongs to the artefact, except the manifest."""
+        native = () if self.native is None else self.native.graphs.values()
         listed = () if self.shortlist is None else (self.shortlist,)
-        return [*self.graphs.values(), self.weights, *self.tokenizers.values(), *listed]
+        graphs = (*self.graphs.values(), *native)
+        return [*graphs, self.weights, *self.tokenizers.values(), *listed]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets that there are graphs for."""
+        return (self.target,) if self.native is None else ("native", self.target)
+
+    def of_target(self, target: str) -> "Manifest":
+        """Returns the contract of the graphs for one of `targets` alone.
+
+        Raises:
+            ValueError: There are no graphs for it.
+        """
+        if target not in self.targets:
+            raise ValueError(
+                f"the artefact has graphs for {' and '.join(self.targets)} only, got "
+                f"target={target!r}: export the model for it."
+            )
+        if self.native is None:
+            return self
+        alone = dataclasses.replace(self, native=None)
+        if target == self.target:
+            return alone
+        return dataclasses.replace(
+            alone,
+            target=target,
+            graphs={**self.graphs, **self.native.graphs},
+            operators_version=self.native.operators_version,
+        )
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> "Manifest":
@@ -299,30 +282,18 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
 
 
 def _from_values(values: dict[str, Any]) -> Manifest:
-    graphs = {
-        name: Graph(
-            file=str(graph["file"]),
-            sha256=str(graph["sha256"]),
-            inputs=tuple(map(_tensor, graph["inputs"])),
-            outputs=tuple(map(_tensor, graph["outputs"])),
-        )
-        for name, graph in values["graphs"].items()
-    }
-    tokenizers = {
-        # Artefacts written before there were two kinds name none.
-        side: TokenizerFile(**entry)
-        for side, entry in values["tokenizers"].items()
-    }
-    seen, listed = values.get("training_text"), values.get("shortlist")
+    native, seen = values.get("native"), values.get("training_text")
+    listed, weights = values.get("shortlist"), values["weights"]
     return Manifest(
         config=dict(values["config"]),
         special_ids=_special_ids(values["special_ids"]),
         target=str(values["target"]),
+        native=None if native is None else NativeGraphs.from_values(native),
         precision=str(values["precision"]),
         opset=int(values["opset"]),
-        graphs=graphs,
-        weights=_stored_file(values["weights"]),
-        tokenizers=tokenizers,
+        graphs=graphs_from(values["graphs"]),
+        weights=StoredFile(file=str(weights["file"]), sha256=str(weights["sha256"])),
+        tokenizers={side: TokenizerFile(**entry) for side, entry in values["tokenizers"].items()},
         max_difference=float(values["max_difference"]),
         operators_version=values.get("operators_version"),
         fallback=values.get("fallback"),
@@ -347,12 +318,3 @@ def _special_ids(values: dict[str, Any]) -> SpecialIds:
 
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
-
-
-def _stored_file(values: dict[str, Any]) -> StoredFile:
-    return StoredFile(file=str(values["file"]), sha256=str(values["sha256"]))
-
-
-def _tensor(values: dict[str, Any]) -> TensorSpec:
-    shape = tuple(size if isinstance(size, str) else int(size) for size in values["shape"])
-    return TensorSpec(name=str(values["name"]), dtype=str(values["dtype"]), shape=shape)

@@ -8,6 +8,7 @@ from types import TracebackType
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.encoder_engine import OnnxEncoderEngine
 from keras_transformer.runtime.families import require_family
+from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.inputs import LongTexts
@@ -29,6 +30,7 @@ class OnnxEncoder(TextUnderstanding):
         long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the
             index; "cut" drops their ends.
         providers: As for `OnnxTranslator`.
+        target: As for `OnnxTranslator`.
 
     Attributes:
         manifest: The artefact's contract.
@@ -38,7 +40,8 @@ class OnnxEncoder(TextUnderstanding):
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: The manifest or a file is damaged, foreign, or of an unknown version; the model
-            is of another family; a provider is missing or cannot run the artefact.
+            is of another family; a provider is missing or cannot run the artefact; or it has no
+            graphs for the target.
 
     Example:
         >>> encoder = OnnxEncoder("exported/bert")  # doctest: +SKIP
@@ -55,16 +58,22 @@ class OnnxEncoder(TextUnderstanding):
         max_text_length: int | None = MAX_TEXT_LENGTH,
         long_texts: LongTexts = "refuse",
         providers: Sequence[Provider] | None = None,
+        target: str | None = None,
     ) -> None:
         path = Path(directory)
         self.manifest = manifest = Manifest.read(path)
         require_family(path, manifest, "encoder")
         manifest.verify(path)
+        self._choice = choose_graphs(manifest, path, target)
         text_ids = open_text_ids(path, manifest, "text")
         self._runs: OnnxEncoderEngine = OnnxEncoderEngine(
-            manifest, path, threads, batch_tokens, providers
+            self._choice.manifest, path, threads, batch_tokens, providers
         )
         super().__init__(self._runs, text_ids, max_text_length, long_texts)
+
+    def describe(self) -> dict[str, str]:
+        """Returns the model's family and precision, the target of the graphs that run and why."""
+        return self._choice.describe()
 
     def close(self) -> None:
         """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""

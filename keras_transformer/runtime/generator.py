@@ -9,6 +9,7 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runtime.families import require_family
 from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
+from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.inputs import LongTexts
@@ -32,6 +33,7 @@ class OnnxGenerator(TextGenerator):
         long_texts: What to do with longer ones: "refuse" raises `LongTextError`, which has the
             index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
         providers: As for `OnnxTranslator`.
+        target: As for `OnnxTranslator`.
 
     Attributes:
         manifest: The artefact's contract.
@@ -42,7 +44,8 @@ class OnnxGenerator(TextGenerator):
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: The manifest or a file is damaged, foreign, or of an unknown version; the model
-            is of another family; a provider is missing or cannot run the artefact.
+            is of another family; a provider is missing or cannot run the artefact; or it has no
+            graphs for the target.
 
     Example:
         >>> generator = OnnxGenerator("exported/gpt")  # doctest: +SKIP
@@ -60,15 +63,17 @@ class OnnxGenerator(TextGenerator):
         max_text_length: int | None = MAX_TEXT_LENGTH,
         long_texts: LongTexts = "refuse",
         providers: Sequence[Provider] | None = None,
+        target: str | None = None,
     ) -> None:
         path = Path(directory)
         self.manifest = manifest = Manifest.read(path)
         require_family(path, manifest, "decoder")
         manifest.verify(path)
+        self._choice = choose_graphs(manifest, path, target)
         text_ids = open_text_ids(path, manifest, "text")
         # Kept with its own type, for the methods that only this engine has.
         self._runs: OnnxGenerationEngine = OnnxGenerationEngine(
-            manifest, path, threads, batch_tokens, max_cache_bytes, providers
+            self._choice.manifest, path, threads, batch_tokens, max_cache_bytes, providers
         )
         super().__init__(self._runs, text_ids, max_text_length, long_texts, manifest.search)
 
@@ -76,6 +81,10 @@ class OnnxGenerator(TextGenerator):
     def peak_cache_bytes(self) -> int:
         """Most memory that the keys and values of a batch have taken so far, in bytes."""
         return self._runs.peak_cache_bytes
+
+    def describe(self) -> dict[str, str]:
+        """Returns the model's family and precision, the target of the graphs that run and why."""
+        return self._choice.describe()
 
     def close(self) -> None:
         """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""

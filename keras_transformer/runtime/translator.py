@@ -9,6 +9,7 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.families import require_family
+from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.confidence import check_min_score
@@ -37,6 +38,8 @@ class OnnxTranslator(TextTranslator):
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
             of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
             than the CPU need an artefact exported with target="portable".
+        target: Which of the artefact's graphs to run, "native" or "onnxruntime"; those that are
+            fastest here if None.
 
     Attributes:
         manifest: The artefact's contract.
@@ -48,7 +51,7 @@ class OnnxTranslator(TextTranslator):
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: The manifest or a file is damaged, foreign, or of an unknown version; a provider
-            is missing or cannot run the artefact.
+            is missing or cannot run the artefact; or it has no graphs for the target.
 
     Example:
         >>> translator = OnnxTranslator("exported/demo")  # doctest: +SKIP
@@ -67,6 +70,7 @@ class OnnxTranslator(TextTranslator):
         long_texts: LongTexts = "refuse",
         min_score: float | None = None,
         providers: Sequence[Provider] | None = None,
+        target: str | None = None,
     ) -> None:
         check_min_score(min_score)
         path = Path(directory)
@@ -75,15 +79,16 @@ class OnnxTranslator(TextTranslator):
         learned_positions = ModelLimits.of(manifest.config, manifest.special_ids).max_positions
         limit = SourceLimit(max_source_length, long_texts, learned_positions)
         manifest.verify(path)
-        source, target = (open_text_ids(path, manifest, side) for side in ("source", "target"))
+        self._choice = choose_graphs(manifest, path, target)
+        texts = [open_text_ids(path, manifest, side) for side in ("source", "target")]
         # Kept with its own type, for the methods that only this engine has.
         self._engine: Engine = Engine(
-            manifest, path, threads, batch_tokens, max_cache_bytes, providers
+            self._choice.manifest, path, threads, batch_tokens, max_cache_bytes, providers
         )
         super().__init__(
             self._engine,
-            source,
-            target,
+            texts[0],
+            texts[1],
             limit,
             SentenceMarks(**manifest.config.get("marks", {})),
             training_text=manifest.training_text,
@@ -95,6 +100,10 @@ class OnnxTranslator(TextTranslator):
     def peak_cache_bytes(self) -> int:
         """Most memory that the keys and values of a batch have taken so far, in bytes."""
         return self._engine.peak_cache_bytes
+
+    def describe(self) -> dict[str, str]:
+        """Returns the model's family and precision, the target of the graphs that run and why."""
+        return self._choice.describe()
 
     def close(self) -> None:
         """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""

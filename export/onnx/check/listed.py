@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import FILLER, Listed, Shortlist
-from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph
+from keras_transformer.export.onnx.check.running import Arrays, checked_graphs
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, BatchShortlist
 
@@ -50,7 +50,8 @@ class CheckedShortlist:
         size = model.config.target_vocab_size
         shortlist = Shortlist.read(directory / manifest.shortlist.file, size)
         listed = shortlist.choose(source_ids.tolist(), target_ids.tolist())
-        weights = CheckedGraph(manifest, directory, SHORTLIST).run({IDS: listed.ids})
+        [gather] = checked_graphs(manifest, directory, SHORTLIST)
+        weights = gather.run({IDS: listed.ids})
         of_batch = BatchShortlist(listed.ids, size, lambda: weights[WEIGHTS])
         return cls(
             {IDS: listed.ids, PLACES: listed.places, **weights},

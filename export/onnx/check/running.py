@@ -61,6 +61,13 @@ class CheckedGraph:
         return dict(zip(names, binding.copy_outputs_to_cpu()[len(buffers) :], strict=True))
 
 
+def checked_graphs(manifest: Manifest, directory: Path, name: str) -> list[CheckedGraph]:
+    """Opens the graphs of one name: one for each target, unless targets share it."""
+    alone = [manifest.of_target(target) for target in manifest.targets]
+    graphs = {one.graphs[name].file: one for one in alone}
+    return [CheckedGraph(one, directory, name) for one in graphs.values()]
+
+
 # Beside the tolerance, differences may be this share of it for each unit of the value: the logit of
 # a token that is never written is about -10,000, where float32's own steps are 0.001.
 _RELATIVE = 0.01

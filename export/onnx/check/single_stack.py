@@ -7,9 +7,14 @@ import numpy as np
 
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
-from keras_transformer.export.onnx.check.running import Arrays, CheckedGraph, Comparison
+from keras_transformer.export.onnx.check.running import (
+    Arrays,
+    CheckedGraph,
+    Comparison,
+    checked_graphs,
+)
 from keras_transformer.export.onnx.check.steps import (
-    check_decoder,
+    check_decoders,
     check_prefill,
     random_steps,
     traced,
@@ -33,15 +38,15 @@ def check_encoder(
 
     def compare_tokens(graph: str, expected: Arrays, **more: np.ndarray) -> None:
         # States and logits of padding mean nothing.
-        found = CheckedGraph(manifest, directory, graph).run({**inputs, **more})
-        kept = [
-            {
-                name: v[keep] if v.ndim == 3 and v.shape[:2] == keep.shape else v
-                for name, v in values.items()
-            }
-            for values in (found, expected)
-        ]
-        compare(*kept)
+        for one in checked_graphs(manifest, directory, graph):
+            kept = [
+                {
+                    name: v[keep] if v.ndim == 3 and v.shape[:2] == keep.shape else v
+                    for name, v in values.items()
+                }
+                for values in (one.run({**inputs, **more}), expected)
+            ]
+            compare(*kept)
 
     compare_tokens("encoder", {"states": np.asarray(model.encoder(inputs))})
     random = np.random.default_rng(1)
@@ -70,8 +75,8 @@ def check_generation(
     step = traced(model.decode_step)
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
-        check_decoder(
-            CheckedGraph(manifest, directory, name),
+        check_decoders(
+            checked_graphs(manifest, directory, name),
             step,
             # One place more than needed, which the graph must leave unchanged.
             model.empty_caches(_TEXTS * beams, len(ids) + 1),
@@ -81,8 +86,10 @@ def check_generation(
             compare,
         )
     texts = np.ascontiguousarray(ids[:, :, 0].T)
-    _check_scorer(model, CheckedGraph(manifest, directory, "scorer"), texts, compare)
-    prefill = CheckedGraph(manifest, directory, "prefill")
+    [scorer], [prefill] = (
+        checked_graphs(manifest, directory, name) for name in ("scorer", "prefill")
+    )
+    _check_scorer(model, scorer, texts, compare)
     check_prefill(prefill, step, model.empty_caches(_TEXTS, len(ids) + 1), texts, compare)
 
 

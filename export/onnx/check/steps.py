@@ -40,8 +40,8 @@ def traced(step: Callable[..., Any]) -> Step:
     return lambda rows, place, caches: function(tf.constant(rows), tf.constant(place), caches)
 
 
-def check_decoder(
-    decoder: CheckedGraph,
+def check_decoders(
+    decoders: Sequence[CheckedGraph],
     step_in_keras: Step,
     empty: Sequence[Any],
     inputs_of_all: Arrays,
@@ -52,22 +52,25 @@ def check_decoder(
 ) -> None:
     """Compares some decoder steps.
 
-    Keras's caches are reordered if a hypothesis continues another; the graph's never are.
+    Keras's caches are reordered if a hypothesis continues another; a graph's never are.
 
     Args:
-        decoder: The graph.
+        decoders: The graphs; those of each target.
         step_in_keras: Takes token ids `(rows,)`, the step and the caches and returns logits and
             the new caches.
         empty: Keras's caches before the first step, with one place more than there are steps.
-        inputs_of_all: What the graph takes beside these at every step.
+        inputs_of_all: What the graphs take beside these at every step.
         ids: The tokens `(steps, batch, beams)`.
         parents: The beam that each hypothesis continues after a step, shaped as `ids`.
         compare: Compares.
-        spread: Makes logits of all ids of the graph's.
+        spread: Makes logits of all ids of a graph's.
     """
     steps, batch, beams = ids.shape
     caches: list[Any] = [tuple(map(np.asarray, pair)) for pair in empty]
-    buffers = decoder.typed({name: v.copy() for name, v in held("cache", caches).items()})
+    buffers = [
+        decoder.typed({name: v.copy() for name, v in held("cache", caches).items()})
+        for decoder in decoders
+    ]
     cache_beams = np.zeros((batch, beams, steps + 1), np.int32)
     totals = -np.arange(batch * beams, dtype=np.float32).reshape(batch, beams)
     for step in range(steps):
@@ -83,23 +86,34 @@ def check_decoder(
             "cache_beams": cache_beams,
             **inputs_of_all,
         }
-        found = decoder.run_in_place(inputs, buffers)
-        logits = np.asarray(logits)
-        if "next_ids" in found:
-            chosen = np.take_along_axis(logits, found.pop("next_ids")[:, None], axis=1)
-            compare({"next_ids": chosen}, {"next_ids": logits.max(axis=1, keepdims=True)})
-            if "next_log_probabilities" in found:
-                compare(found, {"next_log_probabilities": log_softmax(logits).max(axis=1)})
-        else:
-            ranked = (log_softmax(logits) + totals.reshape(-1, 1)).reshape(batch, -1)
-            compare(found, {"candidate_values": -np.sort(-ranked, axis=1)[:, :_CANDIDATES]})
-        if "logits" in found:
-            compare({"logits": spread(found["logits"])}, {"logits": logits})
+        for decoder, own in zip(decoders, buffers, strict=True):
+            found = decoder.run_in_place(inputs, own)
+            _compare_step(found, np.asarray(logits), totals, compare, spread)
         order = parents[step]
         moved = (np.arange(batch)[:, None] * beams + order).ravel()
         caches = [tuple(np.asarray(part)[moved] for part in pair) for pair in caches]
         cache_beams[:] = np.take_along_axis(cache_beams, order[:, :, None], 1)
         cache_beams[:, :, step] = order
+
+
+def _compare_step(
+    found: Arrays,
+    logits: np.ndarray,
+    totals: np.ndarray,
+    compare: Comparison,
+    spread: Callable[[np.ndarray], np.ndarray],
+) -> None:
+    """Compares a step's outputs with what logits `(rows, vocabulary)` make them."""
+    if "next_ids" in found:
+        chosen = np.take_along_axis(logits, found.pop("next_ids")[:, None], axis=1)
+        compare({"next_ids": chosen}, {"next_ids": logits.max(axis=1, keepdims=True)})
+        if "next_log_probabilities" in found:
+            compare(found, {"next_log_probabilities": log_softmax(logits).max(axis=1)})
+    else:
+        ranked = (log_softmax(logits) + totals.reshape(-1, 1)).reshape(len(totals), -1)
+        compare(found, {"candidate_values": -np.sort(-ranked, axis=1)[:, :_CANDIDATES]})
+    if "logits" in found:
+        compare({"logits": spread(found["logits"])}, {"logits": logits})
 
 
 def check_prefill(

@@ -8,10 +8,10 @@ import numpy as np
 from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.listed import CheckedShortlist
-from keras_transformer.export.onnx.check.running import CheckedGraph, Comparison
+from keras_transformer.export.onnx.check.running import Comparison, checked_graphs
 from keras_transformer.export.onnx.check.steps import (
     by_name,
-    check_decoder,
+    check_decoders,
     check_prefill,
     random_steps,
     traced,
@@ -38,9 +38,11 @@ def check_translation(
     keep = source_ids != special_ids.pad
     given = {"source_mask": keep.astype(np.int32), **by_name("cross", cross)}
     states = np.asarray(model.encoder({"source_ids": source_ids}))
-    found = CheckedGraph(manifest, directory, "encoder").run({"source_ids": source_ids})
     encoded = {**by_name("cross", cross), "encoder_states": states}
-    compare(*({name: _at_tokens(one[name], keep) for name in encoded} for one in (found, encoded)))
+    for encoder in checked_graphs(manifest, directory, "encoder"):
+        found = encoder.run({"source_ids": source_ids})
+        both = found, encoded
+        compare(*({name: _at_tokens(one[name], keep) for name in encoded} for one in both))
     sizes = (config.target_vocab_size, config.max_positions)
     ids, parents = random_steps(len(source_ids), special_ids, *sizes, random)
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
@@ -51,8 +53,8 @@ def check_translation(
     )
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
-        check_decoder(
-            CheckedGraph(manifest, directory, name),
+        check_decoders(
+            checked_graphs(manifest, directory, name),
             step,
             # One place more than needed, which the graph must leave unchanged.
             model.empty_caches(len(source_ids) * beams, len(ids) + 1),
@@ -64,13 +66,13 @@ def check_translation(
         )
     target_ids = np.ascontiguousarray(target_ids)
     aligned = model.align(target_ids, labels, keep, cross, listed.head)
-    scorer = CheckedGraph(manifest, directory, "scorer")
+    [scorer] = checked_graphs(manifest, directory, "scorer")
     labels = listed.labels(labels)
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
     names = ("log_probabilities", "attention")
     expected = dict(zip(names, map(np.asarray, aligned), strict=True))
     compare(found, expected)
-    prefill = CheckedGraph(manifest, directory, "prefill")
+    [prefill] = checked_graphs(manifest, directory, "prefill")
     # Two of the tokens are scored.
     scored = {**given, "labels": labels[:, :2]}
     scores = {"log_probabilities": expected["log_probabilities"][:, :2]}

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx.numpy_helper import from_array, to_array
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 
 _PRODUCER = "keras-transformer"
 # An operator's input: the name of a value, or an array, which is stored in the graph; None leaves

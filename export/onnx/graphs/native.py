@@ -41,8 +41,8 @@ from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
-# Graphs without an operator of ours.
-_NOT_OURS = ("scorer", "prefill", SHORTLIST)
+# Graphs without an operator of ours: those of "onnxruntime".
+NOT_OURS = ("scorer", "prefill", SHORTLIST)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Native(OnnxRuntime):
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        if name in _NOT_OURS:
+        if name in NOT_OURS:
             return self._scorer.graph(name, model, opset)
         graph = super().graph(name, model, opset)
         record_version(graph)

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import tensorflow as tf
 
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS
-from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.readers import decoder_parts, single_head

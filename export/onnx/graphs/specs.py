@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS, graph_names
-from keras_transformer.artefact.manifest import TensorSpec
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig

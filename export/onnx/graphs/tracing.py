@@ -14,7 +14,7 @@ import tensorflow as tf
 import tf2onnx
 from onnx.numpy_helper import to_array
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.models.keras_export import teach_erfc
 
 # Read by tf2onnx.

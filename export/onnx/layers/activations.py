@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.graphs.tracing import converted

@@ -67,18 +67,18 @@ class Int8:
     """
 
     def __init__(self, *, batch_dependent: bool = False) -> None:
-        self._batch_dependent = batch_dependent
+        self.batch_dependent = batch_dependent
         self._quantized: dict[tuple[bytes, int, bool], tuple[np.ndarray, np.ndarray]] = {}
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Applies a layer with the kernel that the table above gives it."""
         added = residual if residual else layer.bias
-        if self._batch_dependent:
+        if self.batch_dependent:
             found = self._at_once(graph, inputs, layer)
             found = graph.op("Add", found, residual) if residual else found
         elif layer.kernel.size < _FEW_WEIGHTS:
-            kernel, flags = self._multiplied_out(graph, layer)
-            found = graph.op("Gemm", inputs, kernel, *_given(added), **flags)
+            kernel = self._multiplied_out(graph, layer)
+            found = graph.op("Gemm", inputs, kernel, *_given(added))
         else:
             found = self._by_rows(graph, inputs, layer)
             found = found if added is None else graph.op("Add", found, added)
@@ -112,9 +112,11 @@ class Int8:
             self._quantized[key] = quantize_lines(matrix, axis, summed=summed)
         return self._quantized[key]
 
-    def columns(self, graph: GraphBuilder, layer: Linear) -> tuple[Operand, np.ndarray]:
+    def columns(
+        self, graph: GraphBuilder, layer: Linear, *, summed: bool
+    ) -> tuple[Operand, np.ndarray]:
         """Returns an int8 kernel `(inputs, outputs)` and the scales of its columns."""
-        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=True)
+        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=summed)
         if not layer.transposed:
             return values, scales
         # onnxruntime transposes it only once, when it loads the graph.
@@ -122,30 +124,25 @@ class Int8:
         make = ("transposed", name), lambda: graph.op("Transpose", name, perm=[1, 0])
         return graph.shared(*make), scales
 
-    def _multiplied_out(self, graph: GraphBuilder, layer: Linear) -> tuple[str, dict[str, int]]:
-        """Returns a kernel in float32 and the flags of its product.
+    def _multiplied_out(self, graph: GraphBuilder, layer: Linear) -> str:
+        """Returns a kernel in float32.
 
         onnxruntime computes the kernel once, when it loads the graph. With DequantizeLinear in
         place of Cast and Mul it would turn the product into a MatMulNBits, which is slower.
         """
-        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=False)
-        factors = scales[:, None] if layer.transposed else scales
-        key = ("multiplied out", graph.operand(values), graph.operand(factors))
-
-        def make() -> str:
-            return graph.op("Mul", graph.cast(values, "float32"), factors)
-
-        return graph.shared(key, make), {"transB": 1} if layer.transposed else {}
+        kernel, scales = self.columns(graph, layer, summed=False)
+        key = ("multiplied out", graph.operand(kernel), graph.operand(scales))
+        return graph.shared(key, lambda: graph.op("Mul", graph.cast(kernel, "float32"), scales))
 
     def _at_once(self, graph: GraphBuilder, inputs: str, layer: Linear) -> str:
         """Multiplies inputs quantised with one scale for all rows."""
         bias = [] if layer.bias is None else [None, layer.bias]
-        operands = (*self.columns(graph, layer), *bias)
+        operands = (*self.columns(graph, layer, summed=True), *bias)
         return graph.op("DynamicQuantizeMatMul", inputs, *operands, domain=MICROSOFT)
 
     def _by_rows(self, graph: GraphBuilder, inputs: str, layer: Linear) -> str:
         """Multiplies inputs quantised with a scale for each row; the bias is not added."""
-        kernel, scales = self.columns(graph, layer)
+        kernel, scales = self.columns(graph, layer, summed=True)
         rows, row_scales, middle = _quantize_rows(graph, inputs, layer.nonnegative)
         if layer.units < _WIDE:
             operands = (rows, kernel, np.float32(1), scales, *middle)
@@ -161,7 +158,7 @@ class NativeInt8(Int8):
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Applies a layer with the kernel that the table above gives it."""
-        if self._batch_dependent:
+        if self.batch_dependent:
             return super().linear(graph, inputs, layer, residual)
         flags = {"domain": NATIVE, "relu": int(layer.relu), "units": layer.units}
         found = graph.op("BytesLinear", inputs, *self.packed(layer), **flags)
@@ -175,7 +172,7 @@ class NativeInt8(Int8):
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Packs a layer for inputs in words or, if it is large, in bytes."""
-        if self._batch_dependent:
+        if self.batch_dependent:
             return ()
         in_bytes = layer.kernel.size >= _FEW_WEIGHTS
         axis = 0 if layer.transposed else 1
@@ -187,7 +184,7 @@ class NativeInt8(Int8):
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Packs a large matrix; its bytes alone decide."""
-        if self._batch_dependent or matrix.size < _FEW_WEIGHTS:
+        if self.batch_dependent or matrix.size < _FEW_WEIGHTS:
             return ()
         return Screen.packed(*self.lines(matrix, axis=0, summed=True))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import onnx
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
@@ -16,6 +16,7 @@ from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
+from keras_transformer.export.onnx.quantize.shared_int8 import SharedInt8
 
 # Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
 # that are plainly wrong: the cost of quantization is measured as translation quality.
@@ -49,13 +50,16 @@ class Float16:
         return to_float16(self._portable.graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
 
 
-def target_in(precision: str, name: str, *, has_shortlist: bool = False) -> Target:
+def target_in(
+    precision: str, name: str, *, has_shortlist: bool = False, shares_weights: bool = False
+) -> Target:
     """Returns the target with this name that makes graphs in a precision.
 
     Args:
         precision: One of `settings.PRECISIONS`.
         name: One of the manifest's targets; "portable" has no int8, the others no float16.
         has_shortlist: Whether graphs choose among the ids of a shortlist.
+        shares_weights: Whether graphs for "native" lie over the same file of weights.
     """
     listed = {"has_shortlist": has_shortlist}
     if name == "portable":
@@ -66,10 +70,9 @@ def target_in(precision: str, name: str, *, has_shortlist: bool = False) -> Targ
             return OnnxRuntime(plain, **listed)
         return Native(plain, plain, **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
-    standard = Int8(**flags)
-    if name == "onnxruntime":
-        return OnnxRuntime(standard, **listed)
-    return Native(NativeInt8(**flags), standard, **listed)
+    if name == "native":
+        return Native(NativeInt8(**flags), SharedInt8(**flags), **listed)
+    return OnnxRuntime(SharedInt8(**flags) if shares_weights else Int8(**flags), **listed)
 
 
 def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:

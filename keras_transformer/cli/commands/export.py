@@ -42,9 +42,9 @@ class OnnxOptions:
     """How the graphs of --format onnx are written.
 
     Args:
-        target: "onnxruntime" for graphs with its fused operators; "native" for this package's own
-            in addition, the fastest, which need this package compiled; "portable" for
-            standard ONNX operators only.
+        target: "fastest" for graphs with this package's own operators and others for onnxruntime
+            alone, of which the fastest are chosen where the artefact runs; "native" and
+            "onnxruntime" for one of the two; "portable" for standard ONNX operators only.
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
             but results depend a little on the rest of the batch), "float16" for GPUs.
         opset: ONNX operator set of the graphs.
@@ -57,7 +57,7 @@ class OnnxOptions:
         shortlist_candidates: How many target pieces each source piece gets.
     """
 
-    target: Literal["onnxruntime", "native", "portable"] = "onnxruntime"
+    target: Literal["fastest", "onnxruntime", "native", "portable"] = "fastest"
     quantize: Literal["int8", "int8_batch_dependent", "float16"] | None = None
     opset: int = 18
     shortlist: Path | None = None

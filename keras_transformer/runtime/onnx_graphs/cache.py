@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.runtime.loop.requests import Ids, Rows, keep_rows, rows_of, take_beams
 from keras_transformer.runtime.onnx_graphs.memory import Block, Memory
 

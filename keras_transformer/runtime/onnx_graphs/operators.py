@@ -13,7 +13,8 @@ from onnxruntime import SessionOptions
 _NAME = "_operators.so"
 # Artefacts that record no version were written for the first one.
 _FIRST_VERSION = 1
-_PORTABLE = "portable"
+# The instructions of a library without fast kernels for the processor.
+PORTABLE = "portable"
 _log = logging.getLogger(__name__)
 
 
@@ -67,6 +68,20 @@ def check_library(wanted: int | None = None) -> None:
         ImportError: They are not compiled, cannot be loaded, or are of another version.
         ValueError: As for `instructions`.
     """
+    check_version(wanted)
+    if instructions() == PORTABLE:
+        _tell_that_they_are_slow()
+
+
+def check_version(wanted: int | None = None) -> None:
+    """Checks that the operators are here, in one version.
+
+    Args:
+        wanted: As for `check_library`.
+
+    Raises:
+        ImportError: As for `check_library`.
+    """
     found = operators_version()
     if wanted not in (None, found):
         raise ImportError(
@@ -74,8 +89,6 @@ def check_library(wanted: int | None = None) -> None:
             f"version {found} is installed: export the model again, or install the version of the "
             "package that wrote the artefact (its manifest.json names it under producer)."
         )
-    if instructions() == _PORTABLE:
-        _tell_that_they_are_slow()
 
 
 def register_operators(options: SessionOptions, recorded: int | None) -> None:

@@ -52,7 +52,7 @@ def check_providers(
     others = [name for name in names if name != CPU]
     if others and manifest.target != "portable":
         raise ValueError(
-            f'the artefact was exported with target="{manifest.target}", whose operators work on '
+            f'the artefact has graphs for target="{manifest.target}", whose operators work on '
             f"the CPU and its memory only, so it cannot run with {', '.join(others)}: export it "
             'with target="portable" (--target portable).'
         )

@@ -10,7 +10,8 @@ from typing import Any
 from onnxruntime import InferenceSession as Session
 from onnxruntime import SessionOptions
 
-from keras_transformer.artefact.manifest import Manifest, TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.onnx_graphs.operators import register_operators
 from keras_transformer.runtime.onnx_graphs.providers import Provider, check_providers, describe
 

@@ -48,6 +48,7 @@ class ServedEncoder:
 
     Attributes:
         signatures: What requests may call, by name.
+        graphs: As for `Served`.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
@@ -66,6 +67,7 @@ class ServedEncoder:
         self._encoder = OnnxEncoder(
             directory, threads, max_text_length=max_text_length, providers=providers
         )
+        self.graphs = self._encoder.describe()
         config = self._encoder.config
         most = len(config.special_ids.text_ids(config.vocab_size))
         self._fillings = min(num_hypotheses if num_hypotheses > 1 else NUM_FILLINGS, most)

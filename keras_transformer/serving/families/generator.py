@@ -60,6 +60,7 @@ class ServedGenerator:
     Attributes:
         search: As given.
         signatures: What requests may call, by name.
+        graphs: As for `Served`.
         full_answer: As for `Streaming`.
 
     Raises:
@@ -85,6 +86,7 @@ class ServedGenerator:
         self._generator = OnnxGenerator(
             directory, threads, max_text_length=max_text_length, providers=providers
         )
+        self.graphs = self._generator.describe()
         self.search = search
         sizes = GeneratorSizes(num_hypotheses=search.num_hypotheses, max_length=search.max_length)
         declared = generator_text_signatures(sizes)

@@ -69,7 +69,17 @@ def schemas(
                 "model_spec": _object(
                     {"name": _STRING, "signature_name": _STRING, "version": _STRING}
                 ),
-                "metadata": _object({"signature_def": {"type": "object"}}),
+                "metadata": _object(
+                    {
+                        "signature_def": {"type": "object"},
+                        "graphs": {
+                            "description": "The target of the artefact's graphs that run, and why.",
+                            **_object(
+                                dict.fromkeys(("family", "precision", "target", "reason"), _STRING)
+                            ),
+                        },
+                    }
+                ),
             }
         ),
         "Languages": _object(

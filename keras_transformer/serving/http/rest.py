@@ -54,7 +54,7 @@ class _Rest:
         )
 
     async def metadata(self, request: Request) -> Response:
-        """Describes the signatures."""
+        """Describes the signatures, and the graphs that run."""
         loaded = self._service.find(*asked_version(request.scope))
         definitions = {
             name: _definition(signature) for name, signature in loaded.model.signatures.items()
@@ -66,7 +66,10 @@ class _Rest:
                     "signature_name": "",
                     "version": str(loaded.number),
                 },
-                "metadata": {"signature_def": {"signature_def": definitions}},
+                "metadata": {
+                    "signature_def": {"signature_def": definitions},
+                    "graphs": loaded.model.graphs,
+                },
             }
         )
 

@@ -13,6 +13,7 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.runtime.engine import Engine
+from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, ModelLimits
@@ -53,6 +54,7 @@ class ServedModel:
         search: The search, its `max_length` one that the model allows.
         min_score: As given, or the artefact's; None if neither gives one.
         signatures: What requests may call, by name.
+        graphs: As for `Served`.
         full_answer: As for `Streaming`.
 
     Raises:
@@ -91,7 +93,9 @@ class ServedModel:
         self._source, self._target = (
             open_text_ids(directory, manifest, side) for side in ("source", "target")
         )
-        self._engine = Engine(manifest, directory, threads, None, None, providers)
+        choice = choose_graphs(manifest, directory)
+        self.graphs = choice.describe()
+        self._engine = Engine(choice.manifest, directory, threads, None, None, providers)
         self.signatures = server_signatures(
             AnswerSizes(
                 num_hypotheses=search.num_hypotheses,

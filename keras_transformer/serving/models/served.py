@@ -24,6 +24,11 @@ class Served(Protocol):
         """What requests may call, by name."""
         ...
 
+    @property
+    def graphs(self) -> Mapping[str, str]:
+        """Which of the artefact's graphs run, and why: `OnnxTranslator.describe`."""
+        ...
+
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""
         ...

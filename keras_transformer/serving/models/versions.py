@@ -276,7 +276,7 @@ class Versions:
         self._failed.pop(number, None)
         name = self._options.name
         self._loaded[number] = LoadedVersion(name, number, model, self._make_batcher())
-        self._note(number, "AVAILABLE")
+        self._note(number, "AVAILABLE", **model.graphs)
         return True
 
     def _refuse(self, number: int, stamp: Stamp, error: Exception) -> None:
@@ -286,7 +286,7 @@ class Versions:
         if is_known:
             self._statuses[number] = status
         else:
-            self._note(number, "END", status.error)
+            self._note(number, "END", error=status.error)
 
     def _let_go_of_all_but(self, kept: set[int]) -> None:
         for number in sorted(self._loaded.keys() - kept):
@@ -300,9 +300,9 @@ class Versions:
         if version.number not in self._loaded:
             self._note(version.number, "END")
 
-    def _note(self, number: int, state: State, error: str | None = None) -> None:
-        self._statuses[number] = VersionStatus(number, state, error)
-        fields = {"error": error} if error else {}
+    def _note(self, number: int, state: State, **fields: str | None) -> None:
+        """Records a state, and for the log why it is so."""
+        self._statuses[number] = VersionStatus(number, state, fields.get("error"))
         self._journal.event(
             "version", model=self._options.name, version=number, state=state, **fields
         )

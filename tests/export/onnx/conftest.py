@@ -8,7 +8,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.runtime.onnx_graphs.operators import operators_library

@@ -96,7 +96,9 @@ def test_a_bfloat16_model_is_exported_in_float32(
     keras.config.set_dtype_policy("mixed_bfloat16")
     model = make_model()
     model.set_weights(exported.model.get_weights())
-    path = export_onnx(model, exported.source_tokenizer, tmp_path / "artefact")
+    path = export_onnx(
+        model, exported.source_tokenizer, tmp_path / "artefact", target="onnxruntime"
+    )
     assert keras.config.dtype_policy().name == "mixed_bfloat16"
     assert Manifest.read(path).weights == Manifest.read(exported.path).weights
     found, wanted = (OnnxTranslator(one, threads=1) for one in (path, exported.path))

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.artefact.manifest import GRAPHS, TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.manifest import GRAPHS
 from keras_transformer.export import Manifest, export_onnx
 
 Inputs = dict[str, np.ndarray]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.runtime.onnx_graphs.cache import (
     BLOCK_TOKENS,
     KeyValueCache,

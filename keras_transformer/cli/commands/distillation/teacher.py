@@ -141,15 +141,8 @@ class Teacher:
 
 
 def export_fastest(run: Path, artefact: Path, *, overwrite: bool) -> None:
-    """Writes a run's fastest artefact that this machine can run."""
+    """Writes a run's artefact that is the fastest on every machine that may run it."""
     load_training()
     from keras_transformer.export import export_run
-    from keras_transformer.runtime.onnx_graphs.operators import operators_version
 
-    try:
-        operators_version()
-    except ImportError:
-        target = "onnxruntime"
-    else:
-        target = "native"
-    export_run(run, artefact, target=target, overwrite=overwrite)
+    export_run(run, artefact, overwrite=overwrite)

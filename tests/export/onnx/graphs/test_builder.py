@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.numpy_helper import from_array, to_array
 
-from keras_transformer.artefact.manifest import TensorSpec
+from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, digest, integers
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 

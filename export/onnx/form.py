@@ -1,0 +1,53 @@
+"""What an artefact's graphs are written as: takes what the caller asks for and a model, and returns
+the target, precision and operator set that they have in the end.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from keras_transformer.export.inputs import AnyModel
+from keras_transformer.export.onnx.layers.attention.kinds import is_fused
+from keras_transformer.export.onnx.settings import FASTEST
+from keras_transformer.runtime.onnx_graphs.operators import check_version
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What graphs are written as.
+
+    Attributes:
+        target: One of the manifest's targets.
+        precision: One of `settings.PRECISIONS`.
+        opset: Version of the standard operators.
+        fallback: Why the target is not the one that was requested; None otherwise.
+        has_native: Whether there are graphs for "native" beside those for `target`.
+    """
+
+    target: str
+    precision: str
+    opset: int
+    fallback: str | None = None
+    has_native: bool = False
+
+    @classmethod
+    def choose(cls, model: AnyModel, target: str, quantize: str | None, opset: int) -> "Form":
+        """Chooses the form of a model's graphs; arguments are as for `export_onnx`."""
+        precision = quantize or "float32"
+        if precision == "float16" and target != "portable":
+            reason = "onnxruntime's fused operators have no float16 form for every provider"
+            return cls("portable", precision, opset, reason)
+        if target in ("native", FASTEST) and not is_fused(model.config):
+            widths = f"key_dim ({model.config.key_dim}) is not value_dim ({model.config.value_dim})"
+            reason = f"{widths}, as this package's attention operators need it"
+            return cls("onnxruntime", precision, opset, reason)
+        if target != FASTEST:
+            return cls(target, precision, opset)
+        try:
+            check_version()
+        except ImportError as error:
+            # The graphs could not be checked, nor the version of their operators recorded.
+            _log.warning("the artefact gets onnxruntime's graphs alone: %s", error)
+            return cls("onnxruntime", precision, opset, str(error))
+        return cls("onnxruntime", precision, opset, has_native=True)

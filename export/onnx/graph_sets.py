@@ -1,0 +1,76 @@
+"""The graphs of one artefact, target by target: takes its form and returns what emits the graphs,
+names their files and describes them for the manifest.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from keras_transformer.artefact.entries import Graph
+from keras_transformer.artefact.families import graph_file
+from keras_transformer.artefact.manifest import sha256_of
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.export.inputs import AnyModel
+from keras_transformer.export.onnx.form import Form
+from keras_transformer.export.onnx.graphs.native import NOT_OURS
+from keras_transformer.export.onnx.graphs.specs import Specs, graph_specs
+from keras_transformer.export.onnx.graphs.target import Target
+from keras_transformer.export.onnx.quantize.precision import in_precision_spec, target_in
+
+
+@dataclass(frozen=True)
+class GraphSet:
+    """Graphs for one target.
+
+    Attributes:
+        target: What emits them.
+        specs: The inputs and outputs of each, by its name.
+        prefix: What the names of their files begin with.
+    """
+
+    target: Target
+    specs: Mapping[str, Specs]
+    prefix: str = ""
+
+    def emit(self, model: AnyModel, form: Form) -> Iterator[tuple[str, onnx.ModelProto]]:
+        """Yields each graph with its file's name, one at a time, as it holds all its weights."""
+        for name in self.specs:
+            yield self._file(name), self.target.graph(name, model, form.opset)
+
+    def describe(self, directory: Path, form: Form) -> dict[str, Graph]:
+        """Returns the manifest's entries of graphs that were written to a directory."""
+        return {
+            name: Graph(
+                file=self._file(name),
+                sha256=sha256_of(directory / self._file(name)),
+                inputs=tuple(in_precision_spec(spec, form.precision) for spec in inputs),
+                outputs=tuple(in_precision_spec(spec, form.precision) for spec in outputs),
+            )
+            for name, (inputs, outputs) in self.specs.items()
+        }
+
+    def _file(self, name: str) -> str:
+        return f"{self.prefix}{graph_file(name)}"
+
+
+def graph_sets(config: ModelConfig, form: Form, *, has_shortlist: bool) -> tuple[GraphSet, ...]:
+    """Returns the graphs for a form's target; then, if it has them, those for "native" that differ.
+
+    Args:
+        config: The model's.
+        form: The artefact's.
+        has_shortlist: Whether graphs choose among the ids of a shortlist.
+    """
+
+    def of(name: str) -> GraphSet:
+        flags = {"has_shortlist": has_shortlist, "shares_weights": form.has_native}
+        target = target_in(form.precision, name, **flags)
+        return GraphSet(target, graph_specs(config, target.listing if has_shortlist else None))
+
+    if not form.has_native:
+        return (of(form.target),)
+    native = of("native")
+    own = {name: specs for name, specs in native.specs.items() if name not in NOT_OURS}
+    return of(form.target), GraphSet(native.target, own, prefix="native_")
