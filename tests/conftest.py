@@ -620,6 +620,14 @@ def exported_native(
 
 
 @pytest.fixture(scope="session")
+def exported_fastest(
+    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Exported:
+    """As `exported`, with graphs for "onnxruntime" and for "native"."""
+    return _export(learned_model, tokenizer, tmp_path_factory, "fastest")
+
+
+@pytest.fixture(scope="session")
 def export_small(
     small_encoder: Callable[..., Any],
     small_decoder: Callable[..., Any],

@@ -66,6 +66,29 @@ def test_a_file_outside_the_directory_is_refused(copy: Path) -> None:
         Manifest.read(copy)
 
 
+def test_native_graphs_beside_others_are_checked(exported_fastest, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(exported_fastest.path, tmp_path / "copy"))
+    native = json.loads((copy / "manifest.json").read_text())["native"]
+    graphs = native["graphs"]
+    for wrong, message in (
+        ({**native, "graphs": {}}, "native must have some of the graphs encoder, .*got none"),
+        ({**native, "graphs": {"head": graphs["encoder"]}}, "some of the graphs .*got head"),
+        ({**native, "operators_version": "1"}, "operators_version must be an integer"),
+        ({"graphs": graphs}, "missing or of the wrong kind.*operators_version"),
+        ([], "missing or of the wrong kind"),
+    ):
+        edit(copy, native=wrong)
+        with pytest.raises(ValueError, match=f"manifest.json: .*{message}"):
+            Manifest.read(copy)
+    edit(copy, native=native, target="portable")
+    with pytest.raises(ValueError, match="native must be null unless target is 'onnxruntime'"):
+        Manifest.read(copy)
+    edit(copy, target="onnxruntime")
+    (copy / "native_greedy.onnx").write_bytes(b"")
+    with pytest.raises(ValueError, match="native_greedy.onnx has SHA-256"):
+        OnnxTranslator(copy)
+
+
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="export a model there first"):
         OnnxTranslator(tmp_path / "nothing")

@@ -14,6 +14,7 @@ import pytest
 from keras_transformer.artefact.manifest import GRAPHS
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.export.onnx import export as export_module
+from keras_transformer.runtime.onnx_graphs import operators
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 
@@ -23,11 +24,24 @@ def small_model(make_model: Callable[..., Any]) -> Any:
     return make_model(model_dim=8, feed_forward_dim=8, num_heads=1, num_decoder_layers=1)
 
 
-@pytest.mark.parametrize("target", ["exported", "exported_native", "exported_portable"])
+@pytest.mark.parametrize(
+    ("fixture", "target"),
+    [
+        ("exported", None),
+        ("exported_native", None),
+        ("exported_portable", None),
+        ("exported_fastest", "onnxruntime"),
+        ("exported_fastest", "native"),
+    ],
+)
 def test_ids_and_scores_equal_the_keras_translator(
-    request: pytest.FixtureRequest, target: str, keras_side: Any, texts: list[str]
+    request: pytest.FixtureRequest,
+    fixture: str,
+    target: str | None,
+    keras_side: Any,
+    texts: list[str],
 ) -> None:
-    runtime = OnnxTranslator(request.getfixturevalue(target).path, threads=1)
+    runtime = OnnxTranslator(request.getfixturevalue(fixture).path, threads=1, target=target)
     for beam_size in (1, 4):
         options = {"beam_size": beam_size, "num_hypotheses": beam_size, "max_length": 45}
         wanted = keras_side.translate_n_best(texts, **options)
@@ -40,15 +54,17 @@ def test_ids_and_scores_equal_the_keras_translator(
 
 
 def test_the_manifest_says_what_was_written(
-    exported: Any, exported_native: Any, exported_portable: Any
+    exported: Any, exported_native: Any, exported_portable: Any, exported_fastest: Any
 ) -> None:
-    for target, made in (
-        ("onnxruntime", exported),
-        ("native", exported_native),
-        ("portable", exported_portable),
+    for targets, made in (
+        (["onnxruntime"], exported),
+        (["native"], exported_native),
+        (["portable"], exported_portable),
+        (["native", "onnxruntime"], exported_fastest),
     ):
         manifest = Manifest.read(made.path)
-        assert manifest.target == target
+        assert list(manifest.targets) == targets
+        assert manifest.target == targets[-1]
         assert (manifest.precision, manifest.opset, manifest.fallback) == ("float32", 18, None)
         assert 0 < manifest.max_difference <= 1e-4
         assert manifest.config == made.model.config.to_dict()
@@ -67,6 +83,26 @@ def test_all_targets_keep_one_contract(
     )
     for other in others:
         assert (fused.inputs, fused.outputs) == (other.inputs, other.outputs)
+
+
+def test_graphs_for_both_targets_share_their_weights(
+    exported: Any, exported_native: Any, exported_fastest: Any
+) -> None:
+    both, alone, other = (
+        (one.path / "weights.bin").stat().st_size
+        for one in (exported_fastest, exported, exported_native)
+    )
+    # Biases that lie elsewhere, and bytes that find our greedy search's candidates.
+    assert both < 1.1 * max(alone, other)
+
+
+def test_without_our_operators_the_fastest_are_onnxruntime_s(
+    small_model: Any, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operators, "_NAME", "_absent")
+    manifest = Manifest.read(export_onnx(small_model, tokenizer, tmp_path / "artefact"))
+    assert manifest.targets == ("onnxruntime",)
+    assert manifest.fallback is not None and "compiled when the package" in manifest.fallback
 
 
 def test_a_tied_embedding_is_stored_once(exported: Any) -> None:
@@ -180,7 +216,7 @@ def test_an_activation_that_onnx_lacks_is_named(
         ({"opset": 17}, "opset must be at least 18, got 17"),
         (
             {"target": "tensorrt"},
-            "target must be one of onnxruntime, native, portable, got 'tensorrt'",
+            "target must be one of fastest, onnxruntime, native, portable, got 'tensorrt'",
         ),
         ({"quantize": "int4"}, "quantize must be one of .*int8.* or None, got 'int4'"),
         ({"quantize": "int8", "target": "portable"}, "quantize='int8' needs onnxruntime"),

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.artefact.shortlist import Shortlist
-from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
-from keras_transformer.export.inputs import check_shortlist
-from keras_transformer.export.onnx.shortlists.parallel_text import train_shortlist
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -22,7 +19,6 @@ ALWAYS = [UNK, EOS, 30]
 SOURCES = [[10, 20, 11], [33], [12, 13, 14, 15]]
 # Random weights, so that ids are far apart; biases, so that the head's weights are widened.
 FIELDS = {"logit_bias": True}
-CASES = [("onnxruntime", None), ("onnxruntime", "int8"), ("native", None), ("native", "int8")]
 # What int8 may change of a log-probability a token.
 ERRORS = {None: 1e-3, "int8": 0.35}
 
@@ -68,21 +64,28 @@ def best_of_all(model: Any, source: list[int], ids: list[int]) -> tuple[list[int
     return max(found, key=lambda one: one[1])
 
 
-@pytest.mark.parametrize(("target", "quantize"), CASES)
-def test_searches_find_what_keras_says_is_best_on_the_list(
+@pytest.fixture(scope="module", params=ERRORS, ids=str)
+def artefact(
+    request: pytest.FixtureRequest,
     model: Any,
     shortlist: Shortlist,
     tokenizer: Tokenizer,
-    tmp_path: Path,
-    target: str,
-    quantize: str | None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, float]:
+    """An artefact with graphs for both targets, and what its precision may change."""
+    path = tmp_path_factory.mktemp("shortlist") / "artefact"
+    export_onnx(model, tokenizer, path, quantize=request.param, shortlist=shortlist)
+    return path, ERRORS[request.param]
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "native"])
+def test_searches_find_what_keras_says_is_best_on_the_list(
+    model: Any, shortlist: Shortlist, artefact: tuple[Path, float], target: str
 ) -> None:
-    settings: dict[str, Any] = {"target": target, "quantize": quantize, "shortlist": shortlist}
-    export_onnx(model, tokenizer, tmp_path / "artefact", **settings)
-    found = Manifest.read(tmp_path / "artefact").shortlist
+    path, error = artefact
+    found = Manifest.read(path).shortlist
     assert found is not None and (found.origin, found.always) == ("a test", 3)
-    with OnnxTranslator(tmp_path / "artefact") as translator:
-        error = ERRORS[quantize]
+    with OnnxTranslator(path, target=target) as translator:
         _check_greedy(translator, model, shortlist, error)
         _check_beams(translator, model, shortlist, error)
         _check_prefixes(translator, model, shortlist, error)
@@ -161,44 +164,14 @@ def test_a_list_of_all_ids_changes_nothing(
     learned_model: Any, tokenizer: Tokenizer, texts: list[str], tmp_path: Path, exported: Any
 ) -> None:
     every = Shortlist.of_lists([[] for _ in range(60)], range(60), 60)
-    for name, target, quantize in itertools.product(
-        ("greedy", "beam"), ("onnxruntime", "native"), (None,)
-    ):
-        directory = tmp_path / f"{name}-{target}"
-        export_onnx(
-            learned_model, tokenizer, directory, target=target, quantize=quantize, shortlist=every
-        )
-        flags = {"beam_size": 4 if name == "beam" else 1, "max_length": 30}
-        with OnnxTranslator(directory) as listed, OnnxTranslator(exported.path) as whole:
+    directory = export_onnx(learned_model, tokenizer, tmp_path / "artefact", shortlist=every)
+    for beam_size, target in itertools.product((1, 4), ("onnxruntime", "native")):
+        flags = {"beam_size": beam_size, "max_length": 30}
+        with (
+            OnnxTranslator(directory, target=target) as listed,
+            OnnxTranslator(exported.path) as whole,
+        ):
             found, expected = (one.translate_n_best(texts, **flags) for one in (listed, whole))
         for mine, theirs in zip(found, expected, strict=True):
             assert mine[0].ids == theirs[0].ids
             assert mine[0].score == pytest.approx(theirs[0].score, abs=1e-3)
-
-
-def test_a_list_is_learnt_from_translations(
-    make_model: Callable[..., Any], tokenizer: Tokenizer, texts: list[str]
-) -> None:
-    config = make_model().config
-    pairs = Pairs(texts, texts, "a test")
-    made = train_shortlist(
-        pairs.source, pairs.target, config, tokenizer, tokenizer, candidates=3, frequent=2
-    )
-    house = tokenizer.subwords.id_of("▁house")
-    assert house is None or house in made.candidates(house)
-    assert len(made.always) == 4  # With eos and unk.
-    check_shortlist(make_model(), made)
-
-
-def test_a_list_of_another_model_is_refused(
-    make_model: Callable[..., Any], small_decoder: Callable[..., Any], shortlist: Shortlist
-) -> None:
-    with pytest.raises(ValueError, match="60 source ids, but the model 70"):
-        check_shortlist(
-            make_model(source_vocab_size=70, target_vocab_size=60, share_embeddings="target"),
-            shortlist,
-        )
-    with pytest.raises(ValueError, match="for translation models, got a DecoderOnly"):
-        check_shortlist(small_decoder(), shortlist)
-    with pytest.raises(ValueError, match=r"special ids .* \[3\] are missing"):
-        check_shortlist(make_model(), Shortlist.of_lists([[]] * 60, [UNK], 60))

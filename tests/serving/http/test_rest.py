@@ -223,6 +223,8 @@ def test_status_and_metadata_are_tensorflow_servings(server, search) -> None:
     metadata = server.get("/versions/1/metadata").json()
     spec = {"name": "demo", "signature_name": "", "version": "1"}
     assert metadata["model_spec"] == spec
+    graphs = metadata["metadata"]["graphs"]
+    assert (graphs["family"], graphs["target"]) == ("encoder-decoder", "onnxruntime")
     definitions = metadata["metadata"]["signature_def"]["signature_def"]
     assert len(definitions) == 7
     for definition in definitions.values():

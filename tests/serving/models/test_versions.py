@@ -23,6 +23,7 @@ class Model:
 
     path: Path
     is_closed: bool = False
+    graphs = {"target": "native"}
 
     def close(self) -> None:
         self.is_closed = True
