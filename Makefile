@@ -17,7 +17,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadgroup --no-loadscope-reorder
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
 
-.PHONY: demo test test-all oracles sanitize wheels lock clean
+.PHONY: demo test test-all oracles oracles-full sanitize wheels lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
@@ -43,6 +43,11 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
 	$(BIN)/python -m pytest tests/models/test_oracles.py tests/pretrained
+
+# The same of a thousand sentences, which takes an hour or two: a table of models and targets.
+oracles-full: $(INSTALLED) $(ORACLES)/.installed
+	$(ORACLES)/bin/python -m tools.oracles.translators $(ORACLES)/full --sentences 1000
+	$(BIN)/python -m tools.oracles.full $(ORACLES)/full
 
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)

@@ -9,7 +9,7 @@ from typing import Any
 
 import transformers
 
-from tools.oracles.sizes import HEADS, HIDDEN, LAYERS, PIECES, TRAINING, WIDTH
+from tools.oracles.sizes import HEADS, HIDDEN, LAYERS, PIECES, POSITIONS, TRAINING, WIDTH
 from tools.oracles.texts import pairs
 from tools.oracles.vocabularies import (
     BART_NAMES,
@@ -27,7 +27,7 @@ SIZES = {
     "decoder_attention_heads": HEADS,
     "encoder_ffn_dim": HIDDEN,
     "decoder_ffn_dim": HIDDEN,
-    "max_position_embeddings": 64,
+    "max_position_embeddings": POSITIONS,
 }
 T5_SIZES = {"d_model": WIDTH, "d_kv": 8, "d_ff": HIDDEN, "num_layers": LAYERS, "num_heads": HEADS}
 Made = tuple[Any, Any, int | None]

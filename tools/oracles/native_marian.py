@@ -20,21 +20,20 @@ from tools.oracles.sizes import (
     HOSTILE,
     LAYERS,
     PIECES,
-    SCORED,
     TRAINING,
     WIDTH,
 )
 from tools.oracles.texts import hostile, pairs
 
 
-def make_native(path: Path, *, searches: bool, **options: Any) -> None:
+def make_native(path: Path, sentences: int, *, searches: bool, **options: Any) -> None:
     """Makes a model with Marian itself, and its references.
 
     Of a pre-norm model Marian's decoder gives other probabilities than its scorer, which is what
     it was trained with; only those of the scorer are kept.
     """
     sides = dict(zip(("en", "es"), pairs(TRAINING), strict=True))
-    given = dict(zip(("en", "es"), pairs(SCORED, start=TRAINING), strict=True))
+    given = dict(zip(("en", "es"), pairs(sentences, start=TRAINING), strict=True))
     with tempfile.TemporaryDirectory() as work:
         for side in sides:
             for name, texts in (("train", sides[side]), ("given", given[side])):
