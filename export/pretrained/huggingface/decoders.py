@@ -12,7 +12,7 @@ from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_
 from ..forms import Form
 from ..outgoing import Outgoing
 from .architecture import THEIR_ACTIVATIONS, Architecture
-from .vocabularies import check_json_tokenizer, save_json_tokenizer
+from .vocabularies import check_json_tokenizer, save_json_tokenizer, save_llama_tokenizer
 
 _GPT2, _LLAMA = "GPT2LMHeadModel", "LlamaForCausalLM"
 # What the names in GPT-2's files begin with.
@@ -43,7 +43,8 @@ def _check_gpt2(outgoing: Outgoing) -> None:
 
 
 def _check_llama(outgoing: Outgoing) -> None:
-    check_json_tokenizer(outgoing, _LLAMA)
+    if outgoing.source.kind != "sentencepiece":
+        check_json_tokenizer(outgoing, _LLAMA)
     _check_head(outgoing, _LLAMA)
     if outgoing.config.rotary_base is None:
         raise ValueError(f"{_LLAMA} needs a rotary_base, such as 10000.0, got None.")
@@ -117,6 +118,13 @@ def _save_tokenizer(outgoing: Outgoing, directory: Path) -> None:
     save_json_tokenizer(outgoing.source, directory, _INPUTS, bos=start)
 
 
+def _save_llama_tokenizer(outgoing: Outgoing, directory: Path) -> None:
+    if outgoing.source.kind != "sentencepiece":
+        _save_tokenizer(outgoing, directory)
+        return
+    save_llama_tokenizer(outgoing.source, directory, outgoing.config.special_ids.decoder_start)
+
+
 GPT2 = Architecture(
     Form(
         _GPT2,
@@ -152,6 +160,6 @@ LLAMA = Architecture(
     ),
     _llama_config,
     _tensors_of(llama_table),
-    _save_tokenizer,
+    _save_llama_tokenizer,
     _check_llama,
 )

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.pretrained.huggingface.llama_vocabulary import SENTENCEPIECE
+from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import write_bytes, write_text
@@ -94,6 +96,28 @@ def save_json_tokenizer(
     if inputs:
         described["model_input_names"] = list(inputs)
     write_json(directory / CONFIG, {"tokenizer_class": "PreTrainedTokenizerFast", **described})
+
+
+def save_llama_tokenizer(tokenizer: Tokenizer, directory: Path, start: int) -> None:
+    """Writes the files of a `LlamaTokenizer`: SentencePiece's model, without a padding at its end.
+
+    Args:
+        tokenizer: The tokenizer.
+        directory: Where to.
+        start: The id that a prompt begins with.
+    """
+    write_bytes(directory / SENTENCEPIECE, without_padding(tokenizer))
+    special, piece = tokenizer.special_ids, tokenizer.subwords.piece
+    described: dict[str, Any] = {
+        "tokenizer_class": "LlamaTokenizer",
+        "bos_token": piece(start),
+        "eos_token": piece(special.eos),
+        "unk_token": None if special.unk is None else piece(special.unk),
+        # As ours are read: a prompt begins with the start and has no end.
+        "add_bos_token": True,
+        "add_eos_token": False,
+    }
+    write_json(directory / CONFIG, described)
 
 
 def _without_special_ids(content: bytes) -> bytes:

@@ -24,6 +24,7 @@ NAMES = {
     "stacks/distilbert": "DistilBertForMaskedLM",
     "stacks/gpt2": "GPT2LMHeadModel",
     "stacks/llama": "LlamaForCausalLM",
+    "stacks/llama_sentencepiece": "LlamaForCausalLM",
 }
 
 
