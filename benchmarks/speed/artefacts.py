@@ -26,6 +26,7 @@ _MAKERS = (
     "keras_transformer/layers",
     "keras_transformer/models",
     "keras_transformer/text",
+    "keras_transformer/artefact/entries.py",
     "keras_transformer/artefact/manifest.py",
     "export/onnx",
     "export/pretrained",
