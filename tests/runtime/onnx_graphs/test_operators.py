@@ -30,8 +30,15 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_compiled_where_a_compiler_is() -> None:
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(str(operators_library()))
-    # All versions of Python load it.
     assert operators_library().name == "_operators.so"
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
+def test_every_version_of_python_may_use_it() -> None:
+    needed = subprocess.check_output(
+        ["nm", "-D", "--undefined-only", operators_library()], text=True
+    )
+    assert "memcpy" in needed and "Py" not in needed
 
 
 def test_many_sessions_may_register_it(exported_native: Any) -> None:
