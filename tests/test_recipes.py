@@ -112,6 +112,7 @@ def test_all_of_fine_tuning_runs(tmp_path: Path, tokenizer_jsons: dict[str, byte
         np.testing.assert_array_equal(value, frozen)
 
 
+@pytest.mark.exhaustive
 def test_all_of_with_keras_runs() -> None:
     names = run_page("with_keras.md")
     model, same = names["model"], names["same"]

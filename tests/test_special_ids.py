@@ -176,15 +176,7 @@ def check_export(renumbered: Renumbered, target: str, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "renumbered",
-    [
-        ("any order", "a language"),
-        pytest.param(("SentencePiece's own", "begin"), marks=pytest.mark.exhaustive),
-        pytest.param(("T5's", "padding"), marks=pytest.mark.exhaustive),
-    ],
-    indirect=True,
-)
+@pytest.mark.exhaustive
 def test_a_saved_model_translates_as_keras(renumbered: Renumbered, tmp_path: Path) -> None:
     import tensorflow as tf
 

@@ -35,6 +35,7 @@ def test_the_example_of_transfer_trains_two_classifiers_and_fills_in_a_mask() ->
     assert re.fullmatch(r"The <mask> is old -> The .+ is old", filled)
 
 
+@pytest.mark.exhaustive
 def test_the_example_of_generation_learns_the_texts_and_continues_prompts() -> None:
     lines = run("generate.py")
     [figure] = [line for line in lines if line.startswith("perplexity of ")]

@@ -24,6 +24,7 @@ TRAIN = [
 ]
 
 
+@pytest.mark.exhaustive
 def test_two_workers_of_a_local_cluster_train(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, str(SCRIPT), "--workers", "2", "--restarts", "0", "--", *TRAIN],

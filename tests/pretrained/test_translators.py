@@ -119,6 +119,7 @@ def test_texts_hold_no_mark(given: Any, onnx_translator: OnnxTranslator) -> None
         assert "<" not in text or "</s>" not in text
 
 
+@pytest.mark.exhaustive
 def test_a_server_and_a_saved_model_mark_languages(translators: Path, tmp_path: Path) -> None:
     """Those of M2M100 and NLLB: texts and probabilities are the live model's."""
     path = translators / "nllb"

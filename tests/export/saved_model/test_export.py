@@ -130,6 +130,7 @@ def test_a_bfloat16_model_is_exported_in_float32(
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.exhaustive
 def test_a_large_model_takes_little_more_than_its_weights(
     make_model: Callable[..., Any],
     tokenizer: Tokenizer,

@@ -13,13 +13,9 @@ from keras_transformer.text.tokenizer import Tokenizer
 SOURCES = [[5, 6], [], [7]]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("search", "tokens"),
-    [
-        ({}, [1, 0, 1]),
-        pytest.param({"min_length": 0}, [0, 0, 0], marks=pytest.mark.exhaustive),
-    ],
-    ids=str,
+    ("search", "tokens"), [({}, [1, 0, 1]), ({"min_length": 0}, [0, 0, 0])], ids=str
 )
 def test_only_a_source_without_tokens_has_an_empty_translation(
     ending_model: Any,

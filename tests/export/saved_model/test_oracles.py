@@ -61,7 +61,8 @@ def test_classes_are_theirs(answers: Callable[..., Any]) -> None:
     np.testing.assert_allclose(found["probabilities"], theirs, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", [pytest.param("gpt2", marks=pytest.mark.exhaustive), "llama"])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_log_probabilities_are_theirs(answers: Callable[..., Any], name: str) -> None:
     oracle = load_oracle(name)
     found = answers(oracle, "score", list(TEXTS["decoder"].values()))

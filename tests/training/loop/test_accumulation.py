@@ -34,7 +34,7 @@ def batches() -> tf.data.Dataset:
         (2, False),
         pytest.param(3, True, marks=pytest.mark.exhaustive),
         pytest.param(7, False, marks=pytest.mark.exhaustive),
-        (9, False),
+        pytest.param(9, False, marks=pytest.mark.exhaustive),
     ],
 )
 def test_updates_and_figures_are_those_of_whole_batches(

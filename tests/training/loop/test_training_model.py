@@ -39,7 +39,12 @@ def batches() -> tf.data.Dataset:
 
 # With XLA: test_accumulation.
 @pytest.mark.parametrize(
-    "share_embeddings", ["all", pytest.param("target", marks=pytest.mark.exhaustive), "none"]
+    "share_embeddings",
+    [
+        "all",
+        pytest.param("target", marks=pytest.mark.exhaustive),
+        pytest.param("none", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_training_it_is_training_the_transformer_on_its_logits(
     small: Callable[..., Any], batches: tf.data.Dataset, share_embeddings: str
@@ -91,6 +96,7 @@ def test_the_newest_batchs_loss_is_in_the_logs(
     np.testing.assert_allclose(seen, alone, rtol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_r_drop_without_dropout_changes_nothing(
     small: Callable[..., Any], batches: tf.data.Dataset
 ) -> None:

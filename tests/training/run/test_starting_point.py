@@ -70,6 +70,7 @@ def test_a_given_tokenizer_is_the_runs(general: Path, tokenizer: Tokenizer) -> N
     assert model.config.source_vocab_size == 13
 
 
+@pytest.mark.exhaustive
 def test_two_given_tokenizers_stay_two(tmp_path: Path, tokenizer: Tokenizer) -> None:
     other = train_tokenizer(LINES, vocab_size=12, model_type="bpe")
     run_training(tmp_path, tokenizers=(tokenizer, other), options={"max_steps": 1})
@@ -106,13 +107,8 @@ def tuned(general: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return run_training(tmp_path_factory.mktemp("tuned"), init=general, overrides=DROPPING)
 
 
-@pytest.mark.parametrize(
-    "stop",
-    [
-        pytest.param(1, marks=pytest.mark.exhaustive, id="before the first checkpoint"),
-        pytest.param(3, id="after it"),
-    ],
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("stop", [1, 3], ids=["before the first checkpoint", "after it"])
 def test_a_killed_fine_tuning_goes_on_as_if_nothing_had_happened(
     general: Path, tuned: Any, tmp_path: Path, stop: int
 ) -> None:

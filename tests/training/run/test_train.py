@@ -260,6 +260,7 @@ def test_resuming_a_finished_run_trains_no_further(unbroken: Run, corpus: Corpus
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.exhaustive
 def test_a_finished_run_goes_on_with_more_epochs(
     unbroken: Run, corpus: Corpus, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def flat(batch: Any) -> list[np.ndarray]:
     return [np.asarray(part) for part in (*inputs.values(), labels, weights_)]
 
 
+@pytest.mark.exhaustive
 def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path) -> None:
     whole = start("masked-lm", "whole")
     start("masked-lm", "broken", options={"max_steps": 3})

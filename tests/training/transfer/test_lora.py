@@ -154,6 +154,7 @@ def test_the_mean_is_that_of_merged_weights(classify, tmp_path: Path) -> None:
     assert np.abs(weights(model)[f"{layer}/kernel"] - other).max() > 1e-5
 
 
+@pytest.mark.exhaustive
 def test_the_best_checkpoint_is_merged(classify, tmp_path: Path) -> None:
     model = classify("best", final_model="best", max_steps=2)
     average = classify("average", average_checkpoints=1, max_steps=2)

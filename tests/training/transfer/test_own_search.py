@@ -137,6 +137,7 @@ def test_commands_take_and_show_them(
     assert "replace: length_penalty=0.4, " in said
 
 
+@pytest.mark.exhaustive
 def test_what_is_made_from_the_run_keeps_them(run: Path, tmp_path: Path) -> None:
     pairs = Pairs(tuple(TEXTS), tuple(reversed(TEXTS)), "texts")
     options = TrainOptions(max_steps=1, learning_rate=1e-9, label_smoothing=0.0)
