@@ -226,7 +226,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("kind", ["beam", "sample"])
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(data=st.data(), logits=tables())
 def test_random_requests_agree_with_the_naive_search(
     naive_search: Callable[..., Any], kind: str, data: st.DataObject, logits: np.ndarray

@@ -59,7 +59,7 @@ def test_ids_are_those_of_the_package(ours: Tokenizer, theirs: Any, text: str) -
         assert ids == theirs.encode(text, add_special_tokens=False).ids
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_ids_of_fuzzed_texts_are_those_of_the_package(
     ours: Tokenizer, theirs: Any, data: st.DataObject
@@ -72,7 +72,7 @@ def test_ids_of_fuzzed_texts_are_those_of_the_package(
     assert ours.decode([ids]) == [theirs.decode(ids, skip_special_tokens=True)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_texts_of_any_ids_are_those_of_the_package_and_of_a_stream(
     ours: Tokenizer, theirs: Any, data: st.DataObject
