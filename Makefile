@@ -47,6 +47,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 # The same of a thousand sentences, which takes an hour or two: a table of models and targets.
 oracles-full: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.translators $(ORACLES)/full --sentences 1000
+	$(ORACLES)/bin/python -m tools.oracles.opennmt $(ORACLES)/full --sentences 1000
 	$(BIN)/python -m tools.oracles.full $(ORACLES)/full
 
 $(ORACLES)/.installed:

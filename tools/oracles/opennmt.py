@@ -5,6 +5,7 @@ apart and without what a translator does not need: TensorFlow Addons have no rel
 A source has no eos there, and an empty one has no translation.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -74,7 +75,7 @@ def without_addons() -> Any:
     return opennmt
 
 
-def make(opennmt: Any, path: Path, **fields: Any) -> None:
+def make(opennmt: Any, path: Path, sentences: int, **fields: Any) -> None:
     """Makes a model, its vocabulary and its references."""
     sides = pairs(TRAINING)
     with (path / "sentencepiece.model").open("wb") as file:
@@ -115,7 +116,7 @@ def make(opennmt: Any, path: Path, **fields: Any) -> None:
         rows = pieces.encode(texts, out_type=str)
         return [[ids.get(piece, len(tokens)) for piece in row] for row in rows]
 
-    sources, targets = pairs(SCORED, start=TRAINING)
+    sources, targets = pairs(sentences, start=TRAINING)
     source_ids, target_ids = encode(sources), [[*row, 2] for row in encode(targets)]
     found = [
         log_probability(model, source, target)
@@ -178,12 +179,16 @@ def search(opennmt: Any, model: Any, source: list[int], beams: int) -> list[int]
 
 def main() -> None:
     """Writes every folder into the one that the command line names."""
-    root, opennmt = Path(sys.argv[1]), without_addons()
-    for name in sys.argv[2:] or NAMES:
-        path = root / name
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", help="only these models")
+    parser.add_argument("--sentences", type=int, default=SCORED, help="how many to translate")
+    given, opennmt = parser.parse_args(), without_addons()
+    for name in given.names or NAMES:
+        path = given.folder / name
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
-        make(opennmt, path, **NAMES[name])
+        make(opennmt, path, given.sentences, **NAMES[name])
         size = sum(os.path.getsize(file) for file in path.iterdir())
         print(f"{path}: {size // 1024} kB")
 
