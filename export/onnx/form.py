@@ -33,17 +33,28 @@ class Form:
 
     @classmethod
     def choose(cls, model: AnyModel, target: str, quantize: str | None, opset: int) -> "Form":
-        """Chooses the form of a model's graphs; arguments are as for `export_onnx`."""
+        """Chooses the form of a model's graphs; arguments are as for `export_onnx`.
+
+        Raises:
+            ValueError: No target holds the model in this precision.
+        """
         precision = quantize or "float32"
         if precision == "float16" and target != "portable":
             reason = "onnxruntime's fused operators have no float16 form for every provider"
             return cls("portable", precision, opset, reason)
         if target in ("native", FASTEST) and not is_fused(model.config):
             widths = f"key_dim ({model.config.key_dim}) is not value_dim ({model.config.value_dim})"
+            if precision == "bfloat16":
+                raise ValueError(
+                    f"{widths}, as quantize='bfloat16' needs it: export in another precision."
+                )
             reason = f"{widths}, as this package's attention operators need it"
             return cls("onnxruntime", precision, opset, reason)
         if target != FASTEST:
             return cls(target, precision, opset)
+        if precision == "bfloat16":
+            reason = "onnxruntime's operators have no products in bfloat16 on a CPU"
+            return cls("native", precision, opset, reason)
         try:
             check_version()
         except ImportError as error:

@@ -10,7 +10,7 @@ from ..placement import check_place
 # Graphs for "native" and "onnxruntime" over one file of weights, between which the runtime chooses.
 FASTEST = "fastest"
 EXPORT_TARGETS = (FASTEST, *TARGETS)
-PRECISIONS = ("float32", "int8", "int8_batch_dependent", "float16")
+PRECISIONS = ("float32", "int8", "int8_batch_dependent", "bfloat16", "float16")
 LOWEST_OPSET = 18
 
 
@@ -37,6 +37,11 @@ def check_settings(
         raise ValueError(
             f"quantize={quantize!r} needs onnxruntime's operators: give target='onnxruntime'."
         )
-    if target == "native":
+    if target not in ("native", FASTEST) and quantize == "bfloat16":
+        raise ValueError(
+            f"quantize='bfloat16' needs this package's own operators, and target={target!r} has "
+            "none of them: give target='native'."
+        )
+    if target == "native" or quantize == "bfloat16":
         check_library()
     check_place(directory, mark=MANIFEST_FILE, overwrite=overwrite)

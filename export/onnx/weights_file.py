@@ -44,14 +44,14 @@ def _move(
     tensor: onnx.TensorProto, stream: BinaryIO, stored: dict[bytes, int], weights_file: str
 ) -> None:
     """Moves a tensor's values from the graph to the file, unless the file has them already."""
-    values = np.ascontiguousarray(to_array(tensor))
+    values = np.ascontiguousarray(to_array(tensor)).reshape(-1).view(np.uint8)
     if values.nbytes < _SMALLEST_OUTSIDE:
         return
-    digest = hashlib.sha256(values.data.cast("B")).digest()
+    digest = hashlib.sha256(values.data).digest()
     if digest not in stored:
         stream.write(bytes(-stream.tell() % _ALIGNMENT))
         stored[digest] = stream.tell()
-        stream.write(values.data.cast("B"))
+        stream.write(values.data)
     # The values of a tensor may be in any of several fields.
     emptied = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
     # set_external_data expects the values in this field, which is cleared at once.

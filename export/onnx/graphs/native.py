@@ -41,7 +41,7 @@ from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
-# Graphs without an operator of ours: those of "onnxruntime".
+# Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
 NOT_OURS = ("scorer", "prefill", SHORTLIST)
 
 
@@ -81,7 +81,7 @@ class Native(OnnxRuntime):
 
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
-        scorer_kernels: The same for graphs that have no operators of ours, such as the scorer.
+        scorer_kernels: The same for graphs of onnxruntime's larger operators, such as the scorer.
         has_shortlist: As for `OnnxRuntime`.
     """
 
@@ -96,9 +96,8 @@ class Native(OnnxRuntime):
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        if name in NOT_OURS:
-            return self._scorer.graph(name, model, opset)
-        graph = super().graph(name, model, opset)
+        maker = self._scorer if name in NOT_OURS else super()
+        graph = maker.graph(name, model, opset)
         record_version(graph)
         return graph
 

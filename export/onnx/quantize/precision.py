@@ -13,6 +13,7 @@ from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.portable import Portable
 from keras_transformer.export.onnx.graphs.specs import Listing
 from keras_transformer.export.onnx.graphs.target import Target
+from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
@@ -57,7 +58,8 @@ def target_in(
 
     Args:
         precision: One of `settings.PRECISIONS`.
-        name: One of the manifest's targets; "portable" has no int8, the others no float16.
+        name: One of the manifest's targets; "portable" has no int8, the others no float16, and only
+            "native" has bfloat16.
         has_shortlist: Whether graphs choose among the ids of a shortlist.
         shares_weights: Whether graphs for "native" lie over the same file of weights.
     """
@@ -69,6 +71,9 @@ def target_in(
         if name == "onnxruntime":
             return OnnxRuntime(plain, **listed)
         return Native(plain, plain, **listed)
+    if precision == "bfloat16":
+        halved = NativeBfloat16()
+        return Native(halved, halved, **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":
         return Native(NativeInt8(**flags), SharedInt8(**flags), **listed)

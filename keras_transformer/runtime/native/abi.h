@@ -19,7 +19,10 @@ struct SessionOptions;
 // The oldest interface that has all of this: onnxruntime 1.17.
 constexpr uint32_t kVersion = 17;
 
-enum ElementType { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7 };
+// An input declared as kAny takes every type: its operator checks which it got.
+enum ElementType {
+  kAny = 0, kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kBfloat16 = 16
+};
 enum Presence { kRequired = 0, kOptional = 1, kMany = 2 };
 constexpr int kDefaultMemory = 0;
 constexpr int kFailure = 1, kInvalidArgument = 2;
@@ -45,6 +48,9 @@ class Api {
   }
   Status* get_tensor_data(Value* value, void** data) const {
     return call<51, Status*>(value, data);
+  }
+  Status* get_element_type(const TensorInfo* info, ElementType* type) const {
+    return call<60, Status*>(info, type);
   }
   Status* get_dimensions_count(const TensorInfo* info, size_t* count) const {
     return call<61, Status*>(info, count);

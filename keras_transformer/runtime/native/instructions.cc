@@ -66,6 +66,11 @@ bool has_avx512_vnni() {
          has_all(cpuid(7, 0).ecx, {kVnni}) && are_saved({5, 6, 7});
 }
 
+bool has_avx512_bf16() {
+  constexpr int kBf16 = 5;
+  return has_avx512_vnni() && has_all(cpuid(7, 1).eax, {kBf16});
+}
+
 // The system saves AMX's registers for a process only after the process has asked for them.
 bool may_use_tiles() {
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
@@ -93,7 +98,8 @@ constexpr Set kSets[] = {
     {"portable", always},
 #if defined(KT_X86)
     {"avx2", has_avx2},       {"avxvnni", has_avx_vnni},
-    {"vnni", has_avx512_vnni}, {"amx", has_amx},
+    {"vnni", has_avx512_vnni}, {"bf16", has_avx512_bf16},
+    {"amx", has_amx},
 #elif defined(KT_ARM)
     {"dotprod", has_dotprod}, {"i8mm", has_i8mm},
 #endif
@@ -126,6 +132,16 @@ Instructions instructions() {
 }
 
 bool is_usable(Instructions set) { return kSets[static_cast<int>(set)].is_usable(); }
+
+#ifdef KT_X86
+bool has_bfloat16_tiles() {
+  constexpr int kBf16 = 22;
+  static const bool has = instructions() == Instructions::kAmx && has_all(cpuid(7, 0).edx, {kBf16});
+  return has;
+}
+#else
+bool has_bfloat16_tiles() { return false; }
+#endif
 
 const char* name_of(Instructions set) { return kSets[static_cast<int>(set)].name; }
 

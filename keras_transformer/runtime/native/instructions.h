@@ -12,9 +12,10 @@
 namespace keras_transformer {
 
 // From the set of every processor to the fastest. A processor has all those before a set that it has,
-// but for AVX-VNNI, which is missing from some with `kVnni`, AVX-512's.
+// but for AVX-VNNI, which is missing from some with `kVnni`, AVX-512's, and for BF16 under a system
+// that hides it.
 #if defined(KT_X86)
-enum class Instructions { kPortable, kAvx2, kAvxVnni, kVnni, kAmx };
+enum class Instructions { kPortable, kAvx2, kAvxVnni, kVnni, kBf16, kAmx };
 #elif defined(KT_ARM)
 enum class Instructions { kPortable, kDotprod, kI8mm };
 #else
@@ -27,6 +28,9 @@ Instructions instructions();
 
 // Whether this processor has a set, whatever the environment allows.
 bool is_usable(Instructions);
+
+// Whether AMX, if it is used, multiplies bfloat16, too.
+bool has_bfloat16_tiles();
 
 const char* name_of(Instructions);
 

@@ -64,6 +64,16 @@ inline Shape shape_of(const ort::Api& api, const ort::Value* value) {
   return shape;
 }
 
+inline ort::ElementType type_of(const ort::Api& api, const ort::Value* value) {
+  ort::TensorInfo* info = nullptr;
+  check(api, api.get_tensor_info(value, &info));
+  ort::ElementType type = ort::kAny;
+  ort::Status* status = api.get_element_type(info, &type);
+  api.release_tensor_info(info);
+  check(api, status);
+  return type;
+}
+
 template <typename T>
 T* data_of(const ort::Api& api, const ort::Value* value) {
   void* data = nullptr;
@@ -108,13 +118,17 @@ class Node {
   // An attribute that counts something.
   int64_t count(const char* name) const { return check_positive(name, attribute<int64_t>(name)); }
 
+  // The type of an input that is stored in the graph; kAny if none is.
+  ort::ElementType type(size_t place) const {
+    const ort::Value* value = stored(place);
+    return value == nullptr ? ort::kAny : type_of(api_, value);
+  }
+
   // An input that is stored in the graph; without data if it is left out.
   template <typename T>
   Constant<T> constant(size_t place) const {
-    int is_constant = 0;
-    const ort::Value* value = nullptr;
-    check(api_, api_.get_constant_input(info_, place, &is_constant, &value));
-    if (!is_constant || value == nullptr) return {nullptr, {}};
+    const ort::Value* value = stored(place);
+    if (value == nullptr) return {nullptr, {}};
     return {data_of<T>(api_, value), shape_of(api_, value)};
   }
 
@@ -136,6 +150,13 @@ class Node {
   }
 
  private:
+  const ort::Value* stored(size_t place) const {
+    int is_constant = 0;
+    const ort::Value* value = nullptr;
+    check(api_, api_.get_constant_input(info_, place, &is_constant, &value));
+    return is_constant ? value : nullptr;
+  }
+
   const ort::Api& api_;
   const ort::KernelInfo* info_;
 };

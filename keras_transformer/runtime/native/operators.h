@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "bfloat16_layer.h"
 #include "byte_head.h"
 #include "bytes_layer.h"
 #include "norm.h"
@@ -270,14 +271,35 @@ class BytesLinear {
   float floor_;
 };
 
-// x and residual (rows, width), two linear layers as those of `BytesLinear`, gamma and beta (width),
+// values (rows, width), weights in bfloat16 (blocks, pairs, 16, 2) and biases (blocks, 16); see
+// `Bfloat16Layer` → values · weights + bias (rows, outputs), through ReLU if asked.
+class Bfloat16Linear {
+ public:
+  static constexpr const char* kName = "Bfloat16Linear";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kBfloat16, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit Bfloat16Linear(const Node& node)
+      : layer_(node, 1),
+        units_(node.count("units")),
+        floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {}
+  void compute(Context& context) const;
+
+ private:
+  Bfloat16Layer layer_;
+  int64_t units_;
+  float floor_;
+};
+
+// x and residual (rows, width), two linear layers as those of `BytesLinear` or of `Bfloat16Linear`,
+// gamma and beta (width),
 // then caches, step and beams as in `SelfAttention` → residual + the sub-layer's output, LayerNorm of
 // that, and the caches.
 class SelfAttentionSubLayer {
  public:
   static constexpr const char* kName = "SelfAttentionSubLayer";
   static constexpr ort::ElementType kInputs[] = {
-      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
       ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32, ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 11;
@@ -293,7 +315,7 @@ class CrossAttentionSubLayer {
  public:
   static constexpr const char* kName = "CrossAttentionSubLayer";
   static constexpr ort::ElementType kInputs[] = {
-      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
       ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 11;
@@ -309,7 +331,7 @@ class SequenceAttentionSubLayer {
  public:
   static constexpr const char* kName = "SequenceAttentionSubLayer";
   static constexpr ort::ElementType kInputs[] = {
-      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
       ort::kFloat, ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 9;
@@ -327,7 +349,7 @@ class FeedForwardSubLayer {
  public:
   static constexpr const char* kName = "FeedForwardSubLayer";
   static constexpr ort::ElementType kInputs[] = {
-      ort::kFloat, ort::kFloat, ort::kInt8, ort::kFloat, ort::kInt8, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
       ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 8;

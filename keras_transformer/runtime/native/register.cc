@@ -27,7 +27,7 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
-                    LargestPlace, ListedLogits, ListedByteLogits, LookUp, BytesLinear,
+                    LargestPlace, ListedLogits, ListedByteLogits, LookUp, BytesLinear, Bfloat16Linear,
                     SelfAttentionSubLayer, CrossAttentionSubLayer, FeedForwardSubLayer,
                     QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer>(*api);
     return api->add_custom_op_domain(options, domain);

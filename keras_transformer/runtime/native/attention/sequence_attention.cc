@@ -148,7 +148,7 @@ std::vector<Group> groups_of(const Sentences& sentences) {
   std::vector<Group> groups;
   for (int64_t number = 0; number < sentences.batch(); ++number) {
     const Sentence& sentence = sentences.each[number];
-    if (groups.empty() || groups.back().rows >= BytesLayer::kMostRows) {
+    if (groups.empty() || groups.back().rows >= kMostRows) {
       groups.push_back({number, number, sentence.start, 0});
     }
     ++groups.back().last, groups.back().rows += sentence.rows;

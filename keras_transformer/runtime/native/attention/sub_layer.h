@@ -1,10 +1,11 @@
-// A residual sub-layer whose linear layers are in bytes: x → projection → `between` → output → sum
-// with the residual → LayerNorm. Rows pass through all of it a few at a time.
+// A residual sub-layer: x → projection → `between` → output → sum with the residual → LayerNorm. Rows
+// pass through all of it a few at a time.
 #pragma once
 
+#include <memory>
 #include <vector>
 
-#include "bytes_layer.h"
+#include "linear_layer.h"
 #include "norm.h"
 
 namespace keras_transformer {
@@ -14,7 +15,10 @@ class SubLayer {
   static constexpr size_t kOwnInputs = 8;
 
   // Reads, after x and the residual, the projection, the output, gamma and beta.
-  explicit SubLayer(const Node& node) : projection_(node, 2), output_(node, 4), norm_(node, 6) {}
+  explicit SubLayer(const Node& node)
+      : projection_(LinearLayer::read(node, 2)),
+        output_(LinearLayer::read(node, 4)),
+        norm_(node, 6) {}
 
   // Inputs and outputs of one run: x, residual, sums and norms (rows, width), and how many numbers of
   // a row the projection makes, raised to a floor, and the output layer takes.
@@ -28,8 +32,8 @@ class SubLayer {
   // Checks x and the residual and makes the outputs 0 and 1.
   Rows rows(Context& context, int64_t count, int64_t projected, float floor, int64_t given) const {
     const int64_t width = norm_.width();
-    projection_.check_sizes(width, projected);
-    output_.check_sizes(given, width);
+    projection_->check_sizes(width, projected);
+    output_->check_sizes(given, width);
     Rows rows{};
     rows.x = context.input<float>(0, "x", {count, width});
     rows.residual = context.input<float>(1, "residual", {count, width});
@@ -49,9 +53,9 @@ class SubLayer {
     reserve(projections, count * r.projected);
     reserve(mixed, count * r.given);
     reserve(changes, count * width);
-    projection_.run(r.x + start, count, width, r.projected, r.floor, projections.data());
+    projection_->run(r.x + start, count, width, r.projected, r.floor, projections.data());
     const float* values = between(row, count, projections.data(), mixed.data());
-    output_.run(values, count, r.given, width, kLinear, changes.data());
+    output_->run(values, count, r.given, width, kLinear, changes.data());
     norm_.run(r.residual + start, changes.data(), count, r.sums + start, r.norms + start);
   }
 
@@ -64,9 +68,9 @@ class SubLayer {
     reserve(projections, r.count * r.projected);
     reserve(mixed, r.count * r.given);
     reserve(changes, r.count * width);
-    projection_.run(context, r.x, r.count, width, r.projected, r.floor, projections.data());
+    projection_->run(context, r.x, r.count, width, r.projected, r.floor, projections.data());
     const float* values = between(projections.data(), mixed.data());
-    output_.run(context, values, r.count, r.given, width, kLinear, changes.data());
+    output_->run(context, values, r.count, r.given, width, kLinear, changes.data());
     norm_.run(r.residual, changes.data(), r.count, r.sums, r.norms);
   }
 
@@ -74,7 +78,7 @@ class SubLayer {
   // for a row.
   template <typename Between>
   void run(Context& context, const Rows& r, double cost, const Between& between) const {
-    if (r.count <= BytesLayer::kMostRows && least_rows() == BytesLayer::kMostRows) {
+    if (r.count <= kMostRows && least_rows() == kMostRows) {
       return in_steps(context, r, [&](const float* projected, float* room) {
         const float* values = room;
         context.parallel_for(r.count, cost, [&](int64_t first, int64_t last) {
@@ -92,8 +96,8 @@ class SubLayer {
   }
 
   // Nanoseconds that the layers take for a row, and the fewest rows that are worth a thread.
-  double cost() const { return projection_.cost() + output_.cost() + 0.2 * norm_.width(); }
-  int64_t least_rows() const { return std::max(projection_.least_rows(), output_.least_rows()); }
+  double cost() const { return projection_->cost() + output_->cost() + 0.2 * norm_.width(); }
+  int64_t least_rows() const { return std::max(projection_->least_rows(), output_->least_rows()); }
 
  private:
   // Resizes a thread's room.
@@ -101,7 +105,7 @@ class SubLayer {
     if (room.size() < static_cast<size_t>(size)) room.resize(size);
   }
 
-  BytesLayer projection_, output_;
+  std::unique_ptr<const LinearLayer> projection_, output_;
   Norm norm_;
 };
 

@@ -33,8 +33,8 @@ KT_INLINE void to_words(const float* values, int64_t rows, int64_t width, int64_
 // Rows in bytes, `stride` from one to the next, the step of each and whether it has the offset.
 struct Rounded {
   std::vector<uint8_t> bytes;
-  float steps[BytesLayer::kMostRows];
-  bool is_shifted[BytesLayer::kMostRows];
+  float steps[kMostRows];
+  bool is_shifted[kMostRows];
 };
 
 // Inputs behind the last are multiplied by zeros, whatever they are.
