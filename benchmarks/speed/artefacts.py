@@ -53,7 +53,7 @@ FASTEST = "native"
 
 
 def ours(precision: str, target: str = FASTEST) -> str:
-    """Names the folder of our artefact in a precision, "float32" or "int8", for a target."""
+    """Names the folder of our artefact in a precision, such as "int8", for a target."""
     return f"{target}-{precision}"
 
 
@@ -177,7 +177,7 @@ def export_ours(loaded: Loaded, kind: str, precision: str, directory: Path) -> N
 
     model, source, target = loaded
     name, candidates = shortlists.split(precision)
-    settings: dict[str, Any] = {"target": kind, "quantize": "int8" if name == "int8" else None}
+    settings: dict[str, Any] = {"target": kind, "quantize": None if name == "float32" else name}
     if source is not target:
         settings["target_tokenizer"] = target
     if candidates is not None:
