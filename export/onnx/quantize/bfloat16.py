@@ -22,7 +22,14 @@ _BLOCK, _PAIR, _PAIRS = 16, 2, 16
 
 
 class NativeBfloat16:
-    """A precision; see `NativeKernels`. One packed matrix serves products and lookups."""
+    """A precision; see `NativeKernels`. One matrix serves a vocabulary's lookups and products.
+
+    Args:
+        has_shortlist: Whether products are with some of a vocabulary's rows: these lie together.
+    """
+
+    def __init__(self, *, has_shortlist: bool = False) -> None:
+        self._has_shortlist = has_shortlist
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Adds one operator for the product, the bias and ReLU, and one for the residual."""
@@ -31,8 +38,12 @@ class NativeBfloat16:
         return graph.op("Add", found, residual) if residual else found
 
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
-        """Gathers rows and widens them."""
-        return graph.cast(graph.op("Gather", table.astype(BFLOAT16), ids, axis=0), "float32")
+        """Looks rows up and widens them."""
+        if self._has_shortlist:
+            return graph.cast(graph.op("Gather", table.astype(BFLOAT16), ids, axis=0), "float32")
+        attributes = {"units": table.shape[0], "width": table.shape[1]}
+        ids = graph.cast(ids, "int32")
+        return graph.op("Bfloat16LookUp", pack(table), ids, domain=NATIVE, **attributes)
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Packs a layer: weights `(blocks, pairs, 16, 2)` and biases `(blocks, 16)`."""
@@ -42,16 +53,16 @@ class NativeBfloat16:
         return pack(lines), np.pad(bias, (0, more)).reshape(-1, _BLOCK)
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns nothing."""
+        """Returns nothing: all logits are made, and the largest is looked for."""
         return ()
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns nothing."""
+        """Returns nothing, as `best_token` does."""
         return ()
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns the matrix."""
-        return (matrix.astype(BFLOAT16).astype(np.float32),)
+        return (matrix.astype(BFLOAT16),)
 
 
 def pack(lines: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ def target_in(
             return OnnxRuntime(plain, **listed)
         return Native(plain, plain, **listed)
     if precision == "bfloat16":
-        halved = NativeBfloat16()
+        halved = NativeBfloat16(**listed)
         return Native(halved, halved, **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":

@@ -85,7 +85,7 @@ T* data_of(const ort::Api& api, const ort::Value* value) {
 // work of a small operator.
 template <typename T>
 struct Constant {
-  const T* data;
+  const T* data = nullptr;
   Shape shape;
 };
 

@@ -120,6 +120,27 @@ class LookUp {
   const float* scales_;
 };
 
+// weights in bfloat16 as those of `Bfloat16Linear`, ids (rows) or (batch, length) → of each the weights
+// of the output with this number, `width` of them.
+class Bfloat16LookUp {
+ public:
+  static constexpr const char* kName = "Bfloat16LookUp";
+  static constexpr ort::ElementType kInputs[] = {ort::kBfloat16, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit Bfloat16LookUp(const Node& node)
+      : weights_(node.constant<uint16_t>(0, "weights", 4)),
+        units_(node.count("units")),
+        width_(node.count("width")) {
+    check_packed(weights_.shape, width_, units_);
+  }
+  void compute(Context& context) const;
+
+ private:
+  Constant<uint16_t> weights_;
+  int64_t units_, width_;
+};
+
 // found (rows, width), the position of each or of all (rows or 1), each feature's rate (width) →
 // scale · found + PE(position).
 class AddSinusoid {
@@ -199,20 +220,21 @@ class BestContinuationsOfStates {
 };
 
 // states (batch·beams, width), the ids of a batch's shortlist (listed), the places of each sentence's
-// among them (batch, most), filled up with -1, and the vocabulary's matrix (vocabulary, width) → the
-// logits of each row's own ids (batch·beams, most), filled up with -∞.
+// among them (batch, most), filled up with -1, and the vocabulary's matrix (vocabulary, width) in
+// float32 or bfloat16 → the logits of each row's own ids (batch·beams, most), filled up with -∞.
 class ListedLogits {
  public:
   static constexpr const char* kName = "ListedLogits";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kInt32,
-                                                 ort::kFloat};
+                                                 ort::kAny};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
-  explicit ListedLogits(const Node& node) : matrix_(node.constant<float>(3, "matrix", 2)) {}
+  explicit ListedLogits(const Node& node);
   void compute(Context& context) const;
 
  private:
   Constant<float> matrix_;
+  Constant<uint16_t> halved_;  // One of the two has data.
 };
 
 // A vocabulary's matrix in bytes: rows times scales. What states have too much, as bytes are 0 to

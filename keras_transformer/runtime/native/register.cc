@@ -27,9 +27,10 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
     static ort::CustomOpDomain* const domain =
         make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
                     AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
-                    LargestPlace, ListedLogits, ListedByteLogits, LookUp, BytesLinear, Bfloat16Linear,
+                    LargestPlace, ListedLogits, ListedByteLogits, LookUp, BytesLinear,
                     SelfAttentionSubLayer, CrossAttentionSubLayer, FeedForwardSubLayer,
-                    QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer>(*api);
+                    QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer, Bfloat16Linear,
+                    Bfloat16LookUp>(*api);
     return api->add_custom_op_domain(options, domain);
   } catch (const std::invalid_argument& error) {
     return api->create_status(ort::kInvalidArgument, error.what());

@@ -54,6 +54,13 @@ inline MultiplyBfloat16 fastest_multiply_bfloat16() {
   return multiply_widened;
 }
 
+KT_INLINE float widened(uint16_t value) {
+  const uint32_t bits = static_cast<uint32_t>(value) << 16;
+  float number;
+  std::memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
 // The nearest bfloat16, of two the even one; NaN stays NaN.
 KT_INLINE uint16_t to_bfloat16(float value) {
   uint32_t bits;

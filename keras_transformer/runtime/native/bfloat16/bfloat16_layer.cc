@@ -50,17 +50,17 @@ void multiply_blocks(const Bfloat16Matrix& matrix, int64_t first, int64_t last,
 
 }  // namespace
 
-Bfloat16Layer::Bfloat16Layer(const Node& node, size_t place)
-    : weights_(node.constant<uint16_t>(place, "weights", 4)),
-      biases_(node.constant<float>(place + 1, "biases", {weights_.shape[0], kBlock})) {}
-
-void Bfloat16Layer::check_sizes(int64_t inputs, int64_t outputs) const {
+void check_packed(const Shape& found, int64_t inputs, int64_t outputs) {
   check_positive("inputs", inputs);
   check_positive("outputs", outputs);
   const int64_t blocks = (outputs + kBlock - 1) / kBlock;
   const int64_t pairs = (inputs + kPair * kPairs - 1) / (kPair * kPairs) * kPairs;
-  check_shape("weights", weights_.shape, {blocks, pairs, kBlock, kPair});
+  check_shape("weights", found, {blocks, pairs, kBlock, kPair});
 }
+
+Bfloat16Layer::Bfloat16Layer(const Node& node, size_t place)
+    : weights_(node.constant<uint16_t>(place, "weights", 4)),
+      biases_(node.constant<float>(place + 1, "biases", {weights_.shape[0], kBlock})) {}
 
 double Bfloat16Layer::cost() const {
   return static_cast<double>(weights_.shape[0] * weights_.shape[1] * kPair * kBlock) / 150;

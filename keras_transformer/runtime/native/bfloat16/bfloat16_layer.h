@@ -6,12 +6,17 @@
 
 namespace keras_transformer {
 
+// Throws if packed weights do not have this many inputs and outputs.
+void check_packed(const Shape& found, int64_t inputs, int64_t outputs);
+
 class Bfloat16Layer final : public LinearLayer {
  public:
   // Reads the weights (blocks, pairs, 16, 2) and each output's bias (blocks, 16).
   Bfloat16Layer(const Node& node, size_t place);
 
-  void check_sizes(int64_t inputs, int64_t outputs) const override;
+  void check_sizes(int64_t inputs, int64_t outputs) const override {
+    check_packed(weights_.shape, inputs, outputs);
+  }
   double cost() const override;
   int64_t least_rows() const override { return kMostRows; }
   void run(const float* values, int64_t rows, int64_t inputs, int64_t outputs, float floor,

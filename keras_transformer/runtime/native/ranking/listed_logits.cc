@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "bfloat16.h"
 #include "operators.h"
 #include "quantize.h"
 #include "vectors.h"
@@ -50,10 +52,21 @@ KT_INLINE void dot_bytes(const uint8_t* row, const int8_t* const weights[kTogeth
   sums[0] = of_a, sums[1] = of_b, sums[2] = of_c, sums[3] = of_d;
 }
 
-KT_INLINE void multiply_floats(const Work<float>& work, const float* matrix) {
+// A token's weights; those in bfloat16 are widened into `room`.
+KT_INLINE const float* weights_of(const float* matrix, int64_t width, int32_t token, float*) {
+  return matrix + token * width;
+}
+KT_INLINE const float* weights_of(const uint16_t* matrix, int64_t width, int32_t token,
+                                  float* room) {
+  for (int64_t i = 0; i < width; ++i) room[i] = widened(matrix[token * width + i]);
+  return room;
+}
+
+template <typename Weight>
+KT_INLINE void multiply_floats(const Work<float>& work, const Weight* matrix, float* room) {
   for (int64_t t = 0; t < work.count; ++t) {
     if (t + kAhead < work.count) fetch(matrix, work.width, work.tokens[t + kAhead]);
-    const float* weights = matrix + work.tokens[t] * work.width;
+    const float* weights = weights_of(matrix, work.width, work.tokens[t], room);
     for (int64_t row = 0; row < work.rows; ++row) {
       work.logits[row * work.stride + t] = dot(work.states + row * work.width, weights, work.width);
     }
@@ -150,18 +163,38 @@ class Lists {
 
 }  // namespace
 
+ListedLogits::ListedLogits(const Node& node) {
+  const ort::ElementType type = node.type(3);
+  if (type == ort::kBfloat16) {
+    halved_ = node.constant<uint16_t>(3, "matrix", 2);
+  } else if (type == ort::kFloat || type == ort::kAny) {  // What is not stored is refused.
+    matrix_ = node.constant<float>(3, "matrix", 2);
+  } else {
+    throw std::invalid_argument("matrix must be float32 or bfloat16, got the element type " +
+                                std::to_string(type));
+  }
+}
+
 void ListedLogits::compute(Context& context) const {
+  const bool is_halved = halved_.data != nullptr;
   const Shape shape = context.shape(0, "states", 2);
+  const Shape& stored = is_halved ? halved_.shape : matrix_.shape;
   const int64_t rows = shape[0], width = shape[1];
-  check_shape("matrix", matrix_.shape, {matrix_.shape[0], width});
+  check_shape("matrix", stored, {stored[0], width});
   const float* states = context.input<float>(0);
-  const Lists lists(context, 1, 2, rows, matrix_.shape[0]);
+  const Lists lists(context, 1, 2, rows, stored[0]);
   float* logits = context.output<float>(0, {rows, lists.most()});
   const auto multiply = [&](int64_t row, const std::vector<int32_t>& tokens, float* found) {
+    static thread_local std::vector<float> room;
+    room.resize(width);
     const int64_t count = static_cast<int64_t>(tokens.size());
-    fastest<multiply_floats>(
-        {tokens.data(), count, lists.rows(), width, states + row * width, found, lists.most()},
-        matrix_.data);
+    const Work<float> work{tokens.data(),        count, lists.rows(), width,
+                           states + row * width, found, lists.most()};
+    if (is_halved) {
+      fastest<multiply_floats<uint16_t>>(work, halved_.data, room.data());
+    } else {
+      fastest<multiply_floats<float>>(work, matrix_.data, room.data());
+    }
   };
   lists.write(context, logits, 0.05 * width, multiply);
 }
