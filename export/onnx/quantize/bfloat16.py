@@ -16,8 +16,8 @@ from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.linear import Linear
 
 BFLOAT16 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
-# As in `native/linear/linear.h` and `native/bfloat16/bfloat16.h`: outputs in a block, weights of each
-# output stored together, and the number that the count of such pairs is a multiple of.
+# As in `native/linear/linear.h` and `native/bfloat16/bfloat16.h`: outputs in a block, weights of
+# each output stored together, and the number that the count of such pairs is a multiple of.
 _BLOCK, _PAIR, _PAIRS = 16, 2, 16
 
 

@@ -29,7 +29,11 @@ CASES = [
     pytest.param(*case, marks=() if case in QUICK else pytest.mark.exhaustive)
     for case in (
         *((name, target, one) for name in VARIANTS for target in EMITTED for one in PRECISIONS),
-        *((name, "portable", "float16") for name in ("biases of logits", "SSRU", "as T5")),
+        *(
+            (name, *form)
+            for name in ("biases of logits", "SSRU", "as T5")
+            for form in (("portable", "float16"), ("native", "bfloat16"))
+        ),
     )
     # One scale for the inputs of a whole batch blurs what its positions tell apart.
     if case[::2] != ("sinusoids of Tensor2Tensor", "int8_batch_dependent")
@@ -37,7 +41,7 @@ CASES = [
 # Enough for one translation to be far better than the others.
 STEPS = 200
 # The largest error of a text's log-probability, in nats.
-ERRORS = {None: 1e-3, "float16": 0.1, "int8": 0.5, "int8_batch_dependent": 1.0}
+ERRORS = {None: 1e-3, "float16": 0.1, "bfloat16": 0.1, "int8": 0.5, "int8_batch_dependent": 1.0}
 SEARCHES: list[dict[str, Any]] = [{"max_length": 40}, {"beam_size": 4, "max_length": 40}]
 
 

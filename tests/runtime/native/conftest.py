@@ -24,7 +24,7 @@ SANITIZED = os.environ.get("KERAS_TRANSFORMER_SANITIZED_OPERATORS")
 
 # The sets between plain code and the fastest here whose loops are their own; instructions_test.cc
 # compares those that only have products of integers.
-BETWEEN = {"avxvnni": ["avx2"], "vnni": ["avx2"], "amx": ["avx2", "vnni"]}
+BETWEEN = {"avxvnni": ["avx2"], "vnni": ["avx2"], "bf16": ["avx2", "vnni"], "amx": ["avx2", "vnni"]}
 FASTEST = instructions()
 SETS = dict.fromkeys(["portable", *BETWEEN.get(FASTEST, []), FASTEST])
 

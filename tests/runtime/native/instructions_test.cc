@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "bfloat16.h"
 #include "linear.h"
 #include "ranking.h"
 
@@ -137,6 +138,60 @@ int products_that_differ(int64_t rows, int64_t pairs, int64_t outputs, unsigned 
   return different;
 }
 
+struct NamedBfloat16 {
+  const char* name;
+  bool is_usable;
+  MultiplyBfloat16 multiply;
+};
+
+std::vector<NamedBfloat16> sets_of_bfloat16() {
+  std::vector<NamedBfloat16> sets{{"widened", true, multiply_widened}};
+#ifdef KT_X86
+  sets.push_back({"bf16", is_usable(Instructions::kBf16), bf16::multiply});
+  sets.push_back({"amx", has_bfloat16_tiles(), amx::multiply});
+#endif
+  return sets;
+}
+
+// Against the sums in float64; blocks that are not asked for must stay as they are.
+int bfloat16_products_that_differ(int64_t rows, int64_t pairs, int64_t outputs, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto numbers = [&](size_t count) {
+    std::vector<uint16_t> numbers(count);
+    for (auto& number : numbers) number = to_bfloat16(static_cast<float>(random() % 2001) / 1e3f - 1);
+    return numbers;
+  };
+  const int64_t blocks = (outputs + kBlock - 1) / kBlock, width = kPair * pairs;
+  const auto weights = numbers(blocks * pairs * kBlock * kPair);
+  const auto values = numbers((rows + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile * width);
+  std::vector<float> biases(blocks * kBlock);
+  for (auto& bias : biases) bias = static_cast<float>(random() % 100) / 50.0f - 1;
+  const Bfloat16Matrix matrix{pairs, outputs, weights.data(), biases.data()};
+  const int64_t first = seed % blocks;
+
+  int different = 0;
+  for (const NamedBfloat16& set : sets_of_bfloat16()) {
+    if (!set.is_usable) continue;
+    std::vector<float> found(rows * outputs, 7.0f);
+    set.multiply(matrix, first, blocks, values.data(), rows, found.data());
+    for (int64_t i = 0; i < rows * outputs; ++i) {
+      const int64_t output = i % outputs, block = output / kBlock, place = output % kBlock;
+      const uint16_t* row = values.data() + i / outputs * width;
+      double expected = biases[output];
+      for (int64_t k = 0; k < width; ++k) {
+        const uint16_t* pair = matrix.block(block) + k / kPair * kPair * kBlock + place * kPair;
+        expected += static_cast<double>(widened(row[k])) * widened(pair[k % kPair]);
+      }
+      if (block < first) expected = 7;
+      if (std::abs(found[i] - expected) <= 1e-5 * static_cast<double>(width)) continue;
+      std::printf("%s differs in output %ld of %ld rows, %ld pairs, %ld outputs\n", set.name, i,
+                  rows, pairs, outputs);
+      ++different;
+    }
+  }
+  return different;
+}
+
 }  // namespace
 
 // The set that products of bytes are made with.
@@ -158,6 +213,10 @@ int main(int count, char**) {
   }
   for (unsigned seed = 0; seed < 200; ++seed) {
     different += rankings_that_differ(kTokens * (1 + seed % 16), 1 + seed % 23, seed);
+  }
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    different += bfloat16_products_that_differ(1 + seed % 50, kPairs * (1 + seed % 3),
+                                               1 + 7 * seed % 83, seed);
   }
   return different != 0;
 }

@@ -20,7 +20,7 @@ from keras_transformer.runtime.onnx_graphs.operators import instructions, operat
 SOURCES = Path(__file__).resolve().parents[3] / "keras_transformer" / "runtime" / "native"
 Run = Callable[..., list[np.ndarray]]
 SETS = {
-    "x86_64": ["portable", "avx2", "avxvnni", "vnni", "amx"],
+    "x86_64": ["portable", "avx2", "avxvnni", "vnni", "bf16", "amx"],
     "aarch64": ["portable", "dotprod", "i8mm"],
 }
 # In assembly: registers and instructions that not every processor has.
@@ -62,7 +62,8 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     for tool in [compiler[0], *runner]:
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool}")
-    sources = [Path(__file__).with_name("instructions_test.cc"), source_of("instructions")]
+    sources = [Path(__file__).with_name("instructions_test.cc")]
+    sources += map(source_of, ("instructions", "widened"))
     sources += (SOURCES / "sets").glob("*.cc")
     built = tmp_path_factory.mktemp(request.param) / "instructions_test"
     subprocess.run([*compiler, *COMPILE, *map(str, sources), "-o", str(built)], check=True)
@@ -122,10 +123,10 @@ def test_what_belongs_to_no_set_is_for_every_processor() -> None:
     functions = list(functions_of(operators_library()))
     assert any("add_norm" in name for name, _ in functions)
     for name, code in functions:
-        assert re.search("4avx2|7avxvnni|4vnni|3amx", name) or not re.search(WIDE, code), name
+        assert re.search("4avx2|7avxvnni|4vnni|4bf16|3amx", name) or not re.search(WIDE, code), name
 
 
-@pytest.mark.parametrize("name", ["avx2", "avxvnni", "vnni", "amx"])
+@pytest.mark.parametrize("name", ["avx2", "avxvnni", "vnni", "bf16", "amx", "bfloat16_tiles"])
 def test_what_files_share_is_for_every_processor(tmp_path: Path, name: str) -> None:
     built = tmp_path / "object.o"
     source = str(source_of(name))

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, RuntimeException
 
+from keras_transformer.export.onnx.quantize.bfloat16 import BFLOAT16
 from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
 
 Run = Callable[..., list[np.ndarray]]
@@ -48,6 +49,10 @@ def test_logits_are_those_of_the_rows_own_tokens(
 
     [found] = run("ListedLogits", [states, ids, places, matrix], stored=(3,))
     np.testing.assert_allclose(found, picked(states @ matrix.T), rtol=1e-4, atol=1e-4)
+    halved = matrix.astype(BFLOAT16)
+    [found] = run("ListedLogits", [states, ids, places, halved], stored=(3,))
+    expected = picked(states @ halved.astype(np.float32).T)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     values, scales = quantize_lines(matrix, axis=0, summed=True)
     [found] = run("ListedByteLogits", [states, ids, places, values, scales], stored=(3, 4))
     rounded, steps = run("QuantizeRows", [states], outputs=2, middle=128)
@@ -72,3 +77,10 @@ def test_tokens_that_are_not_there_are_refused(
     inputs[0] = np.ones((3, 8), np.float32)
     with pytest.raises(InvalidArgument, match="as many rows for each sentence"):
         run(name, inputs, stored=tuple(range(3, len(inputs))))
+
+
+def test_a_matrix_of_another_type_is_refused(run: Run) -> None:
+    ids, places = lists(0, 2, 7)
+    inputs = [np.ones((2, 8), np.float32), ids, places, np.ones((VOCABULARY, 8), np.int8)]
+    with pytest.raises((InvalidArgument, RuntimeException), match="float32 or bfloat16, got"):
+        run("ListedLogits", inputs, stored=(3,))

@@ -48,8 +48,9 @@ void multiply_widened(const Bfloat16Matrix&, int64_t first, int64_t last, const 
 
 inline MultiplyBfloat16 fastest_multiply_bfloat16() {
 #ifdef KT_X86
-  if (instructions() >= Instructions::kAmx) return amx::multiply;
-  if (instructions() >= Instructions::kBf16) return bf16::multiply;
+  if (has_bfloat16_tiles()) return amx::multiply;
+  const bool allows = instructions() >= Instructions::kBf16;
+  if (allows && is_usable(Instructions::kBf16)) return bf16::multiply;
 #endif
   return multiply_widened;
 }

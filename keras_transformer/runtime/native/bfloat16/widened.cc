@@ -80,9 +80,11 @@ KT_INLINE void multiply(const Bfloat16Matrix& m, int64_t first, int64_t last, co
 
 void multiply_widened(const Bfloat16Matrix& m, int64_t first, int64_t last, const uint16_t* rows,
                       int64_t count, float* output) {
+#ifdef KT_X86
   if (instructions() >= Instructions::kVnni) {
     return fastest<multiply<Sixteen>>(m, first, last, rows, count, output);
   }
+#endif
   fastest<multiply<Floats>>(m, first, last, rows, count, output);
 }
 

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-bf16")
+#include "target.h"
+
+KT_TARGET("amx-tile,amx-bf16")
 namespace keras_transformer::amx {
 namespace {
 
@@ -108,5 +109,5 @@ void multiply(const Bfloat16Matrix& m, int64_t first, int64_t last, const uint16
 }
 
 }  // namespace keras_transformer::amx
-#pragma GCC pop_options
+KT_END_TARGET
 #endif

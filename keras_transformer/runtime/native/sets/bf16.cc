@@ -5,8 +5,9 @@
 
 #include <algorithm>
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
+#include "target.h"
+
+KT_TARGET("avx512f,avx512bw,avx512vl,avx512bf16")
 namespace keras_transformer::bf16 {
 namespace {
 
@@ -65,5 +66,5 @@ void multiply(const Bfloat16Matrix& m, int64_t first, int64_t last, const uint16
 }
 
 }  // namespace keras_transformer::bf16
-#pragma GCC pop_options
+KT_END_TARGET
 #endif

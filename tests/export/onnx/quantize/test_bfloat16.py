@@ -1,0 +1,95 @@
+"""Weights in bfloat16: layers are the products of rounded operands, a vocabulary is stored once,
+and a translation does not depend on the others in its batch."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.native import Native
+from keras_transformer.export.onnx.layers.linear import Linear
+from keras_transformer.export.onnx.quantize.bfloat16 import BFLOAT16, NativeBfloat16
+from keras_transformer.text.tokenizer import Tokenizer
+
+INPUTS, OUTPUTS = 41, 70
+X = {"x": ("float32", ("rows", INPUTS))}
+Y = {"y": ("float32", ("rows", OUTPUTS))}
+
+
+def draw(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    return values.astype(BFLOAT16).astype(np.float64)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("bias", "relu"), [(True, True), (False, False)])
+def test_layers_are_products_of_rounded_operands(
+    build: Any, open_graph: Any, transposed: bool, bias: bool, relu: bool
+) -> None:
+    kernel, biases, x = draw(0, INPUTS, OUTPUTS), draw(1, OUTPUTS), draw(2, 50, INPUTS)
+    stored = kernel.T.copy() if transposed else kernel
+    layer = Linear(stored, biases if bias else None, transposed=transposed, relu=relu)
+    residual, given = ("", {}) if bias else ("r", {"r": Y["y"]})
+    model = build(
+        lambda graph: {"y": NativeBfloat16().linear(graph, "x", layer, residual)}, {**X, **given}, Y
+    )
+    expected = rounded(x) @ rounded(kernel) + biases
+    inputs = {"x": x} if bias else {"x": x, "r": np.tile(biases, (50, 1))}
+    [found] = open_graph(model)(**inputs)
+    expected = np.maximum(expected, 0) if relu else expected
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_a_vocabulary_is_stored_once_for_lookups_and_logits(build: Any, open_graph: Any) -> None:
+    matrix, x = draw(0, OUTPUTS, INPUTS), draw(1, 5, INPUTS)
+    kernels = NativeBfloat16()
+    native = Native(kernels, kernels)
+    ids = np.array([[0, OUTPUTS - 1, 16], [15, 3, 3]])
+
+    def emit(graph: GraphBuilder) -> dict[str, str]:
+        found = kernels.embedding(graph, matrix, "ids")
+        return {"found": found, "y": native.logits(graph, "x", matrix)}
+
+    given = {**X, "ids": ("int64", ("batch", "length"))}
+    model = build(emit, given, {**Y, "found": ("float32", ("batch", "length", INPUTS))})
+    kinds = [tensor.data_type for tensor in model.graph.initializer]
+    assert kinds.count(onnx.TensorProto.BFLOAT16) == 1
+    logits, found = open_graph(model)(x=x, ids=ids)
+    np.testing.assert_array_equal(found, rounded(matrix)[ids])
+    np.testing.assert_allclose(logits, rounded(x) @ rounded(matrix).T, rtol=1e-5, atol=1e-4)
+
+
+def test_a_translation_is_the_same_in_any_batch(
+    make_model: Callable[..., Any],
+    randomize: Callable[..., Any],
+    tokenizer: Tokenizer,
+    texts: list[str],
+    tmp_path: Path,
+) -> None:
+    model = randomize(make_model(num_encoder_layers=2), seed=1)
+    path = export_onnx(model, tokenizer, tmp_path / "a", target="native", quantize="bfloat16")
+    manifest = Manifest.read(path)
+    assert manifest.precision == "bfloat16"
+    # More than float32's rounding, less than a plain error's.
+    assert 1e-4 < manifest.max_difference < 0.3
+    translator = OnnxTranslator(path, threads=1)
+    many = (texts * 12)[:40]
+    for search in ({"max_length": 8}, {"beam_size": 3, "max_length": 8}):
+        together = translator.translate_n_best(many, **search)
+        alone = [translator.translate_n_best([text], **search)[0] for text in texts]
+        for place, found in enumerate(together):
+            expected = alone[place % len(texts)]
+            assert [(one.ids, one.score) for one in found] == [
+                (one.ids, one.score) for one in expected
+            ]
+    with pytest.raises(ValueError, match=r"key_dim \(8\) is not value_dim \(5\).*'bfloat16'"):
+        other = make_model(key_dim=8, value_dim=5)
+        export_onnx(other, tokenizer, tmp_path / "b", target="native", quantize="bfloat16")
