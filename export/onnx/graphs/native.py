@@ -96,8 +96,10 @@ class Native(OnnxRuntime):
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        maker = self._scorer if name in NOT_OURS else super()
-        graph = maker.graph(name, model, opset)
+        is_ours = name not in NOT_OURS
+        graph = (
+            super().graph(name, model, opset) if is_ours else self._scorer.graph(name, model, opset)
+        )
         record_version(graph)
         return graph
 
