@@ -52,7 +52,7 @@ def test_run_and_settings_reach_the_exporter(run_cli, exporter, tmp_path) -> Non
     result = run_cli("export", "runs/demo", *flags)
     assert (result.code, result.err) == (0, "")
     assert result.out == f"exported runs/demo to {output}\n"
-    settings = {"target": "onnxruntime", "quantize": "int8", "opset": 19, "overwrite": False}
+    settings = {"target": "fastest", "quantize": "int8", "opset": 19, "overwrite": False}
     settings |= {"shortlist": None, "shortlist_candidates": 50}
     assert exporter == [(Path("runs/demo"), output, settings)]
 
