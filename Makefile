@@ -124,14 +124,15 @@ $(BROWSER): $(INSTALLED)
 		|| echo "no chromium: the tests of the server's page will be skipped"
 	touch $@
 
-# What the clients in other languages are built and run with. Not every release of Debian has all of it.
+# What the clients in other languages are built and run with, and our operators for other processors
+# and compilers. Not every release of Debian has all of it.
 $(CLIENTS): $(INSTALLED) examples/package-lock.json
 	{ command -v npm > /dev/null && timeout 300 npm ci --silent --prefix examples; } \
 		|| echo "no npm, or no packages: the tests of the clients in JavaScript will be skipped"
-	for package in libsentencepiece-dev libonnxruntime-dev; do \
+	for package in libsentencepiece-dev libonnxruntime-dev g++-aarch64-linux-gnu qemu-user clang; do \
 		dpkg -s $$package > /dev/null 2>&1 || timeout 300 apt-get -qq install -y \
 			--no-install-recommends $$package > /dev/null 2>&1 \
-			|| echo "no $$package: the test of examples/client.cc will be skipped"; done
+			|| echo "no $$package: the tests that need it will be skipped"; done
 	touch $@
 
 lock: $(INSTALLED)

@@ -48,11 +48,12 @@ class Program(NamedTuple):
 
 
 # Compilers, and what runs their programs: qemu has the sets that this processor may lack.
+QEMU = "qemu-aarch64-static" if shutil.which("qemu-aarch64-static") else "qemu-aarch64"
 SANITIZED = ["g++", "-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
 PROGRAMS = {
     "sanitized": (SANITIZED, [], platform.machine()),
     "clang": (["clang++", "-O2"], [], platform.machine()),
-    "arm64": (["aarch64-linux-gnu-g++", "-O2", "-static"], ["qemu-aarch64-static"], "aarch64"),
+    "arm64": (["aarch64-linux-gnu-g++", "-O2", "-static"], [QEMU], "aarch64"),
 }
 
 
