@@ -116,13 +116,12 @@ def test_graphs_of_encoders_give_their_logits(
 
 @pytest.mark.parametrize(
     ("target", "name"),
-    sampled(
-        [
-            (target, name)
-            for target in (None, "portable", "onnxruntime", "native")
-            for name in DECODERS
-        ]
-    ),
+    [
+        *sampled(
+            [(target, name) for target in (None, "onnxruntime", "native") for name in DECODERS]
+        ),
+        *(pytest.param("portable", name, marks=pytest.mark.exhaustive) for name in DECODERS),
+    ],
 )
 def test_probabilities_and_continuations_of_decoders_are_theirs(
     name: str, target: str | None, read: Callable[[str], Read], tmp_path: Path

@@ -91,7 +91,9 @@ def copying_model(make_model: Callable[..., Any], tokenizer: Any) -> Any:
     return model
 
 
-@pytest.fixture(scope="module", params=["keras", "onnxruntime"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("keras", marks=pytest.mark.exhaustive), "onnxruntime"]
+)
 def copier(
     request: pytest.FixtureRequest,
     copying_model: Any,
