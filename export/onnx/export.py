@@ -85,8 +85,8 @@ def export_onnx(
             If a target cannot hold the model, another is written, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
-            depend a little on the others in its batch, "bfloat16" for target "native", which is
-            fast on processors that multiply bfloat16, or "float16", for GPUs.
+            depend a little on the others in its batch, "bfloat16", for this package's own
+            operators on processors with AMX, or "float16", for GPUs.
         opset: ONNX operator set, 18 or newer.
         min_score: Log-probability a token below which a translation has low confidence; the
             artefact knows none if None. `export_run` takes a run's, and its `training_text`.

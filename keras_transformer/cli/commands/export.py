@@ -46,8 +46,8 @@ class OnnxOptions:
             alone, of which the fastest are chosen where the artefact runs; "native" and
             "onnxruntime" for one of the two; "portable" for standard ONNX operators only.
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
-            but results depend a little on the rest of the batch), "bfloat16" for CPUs that multiply
-            it (with this package's own operators alone), "float16" for GPUs.
+            but results depend a little on the rest of the batch), "bfloat16" for CPUs with AMX
+            (this package's own operators alone), "float16" for GPUs.
         opset: ONNX operator set of the graphs.
         shortlist: File with the target pieces that each source piece may need, among which
             translations are searched, faster: Marian's lexical table (target source probability)
