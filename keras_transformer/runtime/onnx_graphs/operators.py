@@ -44,8 +44,10 @@ def operators_version() -> int:
 
 
 def instructions() -> str:
-    """Returns the instructions that the operators use here: "amx", "vnni", "avxvnni" or "avx2" on
-    x86-64, "i8mm" or "dotprod" on arm64, and "portable" on any other processor.
+    """Returns the set of instructions that the operators use here.
+
+    On x86-64 it is "amx", "bf16", "vnni", "avxvnni" or "avx2", on arm64 "i8mm" or "dotprod", and
+    "portable" on any other processor.
 
     Raises:
         ImportError: As for `operators_version`.
