@@ -24,7 +24,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "penalized": {"repetition_penalty": 1.3},
     "samples": {"sample": True, "num_hypotheses": 3, "seed": 5, "top_k": 10},
 }
-EVERY_OPTION = pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
+# Each is traced with and without the reading of several tokens.
+EVERY_OPTION = pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(
+            options,
+            id=name,
+            marks=() if name in ("beam", "constrained") else pytest.mark.exhaustive,
+        )
+        for name, options in OPTIONS.items()
+    ],
+)
 WORDS = st.integers(10, 59)
 
 

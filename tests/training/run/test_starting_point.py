@@ -150,6 +150,7 @@ def prepared_with(tokenizer: Path, directory: Path) -> PreparedCorpus:
     return PreparedCorpus.load(directory / "prepared")
 
 
+@pytest.mark.exhaustive
 def test_a_corpus_prepared_with_the_runs_tokenizer_fine_tunes_it(
     general: Path, tmp_path: Path
 ) -> None:
