@@ -3,6 +3,7 @@ must solve alike, the same search written out naively, and a small model with it
 
 import dataclasses
 import gc
+import logging
 import math
 import os
 import shutil
@@ -76,6 +77,8 @@ gc.set_threshold(100_000, 20, 20)
 
 # What follows is for tests that need Keras, which is imported only where it is used.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# It counts how often the tests of a process trace, all together, and would warn of it.
+logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
 # A first call may trace a graph, so that time says nothing about an example.
 hypothesis.settings.register_profile("keras", deadline=None, max_examples=40)
