@@ -86,10 +86,10 @@ def check_generation(
             compare,
         )
     texts = np.ascontiguousarray(ids[:, :, 0].T)
-    [scorer], [prefill] = (
-        checked_graphs(manifest, directory, name) for name in ("scorer", "prefill")
-    )
+    [scorer] = checked_graphs(manifest, directory, "scorer")
     _check_scorer(model, scorer, texts, compare)
+    del scorer  # Each graph that is open holds its weights.
+    [prefill] = checked_graphs(manifest, directory, "prefill")
     check_prefill(prefill, step, model.empty_caches(_TEXTS, len(ids) + 1), texts, compare)
 
 

@@ -43,6 +43,7 @@ def check_translation(
         found = encoder.run({"source_ids": source_ids})
         both = found, encoded
         compare(*({name: _at_tokens(one[name], keep) for name in encoded} for one in both))
+    del encoder  # Each graph that is open holds its weights.
     sizes = (config.target_vocab_size, config.max_positions)
     ids, parents = random_steps(len(source_ids), special_ids, *sizes, random)
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
@@ -69,6 +70,7 @@ def check_translation(
     [scorer] = checked_graphs(manifest, directory, "scorer")
     labels = listed.labels(labels)
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
+    del scorer
     names = ("log_probabilities", "attention")
     expected = dict(zip(names, map(np.asarray, aligned), strict=True))
     compare(found, expected)
