@@ -36,6 +36,7 @@ LEVEL = {part: level for level, parts in enumerate(ORDER) for part in parts}
 RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 # What the runtime stands on: plain Python and numpy.
 SHARED = {
+    "keras_transformer.artefact.entries",
     "keras_transformer.artefact.manifest",
     "keras_transformer.artefact.shortlist",
     "keras_transformer.search.confidence",

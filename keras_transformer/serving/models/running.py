@@ -1,13 +1,17 @@
-"""Runs the rows of a request with those of others, and streams the pieces of one."""
+"""Runs the rows of a request with those of others, or streams their pieces: one part of a text
+after the other, with the spaces and line breaks between them.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
 from keras_transformer.serving.journal import Entry
 from keras_transformer.serving.models.served import Run, Streaming
 from keras_transformer.serving.models.versions import LoadedVersion
+from keras_transformer.text.sentences import Passage, gap_before
 
 
 async def run_rows(loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry) -> list[Any]:
@@ -49,6 +53,31 @@ async def stream_row(
     finally:
         is_wanted = False
         task.cancel()
+
+
+async def stream_passage(
+    passage: Passage, parts: Iterable[AsyncGenerator[str, None]]
+) -> AsyncGenerator[str, None]:
+    """Yields a text's translation in pieces; joined, they are what `Passage.join` returns.
+
+    Args:
+        passage: The text.
+        parts: The pieces of each part's translation, none of them empty. Each is started when the
+            one before it has ended, and is closed at its end.
+    """
+    said = ""
+    for gap, part in zip(passage.gaps[:-1], parts, strict=True):
+        lead: str | None = gap
+        async with aclosing(part):
+            async for piece in part:
+                said = piece if lead is None else gap_before(piece, lead, said) + piece
+                lead = None
+                yield said
+        if lead:
+            said = lead
+            yield said
+    if passage.gaps[-1]:
+        yield passage.gaps[-1]
 
 
 async def before(until: float, awaited: Awaitable[Any]) -> Any:

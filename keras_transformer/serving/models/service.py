@@ -26,10 +26,9 @@ from keras_transformer.serving.models.inputs import Arrays
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.reading import RequestReader
-from keras_transformer.serving.models.running import before, run_rows, stream_row
+from keras_transformer.serving.models.running import before, run_rows, stream_passage, stream_row
 from keras_transformer.serving.models.served import Served, explaining, streaming
 from keras_transformer.serving.models.signatures import signature_of
-from keras_transformer.serving.models.text_stream import stream_passage
 from keras_transformer.serving.models.versions import (
     Asked,
     LoadedVersion,
