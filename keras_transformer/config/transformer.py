@@ -44,7 +44,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "feed_forward_dim": 256,
         "num_heads": 4,
         "num_encoder_layers": 6,
-        "num_decoder_layers": 1,
+        "num_decoder_layers": 2,
         "dropout": 0.2,
         "norm": "pre",
     },
