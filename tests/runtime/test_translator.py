@@ -26,7 +26,7 @@ SHARED = (
     "text.subwords.json_special_ids", "text.subwords.opening",
     "text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream",
     "text.subwords.tokenizer_json", "distribution",
-    "artefact", "artefact.families", "artefact.manifest", "artefact.shortlist",
+    "artefact", "artefact.entries", "artefact.families", "artefact.manifest", "artefact.shortlist",
     "translation", "translation.engine", "translation.marked", "translation.results",
     "translation.text_ids", "translation.translator", "translation.unknown_words",
 )

@@ -220,7 +220,10 @@ def test_an_activation_that_onnx_lacks_is_named(
         ),
         ({"quantize": "int4"}, "quantize must be one of .*int8.* or None, got 'int4'"),
         ({"quantize": "int8", "target": "portable"}, "quantize='int8' needs onnxruntime"),
-        ({"quantize": "bfloat16"}, "quantize='bfloat16' needs .* own operators.*'onnxruntime'"),
+        (
+            {"quantize": "bfloat16", "target": "onnxruntime"},
+            "quantize='bfloat16' needs .* own operators.*'onnxruntime'",
+        ),
     ],
     ids=str,
 )
