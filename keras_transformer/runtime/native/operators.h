@@ -273,45 +273,37 @@ struct LargestPlace {
   void compute(Context& context) const;
 };
 
-// values (rows, width), weights in bytes and each output's scale and bias (blocks, 2, 16); see
-// `BytesLayer` → values · weights + bias (rows, outputs), through ReLU if asked.
-class BytesLinear {
- public:
-  static constexpr const char* kName = "BytesLinear";
-  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt8, ort::kFloat};
-  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
-  static constexpr size_t kRequiredInputs = 3;
-  explicit BytesLinear(const Node& node)
-      : layer_(node, 1),
-        units_(node.count("units")),
-        floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {}
-  void compute(Context& context) const;
-
- private:
-  BytesLayer layer_;
-  int64_t units_;
-  float floor_;
-};
-
-// values (rows, width), weights in bfloat16 (blocks, pairs, 16, 2) and biases (blocks, 16); see
+// values (rows, width), weights and what each output ends with, both as in `BytesLayer` or
 // `Bfloat16Layer` → values · weights + bias (rows, outputs), through ReLU if asked.
-class Bfloat16Linear {
+template <typename Layer>
+class LinearOperator {
  public:
-  static constexpr const char* kName = "Bfloat16Linear";
-  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kBfloat16, ort::kFloat};
+  static constexpr const char* kName = Layer::kOperator;
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, Layer::kWeights, ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 3;
-  explicit Bfloat16Linear(const Node& node)
+  explicit LinearOperator(const Node& node)
       : layer_(node, 1),
         units_(node.count("units")),
         floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {}
-  void compute(Context& context) const;
+
+  void compute(Context& context) const {
+    const Shape shape = context.shape(0, "values", 2);
+    const int64_t rows = shape[0], width = shape[1];
+    layer_.check_sizes(width, units_);
+    const float* values = context.input<float>(0);
+    float* output = context.output<float>(0, {rows, units_});
+    layer_.run(context, values, rows, width, units_, floor_, output);
+  }
 
  private:
-  Bfloat16Layer layer_;
+  Layer layer_;
   int64_t units_;
   float floor_;
 };
+
+using BytesLinear = LinearOperator<BytesLayer>;
+using Bfloat16Linear = LinearOperator<Bfloat16Layer>;
 
 // x and residual (rows, width), two linear layers as those of `BytesLinear` or of `Bfloat16Linear`,
 // gamma and beta (width),

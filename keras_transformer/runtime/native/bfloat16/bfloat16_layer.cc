@@ -89,13 +89,4 @@ void Bfloat16Layer::run(Context& context, const float* values, int64_t rows, int
   });
 }
 
-void Bfloat16Linear::compute(Context& context) const {
-  const Shape shape = context.shape(0, "values", 2);
-  const int64_t rows = shape[0], width = shape[1];
-  layer_.check_sizes(width, units_);
-  const float* values = context.input<float>(0);
-  float* output = context.output<float>(0, {rows, units_});
-  layer_.run(context, values, rows, width, units_, floor_, output);
-}
-
 }  // namespace keras_transformer

@@ -11,6 +11,9 @@ void check_packed(const Shape& found, int64_t inputs, int64_t outputs);
 
 class Bfloat16Layer final : public LinearLayer {
  public:
+  static constexpr const char* kOperator = "Bfloat16Linear";
+  static constexpr ort::ElementType kWeights = ort::kBfloat16;
+
   // Reads the weights (blocks, pairs, 16, 2) and each output's bias (blocks, 16).
   Bfloat16Layer(const Node& node, size_t place);
 

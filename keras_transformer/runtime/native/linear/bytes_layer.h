@@ -12,6 +12,8 @@ namespace keras_transformer {
 
 class BytesLayer final : public LinearLayer {
  public:
+  static constexpr const char* kOperator = "BytesLinear";
+  static constexpr ort::ElementType kWeights = ort::kInt8;
   static_assert(kMostRows == kGroup);
 
   // Reads the weights, (blocks, pairs, 16, 2) or (blocks, quads, 16, 4), and each output's scale and
