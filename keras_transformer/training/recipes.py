@@ -48,6 +48,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     "gpt2-medium": _LARGE_TEXTS,
     "llama-tiny": _SMALL_DECODERS,
 }
+# Share of the loss that a teacher's distributions have; docs/results/pareto.md has what it brought.
+WORD_LEVEL = 0.5
 # What replaces a preset's recipe where a classifier is trained (Devlin et al. 2018, A.3): few
 # passes, smaller steps. The smaller the model, the larger the steps that it bears.
 _CLASSIFIER = {"epochs": 4, "warmup_steps": 100, "average_checkpoints": 1, "cooldown": 0.9}

@@ -15,6 +15,7 @@ from keras_transformer.models import Transformer
 from keras_transformer.models.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
+from keras_transformer.training.recipes import WORD_LEVEL
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
     DEFAULT_VOCAB_SIZE,
@@ -46,7 +47,7 @@ def train(
     init_vectors: str | os.PathLike[str] | None = None,
     init_target_vectors: str | os.PathLike[str] | None = None,
     teacher: str | os.PathLike[str] | None = None,
-    word_level: float = 0.5,
+    word_level: float = WORD_LEVEL,
     options: TrainOptions | None = None,
     resume: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,

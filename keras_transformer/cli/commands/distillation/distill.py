@@ -34,13 +34,12 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.comparison import compare, table
 from keras_transformer.distillation.targets import student_pairs
 from keras_transformer.distillation.translations import Translations, share_of
+from keras_transformer.training.recipes import WORD_LEVEL
 from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.whole_files import check_output, write_text
 
 RECORD = "distillation.json"
-# What half of the loss brought is in docs/results/distillation.md.
-_USUAL_WORD_LEVEL = 0.5
 # What belongs to starting from trained weights, which a student does not.
 _NOT_FOR_STUDENTS = ("freeze", "layer_decay", "unfreeze_steps", "lora_rank")
 # Compared on more, the speeds say no more.
@@ -94,7 +93,7 @@ def main(arguments: Sequence[str]) -> int:
             overrides=overrides,
             tokenizers=tokenizers,
             teacher=given.run if teaching.word_level else None,
-            word_level=teaching.word_level or _USUAL_WORD_LEVEL,
+            word_level=teaching.word_level or WORD_LEVEL,
             options=options,
             resume=True,
         )
@@ -136,7 +135,7 @@ def _word_level(
     if teaching.word_level is not None:
         return teaching.word_level
     excluded = student.tokenizer or given["r_drop"] or given["strategy"]
-    return _USUAL_WORD_LEVEL if teacher.is_run and not excluded else 0.0
+    return WORD_LEVEL if teacher.is_run and not excluded else 0.0
 
 
 def _translate(
