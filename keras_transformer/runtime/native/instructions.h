@@ -32,6 +32,15 @@ bool is_usable(Instructions);
 // Whether AMX, if it is used, multiplies bfloat16, too.
 bool has_bfloat16_tiles();
 
+// Whether a register holds sixteen floats, and there are 32 of them.
+inline bool has_wide_registers() {
+#ifdef KT_X86
+  return instructions() >= Instructions::kVnni;
+#else
+  return false;
+#endif
+}
+
 const char* name_of(Instructions);
 
 // The function of a name from the namespace of the fastest set that has one of its own. AVX-VNNI and

@@ -1,5 +1,5 @@
-// Eight numbers at a time, in the compiler's vector types: code that runs on every processor and
-// that `versions.h` compiles several times, for those with wider registers.
+// Eight numbers at a time, or sixteen, in the compiler's vector types: code that runs on every
+// processor and that `versions.h` compiles several times, for those with wider registers.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,25 @@ namespace keras_transformer {
 
 constexpr int kLanes = 8;
 typedef float Floats __attribute__((vector_size(32)));
+typedef float Wide __attribute__((vector_size(64)));  // What pays where a register holds it.
 typedef float Halves __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(32)));
 typedef uint8_t Bytes __attribute__((vector_size(8)));
 
-KT_INLINE Floats load(const float* from) {
-  Floats values;
+template <typename Vector>
+inline constexpr int64_t kLanesOf = sizeof(Vector) / sizeof(float);
+
+template <typename Vector = Floats>
+KT_INLINE Vector load(const float* from) {
+  Vector values;
   std::memcpy(&values, from, sizeof values);
   return values;
 }
 
-KT_INLINE void store(float* to, Floats values) { std::memcpy(to, &values, sizeof values); }
+template <typename Vector>
+KT_INLINE void store(float* to, Vector values) {
+  std::memcpy(to, &values, sizeof values);
+}
 
 // The first `count` of eight; the others are 0, or are not stored.
 KT_INLINE Floats load_some(const float* from, int64_t count) {
@@ -31,18 +39,26 @@ KT_INLINE Floats load_some(const float* from, int64_t count) {
   return values;
 }
 
-KT_INLINE void store_some(float* to, Floats values, int64_t count) {
+template <typename Vector>
+KT_INLINE void store_some(float* to, Vector values, int64_t count) {
   std::memcpy(to, &values, count * sizeof(float));
 }
 
 // Not for loops: multiplying by the number itself is faster than by this, which GCC builds of parts.
-KT_INLINE Floats all(float value) { return value - Floats{}; }
+template <typename Vector = Floats>
+KT_INLINE Vector all(float value) {
+  return value - Vector{};
+}
 
 KT_INLINE float sum(Floats v) {
   Halves h = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
   h += __builtin_shufflevector(h, h, 2, 3, 0, 1);
   return h[0] + h[1];
 }
+
+KT_INLINE Floats low(Wide v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
+KT_INLINE Floats high(Wide v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
+KT_INLINE float sum(Wide v) { return sum(low(v) + high(v)); }
 
 // Whether a comparison holds in any lane.
 KT_INLINE bool any(Ints mask) {
@@ -54,13 +70,18 @@ KT_INLINE bool any(Ints mask) {
 #endif
 }
 
-KT_INLINE Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+template <typename Vector>
+KT_INLINE Vector larger(Vector a, Vector b) {
+  return a > b ? a : b;
+}
 
 KT_INLINE float largest(Floats v) {
   float found = v[0];
   for (int lane = 1; lane < kLanes; ++lane) found = v[lane] > found ? v[lane] : found;
   return found;
 }
+
+KT_INLINE float largest(Wide v) { return largest(larger(low(v), high(v))); }
 
 // What rounding needs to know of a row: its largest absolute value, NaN if one is NaN, and whether any
 // value has the sign of negative numbers.

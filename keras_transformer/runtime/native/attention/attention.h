@@ -18,20 +18,22 @@ inline float* room_for_scores(int64_t count) {
   return room.data();
 }
 
-// Turns scores into weights that sum to 1; `scores` has room for a whole number of lanes.
+// Turns scores into weights that sum to 1; `scores` has room for a whole number of vectors.
+template <typename Vector = Floats>
 KT_INLINE void softmax(float* scores, int64_t count) {
-  for (int64_t t = count; t % kLanes; ++t) scores[t] = -1e30f;
-  Floats tops = load(scores);
-  for (int64_t t = kLanes; t < count; t += kLanes) tops = larger(tops, load(scores + t));
-  const Floats top = all(largest(tops));
-  Floats total{};
-  for (int64_t t = 0; t < count; t += kLanes) {
-    const Floats weights = exp_of_negative(load(scores + t) - top);
+  constexpr int64_t kStep = kLanesOf<Vector>;
+  for (int64_t t = count; t % kStep; ++t) scores[t] = -1e30f;
+  Vector tops = load<Vector>(scores);
+  for (int64_t t = kStep; t < count; t += kStep) tops = larger(tops, load<Vector>(scores + t));
+  const Vector top = all<Vector>(largest(tops));
+  Vector total{};
+  for (int64_t t = 0; t < count; t += kStep) {
+    const Vector weights = exp_of_negative(load<Vector>(scores + t) - top);
     store(scores + t, weights);
     total += weights;
   }
-  const Floats factor = all(1.0f / sum(total));
-  for (int64_t t = 0; t < count; t += kLanes) store(scores + t, load(scores + t) * factor);
+  const Vector factor = all<Vector>(1.0f / sum(total));
+  for (int64_t t = 0; t < count; t += kStep) store(scores + t, load<Vector>(scores + t) * factor);
 }
 
 // output = Σ weights[t] value(t), for a width of kParts · kLanes.
