@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import keras
 import numpy as np
 import onnx
 
@@ -16,6 +17,7 @@ from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.heads import listed
+from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -38,8 +40,12 @@ from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
+from keras_transformer.layers.variants.activations import gelu_tanh
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import RMSNorm
+
+# The activations that are an operator of ours.
+GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 
 # Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
 NOT_OURS = ("scorer", "prefill", SHORTLIST)
@@ -55,6 +61,7 @@ class Between:
         operands: Its inputs beside the projection.
         outputs: The graph's outputs that it computes beside the sub-layer's.
         heads: Its attribute of that name; None without.
+        units: The same of the sub-layer's operator.
     """
 
     graph: GraphBuilder
@@ -62,6 +69,7 @@ class Between:
     operands: tuple[str, ...]
     outputs: tuple[str, ...] = ()
     heads: int | None = None
+    units: int | None = None
 
     @property
     def flags(self) -> dict[str, int]:
@@ -109,14 +117,15 @@ class Native(OnnxRuntime):
         """Embeds ids; see `OnnxRuntime.enter_encoder`."""
         ids, types = parts.ids, parts.token_types
         flags = {"domain": NATIVE, "pad": parts.pad}
-        rows = None
-        if self._packs(parts):
+        rows, reads_tokens = None, _reads_tokens(parts)
+        if reads_tokens and not parts.drops_padding:
             mask, ids, positions = graph.ops("PackTokens", ids, count=3, **flags)
         else:
             mask, positions = graph.ops("TokenPositions", ids, count=2, **flags)
             ids = graph.reshape(ids, -1)
             types = None if types is None else graph.reshape(types, -1)
-            rows = TokenRows.of(graph, mask) if parts.drops_padding else None
+            if parts.drops_padding:
+                rows = TokenRows.of(graph, mask, keeps_first=not reads_tokens)
         if rows is not None:
             ids, positions = rows.take(ids), rows.take(positions)
             types = None if types is None else rows.take(types)
@@ -125,19 +134,13 @@ class Native(OnnxRuntime):
             relative = parts.stack.relative_of(number)
             if not _is_ours(attention, relative):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
-            attend = Between(graph, "SequenceAttention", (mask,), heads=attention.num_heads)
-
-            between = attend if rows is None else rows.among_all(attend)
-            return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
+            projection = own_projection(attention)
+            sizes = {"heads": attention.num_heads, "units": projection.units}
+            attend = Between(graph, "SequenceAttention", (mask,), **sizes)
+            between = attend if rows is None or reads_tokens else rows.among_all(attend)
+            return Parts(projection, between, Linear.of(attention.output_linear))
 
         return self._embed(graph, parts.embeddings, ids, positions, types), mask, own, rows
-
-    def _packs(self, parts: EncoderParts) -> bool:
-        """Whether an encoder-decoder's rows are tokens alone: our operators read these, too."""
-        return not parts.drops_padding and all(
-            _is_ours(block.attention, parts.stack.relative_of(number))
-            for number, block in enumerate(parts.stack.blocks)
-        )
 
     def unpacked(self, graph: GraphBuilder, states: str, mask: str, width: int) -> str:
         """Returns an encoder's states with padding; see `OnnxRuntime.unpacked`."""
@@ -238,6 +241,9 @@ class Native(OnnxRuntime):
         self, graph: GraphBuilder, inputs: str, states: str, parts: Parts, norm: Any
     ) -> list[str]:
         """Returns the residual sum and its norm, both `(rows, model_dim)`."""
+        if isinstance(parts.between, Activation) and parts.between.function in GELUS:
+            name, units = GELUS[parts.between.function], parts.projection.units
+            parts = parts._replace(between=Between(graph, name, (), units=units))
         projection, between, output, _ = parts
         if isinstance(norm, RMSNorm):
             change = parts.change(graph, self.kernels, inputs)
@@ -250,8 +256,8 @@ class Native(OnnxRuntime):
         operands = [inputs, states, *first, *last, *ends]
         if first and last and isinstance(between, Between):
             flags.update(between.flags, count=2 + len(between.outputs))
-            if between.heads is not None:
-                flags["units"] = projection.units
+            if between.units is not None:
+                flags["units"] = between.units
             name = f"{between.operator}SubLayer"
             found = graph.ops(name, *operands, *between.operands, **flags)
             graph.outputs(between.outputs, found[2:])
@@ -282,6 +288,14 @@ class Native(OnnxRuntime):
                 vectors = position_vectors(graph, self.kernels, embeddings, places)
                 states = graph.op("Add", states, vectors)
         return finish_embedding(graph, embeddings, states, token_types, None)
+
+
+def _reads_tokens(parts: EncoderParts) -> bool:
+    """Whether the rows of an encoder may be tokens alone: our operators read these, too."""
+    return all(
+        _is_ours(block.attention, parts.stack.relative_of(number))
+        for number, block in enumerate(parts.stack.blocks)
+    )
 
 
 def _is_ours(attention: Any, relative: RelativeBias | None = None) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.specs import LOGITS
-from keras_transformer.export.onnx.layers.activations import emit_activation
+from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.export.onnx.layers.linear import Linear, weight_array
 from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
@@ -80,9 +80,7 @@ def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, st
     """Returns logits of states `(batch * predictions, model_dim)`, shaped by the places."""
     head, width = model.head, model.config.model_dim
     hidden = kernels.linear(graph, states, Linear.of(head.transform))
-    features = normalized(
-        graph, emit_activation(graph, head.activation, hidden, width), head.layer_norm
-    )
+    features = normalized(graph, Activation(graph, head.activation, width)(hidden), head.layer_norm)
     # The bias is the last column.
     matrix, bias = np.split(weight_array(head.matrix), [width], axis=1)
     layer = Linear(np.ascontiguousarray(matrix), bias[:, 0], transposed=True)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -51,13 +52,21 @@ _EMITTERS: dict[Any, Callable[[GraphBuilder, str], str]] = {
 }
 
 
-def emit_activation(graph: GraphBuilder, activation: Any, value: str, width: int) -> str:
-    """Applies a Keras activation to float32 `(rows, width)`.
+@dataclass(frozen=True)
+class Activation:
+    """A Keras activation of float32 `(rows, width)` in a graph.
 
-    An activation that is not listed here is converted by tf2onnx.
+    One that is not listed above is converted by tf2onnx.
     """
-    if activation in _EMITTERS:
-        return _EMITTERS[activation](graph, value)
-    x, y = (TensorSpec(name=name, dtype="float32", shape=("rows", width)) for name in "xy")
-    found = converted(lambda x: {"y": activation(x)}, ([x], [y]), graph.opset)
-    return graph.splice(found.graph, {"x": value})["y"]
+
+    graph: GraphBuilder
+    function: Any
+    width: int
+
+    def __call__(self, value: str) -> str:
+        """Adds its nodes."""
+        if self.function in _EMITTERS:
+            return _EMITTERS[self.function](self.graph, value)
+        x, y = (TensorSpec(name=name, dtype="float32", shape=("rows", self.width)) for name in "xy")
+        found = converted(lambda x: {"y": self.function(x)}, ([x], [y]), self.graph.opset)
+        return self.graph.splice(found.graph, {"x": value})["y"]

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.layers.activations import emit_activation
+from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
 from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
@@ -70,18 +70,18 @@ def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
         return Parts(hidden, lambda value: value, output)
     return Parts(
         Linear.of(layer.hidden),
-        lambda value: emit_activation(graph, layer.activation, value, layer.hidden_dim),
+        Activation(graph, layer.activation, layer.hidden_dim),
         Linear.of(layer.output_linear),
     )
 
 
 def _gated_feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
     """Applies a gated feed-forward network (Shazeer 2020); one product makes both halves."""
+    activate = Activation(graph, layer.activation, layer.hidden_dim)
 
     def between(value: str) -> str:
         hidden, gate = graph.ops("Split", value, count=2, axis=1, num_outputs=2)
-        hidden = emit_activation(graph, layer.activation, hidden, layer.hidden_dim)
-        return graph.op("Mul", hidden, gate)
+        return graph.op("Mul", activate(hidden), gate)
 
     both = side_by_side(Linear.of(one) for one in (layer.hidden, layer.gate))
     return Parts(both, between, Linear.of(layer.output_linear))

@@ -30,10 +30,15 @@ class TokenRows:
     numbers: str
 
     @classmethod
-    def of(cls, graph: GraphBuilder, mask: str) -> "TokenRows":
-        """Finds the tokens that a mask marks. The first place is always a row, so there is one."""
-        later = graph.op("Slice", graph.reshape(mask, -1), integers(1), integers(_END))
-        kept = graph.op("Concat", np.ones(1, np.int32), later, axis=0)
+    def of(cls, graph: GraphBuilder, mask: str, *, keeps_first: bool = True) -> "TokenRows":
+        """Finds the tokens that a mask marks.
+
+        With `keeps_first` the first place always has a row, so that there is one.
+        """
+        kept = graph.reshape(mask, -1)
+        if keeps_first:
+            later = graph.op("Slice", kept, integers(1), integers(_END))
+            kept = graph.op("Concat", np.ones(1, np.int32), later, axis=0)
         places = graph.reshape(graph.op("NonZero", kept), -1)
         counted = graph.op("CumSum", graph.cast(kept, "int64"), np.int64(0))
         numbers = graph.op("Sub", counted, np.int64(1))

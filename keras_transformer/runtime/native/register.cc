@@ -1,4 +1,5 @@
 // The function that onnxruntime calls when a session registers this library.
+#include "gelu.h"
 #include "operators.h"
 
 namespace keras_transformer {
@@ -30,7 +31,8 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
                     LargestPlace, ListedLogits, ListedByteLogits, LookUp, BytesLinear,
                     SelfAttentionSubLayer, CrossAttentionSubLayer, FeedForwardSubLayer,
                     QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer, Bfloat16Linear,
-                    Bfloat16LookUp>(*api);
+                    Bfloat16LookUp, GeluOperator<ExactGelu>,
+                    GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>>(*api);
     return api->add_custom_op_domain(options, domain);
   } catch (const std::invalid_argument& error) {
     return api->create_status(ort::kInvalidArgument, error.what());

@@ -33,8 +33,9 @@ KT_INLINE void store(float* to, Vector values) {
 }
 
 // The first `count` of eight; the others are 0, or are not stored.
-KT_INLINE Floats load_some(const float* from, int64_t count) {
-  Floats values{};
+template <typename Vector = Floats>
+KT_INLINE Vector load_some(const float* from, int64_t count) {
+  Vector values{};
   std::memcpy(&values, from, count * sizeof(float));
   return values;
 }

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.layers.activations import emit_activation
+from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.layers.variants.activations import activation_named
 
 WIDTH = 6
@@ -25,7 +25,7 @@ def apply(build: Any, open_graph: Any) -> Any:
         def emit(graph: GraphBuilder) -> dict[str, str]:
             value = graph.op("Identity", "x")
             for _ in range(2):
-                value = emit_activation(graph, activation, value, WIDTH)
+                value = Activation(graph, activation, WIDTH)(value)
             return {"y": graph.op("Identity", value)}
 
         values = ("float32", ("rows", WIDTH))

@@ -1,0 +1,48 @@
+// GELU of rows, and the feed-forward sub-layer with it between its linear layers.
+#include "gelu.h"
+
+#include "versions.h"
+
+namespace keras_transformer {
+namespace {
+
+// Nanoseconds that a number takes.
+constexpr double kCost = 0.5;
+
+template <typename Unit>
+KT_INLINE void apply(const float* values, int64_t count, float* output) {
+  constexpr int64_t kStep = kLanesOf<Wide>;
+  int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) store(output + i, Unit::of(load<Wide>(values + i)));
+  if (i < count) store_some(output + i, Unit::of(load_some<Wide>(values + i, count - i)), count - i);
+}
+
+}  // namespace
+
+template <typename Unit>
+void GeluOperator<Unit>::compute(Context& context) const {
+  const Shape shape = context.shape(0, "values", 2);
+  const int64_t rows = shape[0], width = shape[1];
+  const float* values = context.input<float>(0);
+  float* output = context.output<float>(0, {rows, width});
+  context.parallel_for(rows, kCost * width, [&](int64_t first, int64_t last) {
+    fastest<apply<Unit>>(values + first * width, (last - first) * width, output + first * width);
+  });
+}
+
+template <typename Unit>
+void GeluSubLayer<Unit>::compute(Context& context) const {
+  const auto rows = layer_.rows(context, context.shape(0)[0], units_, kLinear, units_);
+  const auto activate = [&](int64_t, int64_t count, const float* projected, float* room) {
+    fastest<apply<Unit>>(projected, count * units_, room);
+    return static_cast<const float*>(room);
+  };
+  layer_.run(context, rows, kCost * units_, activate);
+}
+
+template class GeluOperator<ExactGelu>;
+template class GeluOperator<TanhGelu>;
+template class GeluSubLayer<ExactGelu>;
+template class GeluSubLayer<TanhGelu>;
+
+}  // namespace keras_transformer
