@@ -149,15 +149,26 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@given(seed=SEEDS, rows=st.integers(1, 70), width=WIDTHS, hidden=WIDTHS)
-@example(seed=0, rows=500, width=64, hidden=128)
+@given(
+    name=st.sampled_from(["FeedForward", "Gelu", "TanhGelu"]),
+    seed=SEEDS,
+    rows=st.integers(1, 70),
+    width=WIDTHS,
+    hidden=WIDTHS,
+)
+@example(name="FeedForward", seed=0, rows=500, width=64, hidden=128)
+@example(name="Gelu", seed=0, rows=500, width=64, hidden=127)
 def test_a_feed_forward_sub_layer_is_its_operators(
-    run: Run, seed: int, rows: int, width: int, hidden: int
+    run: Run, name: str, seed: int, rows: int, width: int, hidden: int
 ) -> None:
     layer = SubLayer.random(seed, width, hidden, hidden)
     x, residual = draw(seed + 8, rows, width), draw(seed + 9, rows, width)
-    found = layer.merged(run, "FeedForwardSubLayer", [x, residual], [], units=hidden)
-    assert_same(found, layer.finish(run, layer.first.apply(run, x, relu=1), residual))
+    found = layer.merged(run, f"{name}SubLayer", [x, residual], [], units=hidden)
+    if name == "FeedForward":
+        projected = layer.first.apply(run, x, relu=1)
+    else:
+        [projected] = run(name, [layer.first.apply(run, x)])
+    assert_same(found, layer.finish(run, projected, residual))
 
 
 @given(
