@@ -24,7 +24,8 @@ class OnnxEncoder(TextUnderstanding):
     Args:
         directory: The artefact. Its files are checked against the manifest's hashes.
         threads: Threads for the graphs; one for each core that the process may use if None.
-        batch_tokens: Most padded tokens that are read at once; chosen for the model's sizes if None.
+        batch_tokens: Most padded tokens that are read at once; chosen for the model's sizes if
+            None.
         max_text_length: Most tokens of a text, unless the model allows fewer; None for no other
             limit than the model's.
         long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the

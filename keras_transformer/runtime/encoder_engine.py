@@ -20,10 +20,6 @@ from keras_transformer.understanding.engine import Array, Row
 
 # Heads with an output for each token.
 _OF_TOKENS = ("tagging", "spans")
-# Numbers between the linear layers of a feed-forward sub-layer that a core's caches hold. Products in
-# float32 take a quarter longer if each operator writes more than that for the next one to read;
-# operators of quantised layers pass through a few rows at a time.
-_CACHED_NUMBERS = 3 << 19
 
 
 class OnnxEncoderEngine:
@@ -55,10 +51,7 @@ class OnnxEncoderEngine:
         if batch_tokens is not None and batch_tokens < 1:
             raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}.")
         self._workers = Workers(manifest, directory, threads, providers)
-        self._batch_tokens = batch_tokens or self._workers.batch_tokens
-        if batch_tokens is None and manifest.precision == "float32":
-            most = max(1, _CACHED_NUMBERS // self.config.feed_forward_dim)
-            self._batch_tokens = min(self._batch_tokens, most)
+        self._batch_tokens = batch_tokens or self._workers.read_tokens
         self._outputs = {name: graph.outputs[0].name for name, graph in manifest.graphs.items()}
         self._workers.graphs.open("encoder")
 

@@ -136,7 +136,7 @@ class OnnxGenerationEngine:
         division = self._workers.divide(len(texts), 1)
         opened = division.graphs.open("scorer")
         batches = even_batches(
-            lengths, batch_tokens=self._workers.batch_tokens, workers=division.at_a_time
+            lengths, batch_tokens=self._workers.read_tokens, workers=division.at_a_time
         )
 
         def score(places: list[int]) -> npt.NDArray[np.float32]:

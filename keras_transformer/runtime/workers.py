@@ -17,6 +17,10 @@ from keras_transformer.runtime.onnx_graphs.sessions import check_threads
 _CACHED_BYTES = 24 << 20
 # More rows make better use of weights that were read; a small model gains nothing beyond this.
 _SMALL_BATCH_TOKENS, _BATCH_TOKENS = 2560, 8192
+# Numbers between the linear layers of a feed-forward sub-layer that a core's caches hold. Products
+# in float32 take up to a quarter longer if an operator writes more than that for the next one to
+# read; operators of quantised layers pass through a few rows at a time.
+_CACHED_NUMBERS = 3 << 19
 # With this many rows in a batch a thread computes for longer than it waits for weights; four times
 # as many are needed if the weights come from memory in float32.
 _LEAST_ROWS, _LEAST_FLOAT_ROWS = 4, 16
@@ -55,6 +59,7 @@ class Workers:
     Attributes:
         graphs: The graphs for one batch at a time.
         batch_tokens: Most tokens that a batch should have; see `plan_batches`.
+        read_tokens: The same of rows that are read once, not decoded.
 
     Raises:
         ValueError: `threads` is below 1, or a provider cannot run the artefact.
@@ -71,6 +76,10 @@ class Workers:
         self._threads = check_threads(threads)
         self._is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
         self.batch_tokens = _SMALL_BATCH_TOKENS if self._is_small else _BATCH_TOKENS
+        self.read_tokens = self.batch_tokens
+        if manifest.precision == "float32":
+            cached = _CACHED_NUMBERS // manifest.config["feed_forward_dim"]
+            self.read_tokens = max(1, min(self.batch_tokens, cached))
         waits_little = self._is_small or manifest.precision.startswith("int8")
         self._least_rows = _LEAST_ROWS if waits_little else _LEAST_FLOAT_ROWS
         self.graphs = Graphs(manifest, directory, 1 if self._is_small else self._threads, providers)
