@@ -268,7 +268,7 @@ class Versions:
             self._note(number, "LOADING")
         try:
             model = await asyncio.to_thread(self._load, path)
-        except (OSError, ValueError) as error:
+        except (ImportError, OSError, ValueError) as error:
             if self._is_single:
                 raise
             self._refuse(number, stamp, error)
