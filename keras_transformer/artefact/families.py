@@ -11,6 +11,9 @@ DECODER = "decoder"
 FAMILIES = (ENCODER_DECODER, ENCODER, DECODER)
 
 STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
+# Optional inputs of step graphs that make several steps in a run: how many at most, the largest id
+# that ends the run, and what is said of the ends of hypotheses, which do not.
+MOST_STEPS, LAST_SPECIAL, ENDS = "most_steps", "last_special", "ends"
 # The graph that an encoder-decoder has in addition if its artefact has a shortlist.
 SHORTLIST = "shortlist"
 _GRAPHS = {

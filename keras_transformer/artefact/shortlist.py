@@ -75,6 +75,10 @@ class Shortlist:
         self._ids, self._always = ids, always
         self._check()
         self._counts = np.diff(self._begins)
+        # A list is faster to look single numbers up in.
+        self._begins_listed = self._begins.tolist()
+        self._is_always = np.zeros(target_vocab_size, bool)
+        self._is_always[always] = True
 
     def _check(self) -> None:
         begins, size = self._begins, self.target_vocab_size
@@ -148,14 +152,16 @@ class Shortlist:
             sources: Ids of each text.
             required: Further target ids that each row must have.
         """
+        if len(sources) == 1:
+            return self._choose_alone(sources[0], required[0])
         tokens = _joined(sources)
         counts = self._counts[tokens]
         # Of token t the places begins[t] + 0, 1, …: counted through all tokens, from its own first.
         first = np.repeat(self._begins[tokens] - (np.cumsum(counts) - counts), counts)
         ids = np.concatenate([self._ids[first + np.arange(len(first))], _joined(required)])
         rows = np.concatenate([np.repeat(_numbers(sources), counts), _numbers(required)])
-        is_listed = np.zeros(self.target_vocab_size, bool)
-        is_listed[ids] = is_listed[self._always] = True
+        is_listed = self._is_always.copy()
+        is_listed[ids] = True
         listed = np.flatnonzero(is_listed)
         place_of = np.empty(self.target_vocab_size, np.int64)
         place_of[listed] = np.arange(len(listed))
@@ -168,6 +174,14 @@ class Shortlist:
         table = np.full((len(sources), sizes.max(initial=1)), FILLER, np.int32)
         table[np.arange(table.shape[1]) < sizes[:, None]] = places
         return Listed(listed.astype(np.int32), table)
+
+    def _choose_alone(self, source: Sequence[int], required: Sequence[int]) -> Listed:
+        """Does as `choose` for a single row, whose ids all are its own."""
+        begins, is_listed = self._begins_listed, self._is_always.copy()
+        own = [self._ids[begins[token] : begins[token + 1]] for token in source]
+        is_listed[np.concatenate([*own, np.array(required, np.int64)])] = True
+        listed = is_listed.nonzero()[0].astype(np.int32)
+        return Listed(listed, np.arange(len(listed), dtype=np.int32)[None])
 
     def write(self, path: Path) -> None:
         """Writes the arrays to a file of NumPy's, without pickles."""

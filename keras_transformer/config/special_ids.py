@@ -1,6 +1,7 @@
 """The token ids that are not text: one value of a model's config, read from its tokenizer."""
 
 import dataclasses
+import functools
 from typing import Any
 
 from keras_transformer.config.checks import check_size
@@ -53,7 +54,7 @@ class SpecialIds:
                 f"{', '.join(map(str, pieces.values()))}."
             )
 
-    @property
+    @functools.cached_property
     def without_text(self) -> frozenset[int]:
         """The ids that are left out of a text."""
         return frozenset(token for token in self.to_dict().values() if token is not None)
@@ -63,7 +64,7 @@ class SpecialIds:
         """What stands in a row for an id that no text has: unk, or eos if there is none."""
         return self.eos if self.unk is None else self.unk
 
-    @property
+    @functools.cached_property
     def never_generated(self) -> frozenset[int]:
         """The ids that no search generates: all that are not text, except eos and unk."""
         return self.without_text - {self.eos, self.unk}

@@ -169,7 +169,7 @@ class Engine:
     def _stream(self, opened: Sessions, source: Sequence[int], request: Request) -> Iterator[int]:
         with self._start(opened, [source], request) as (steps, begun):
             yield from request.prefixes[0][: begun.begun]
-            for tokens in OneByOne(steps, begun):
+            for tokens in OneByOne(steps, begun, streams=True):
                 token = int(tokens[0])
                 if token in (self.manifest.special_ids.eos, self.manifest.special_ids.pad):
                     return
@@ -274,19 +274,22 @@ class Engine:
         room = max(_ROOM_RATIO * mask.shape[1] + _ROOM_TOKENS, request.options.min_length)
         room = max(room, *map(len, request.prefixes))
         name = step_graph(request.options, request.with_scores)
-        graph, limit = self.manifest.graphs[name], max(request.limits)
         # The graph for plain greedy search has no logits.
         full = "greedy_scores" if name == "greedy" else name
+        graph = opened.step(name)
+        if graph.makes_several and len(sources) == 1 and not tokens_in_common(request.prefixes):
+            # For one sentence it costs little that all beams take the first step.
+            request = dataclasses.replace(request, beams=request.options.beam_size)
         steps = DecoderSteps(
-            opened[name],
             graph,
             lambda: opened[full],
             len(mask),
             per_sentence,
             int(room),
-            limit,
+            max(request.limits),
             self._memory,
             shortlist,
+            request.beams,
         )
         try:
             yield steps, self._begin(opened, steps, request)

@@ -156,7 +156,9 @@ class OnnxGenerationEngine:
     def _stream(self, opened: Sessions, request: Request) -> Iterator[int]:
         prompt = request.prompt_lengths[0]
         with self._start(opened, request) as steps:
-            for number, tokens in enumerate(OneByOne(steps, request), start=request.begun):
+            for number, tokens in enumerate(
+                OneByOne(steps, request, streams=True), start=request.begun
+            ):
                 token = int(tokens[0])
                 if token in (self._special_ids.eos, self._special_ids.pad):
                     return
@@ -210,8 +212,7 @@ class OnnxGenerationEngine:
         # The graph for plain greedy search has no logits.
         full = "greedy_scores" if name == "greedy" else name
         steps = DecoderSteps(
-            opened[name],
-            self._manifest.graphs[name],
+            opened.step(name),
             lambda: opened[full],
             len(request.limits),
             {},

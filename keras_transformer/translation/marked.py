@@ -16,6 +16,8 @@ from keras_transformer.translation.engine import Alignment, TranslationEngine
 
 def without_languages(options: SearchOptions) -> SearchOptions:
     """Returns the options that an engine knows."""
+    if options.source_language is None and options.target_language is None:
+        return options
     return dataclasses.replace(options, source_language=None, target_language=None)
 
 

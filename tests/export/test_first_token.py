@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from keras_transformer.decoding.translator import Translator
@@ -52,9 +53,9 @@ def again(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
     run = DecoderSteps.logits_again
 
-    def count(self: DecoderSteps) -> Any:
+    def count(self: DecoderSteps, ids: np.ndarray) -> Any:
         calls.append(self._step)
-        return run(self)
+        return run(self, ids)
 
     monkeypatch.setattr(DecoderSteps, "logits_again", count)
     return calls

@@ -15,6 +15,7 @@ from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
+from keras_transformer.export.onnx.graphs.program import several_steps
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.activations import Activation
@@ -108,6 +109,7 @@ class Native(OnnxRuntime):
         graph = (
             super().graph(name, model, opset) if is_ours else self._scorer.graph(name, model, opset)
         )
+        graph = several_steps(graph)
         record_version(graph)
         return graph
 
@@ -209,6 +211,13 @@ class Native(OnnxRuntime):
         name = "ListedLogits" if len(operands) == 1 else "ListedByteLogits"
         return graph.op(name, states, listed.IDS, listed.PLACES, *operands, domain=NATIVE)
 
+    def ids_at(self, graph: GraphBuilder, chosen: str) -> str:
+        """Returns the ids of columns of a shortlist's logits; see `listed.ids_at`."""
+        return graph.op("ListedIds", listed.IDS, listed.PLACES, chosen, domain=NATIVE)
+
+    # The operator takes one column of each sentence as well as several.
+    next_ids_at = ids_at
+
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
         """Returns the id of each row's largest logit; the lowest id wins a tie."""
         operands = self.kernels.best_token(matrix)
@@ -231,7 +240,7 @@ class Native(OnnxRuntime):
         sub_layers = list(each_sub_layer(graph, stack, attend))
         inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
         if stack.final_norm is not None:
-            inputs, norms = normalized(graph, states, norms[0]), [*norms[1:], stack.final_norm]
+            inputs, norms = _normalized(graph, states, norms[0]), [*norms[1:], stack.final_norm]
         for (_, parts), norm in zip(sub_layers, norms, strict=True):
             sums, inputs = self._sub_layer(graph, inputs, states, parts, norm)
             states = inputs if stack.final_norm is None else sums
@@ -296,6 +305,14 @@ def _reads_tokens(parts: EncoderParts) -> bool:
         _is_ours(block.attention, parts.stack.relative_of(number))
         for number, block in enumerate(parts.stack.blocks)
     )
+
+
+def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
+    """Returns the norm of `(rows, model_dim)`."""
+    if isinstance(norm, RMSNorm):
+        return normalized(graph, states, norm)
+    flags = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
+    return graph.op("NormRows", states, weight_array(norm.gamma), weight_array(norm.beta), **flags)
 
 
 def _is_ours(attention: Any, relative: RelativeBias | None = None) -> bool:

@@ -129,7 +129,7 @@ class OnnxRuntime:
         else:
             logits = self.listed_logits(graph, states, matrix)
             chosen, *others = self.ranked(graph, logits, None)
-            ids = listed.ids_at(graph, chosen)
+            ids = self.ids_at(graph, chosen)
         graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), (ids, *others))
         graph.output(LOGITS, logits)
 
@@ -142,7 +142,7 @@ class OnnxRuntime:
             ids = self.best_token(graph, states, matrix)
         else:
             places = self.largest(graph, self.listed_logits(graph, states, matrix), None)
-            ids = listed.next_ids_at(graph, places)
+            ids = self.next_ids_at(graph, places)
         graph.output("next_ids", ids)
 
     def _emit_greedy_scores(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
@@ -155,7 +155,7 @@ class OnnxRuntime:
         else:
             logits = self.listed_logits(graph, states, matrix)
             places = self.largest(graph, logits, None)
-            ids = listed.next_ids_at(graph, places)
+            ids = self.next_ids_at(graph, places)
         candidates.output_scored(graph, logits, places, ids)
 
     def _emit_shortlist(self, graph: GraphBuilder, model: Transformer) -> None:
@@ -339,6 +339,14 @@ class OnnxRuntime:
     def largest(self, graph: GraphBuilder, logits: str, vocabulary: int | None) -> str:
         """Returns the place of each row's largest value; the lowest place wins a tie."""
         return candidates.best_token(graph, logits, vocabulary)
+
+    def ids_at(self, graph: GraphBuilder, chosen: str) -> str:
+        """Returns the ids of columns of a shortlist's logits; see `listed.ids_at`."""
+        return listed.ids_at(graph, chosen)
+
+    def next_ids_at(self, graph: GraphBuilder, chosen: str) -> str:
+        """Returns the ids of one column of each sentence; see `listed.next_ids_at`."""
+        return listed.next_ids_at(graph, chosen)
 
     def logits(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False

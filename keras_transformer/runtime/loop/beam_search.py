@@ -8,6 +8,7 @@ import numpy.typing as npt
 from keras_transformer.runtime.loop.constraints import SPARE, Constraints
 from keras_transformer.runtime.loop.requests import (
     LEAVING_SHARE,
+    Ahead,
     Best,
     Ids,
     Request,
@@ -25,8 +26,8 @@ from keras_transformer.search.options import Candidate
 class BeamSearch:
     """Searches one batch; `run` may be called once.
 
-    S is the number of sentences still in the batch, W the beams of each: 1 before the first token,
-    then `beam_size`.
+    S is the number of sentences still in the batch, W the beams of each: `Request.beams` before the
+    first token, then `beam_size`.
 
     Args:
         steps: The decoder, with one row a sentence.
@@ -41,31 +42,34 @@ class BeamSearch:
         self._limits = np.asarray(request.limits)
         count = len(self._limits)
         self._sentences = np.arange(count)  # [S]
-        self._totals = request.first_totals()[:, None]  # [S, W]
+        # All beams but the first are impossible before the first token. [S, W]
+        self._totals = np.full((count, request.beams), -np.inf, np.float32)
+        self._totals[:, 0] = request.first_totals()
         self._prompted = request.prompted()
         self._begun = request.begun
-        self._ids = request.first_ids()[:, None]  # [S, W]
+        self._ids = request.first_ids()[:, None].repeat(request.beams, axis=1)  # [S, W]
         # For each step so far, [S, W]: the hypotheses' tokens, and the beams that they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []
         self._read = request.history().tolist()
-        self._history = request.history()[:, None, :]  # [S, W, step]
+        history = request.history()[:, None, :]
+        self._history = history.repeat(request.beams, axis=1)  # [S, W, step]
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]
 
     def run(self) -> list[list[Candidate]]:
         """Returns up to `num_hypotheses` candidates of each sentence, best first."""
-        size = self._options.beam_size
-        for step in range(self._begun, int(self._limits.max())):
-            totals, tokens, parents, may_end = self._continuations(step)
+        longest = int(self._limits.max())
+        while self._step < longest:
+            *continued, may_end = self._continuations()
+            length = self._step + 1
             if may_end:
-                totals, tokens, parents = self._sort_out(totals, tokens, parents, step)
-            # The decoder overwrites what it returned, also where its logits are asked for again.
-            self._totals = _fill(totals, size, -np.inf).copy()
-            self._follow(_fill(tokens, size, 0), _fill(parents, size, 0))
-            if may_end or step + 1 >= self._next_limit:
-                self._settle(step + 1)
+                continued = self._sort_out(*continued, length)
+            self._extend(*continued)
+            self._steps.follow(self._continued[-1])
+            if may_end or length >= self._next_limit:
+                self._settle(length)
                 left = len(self._done) - np.count_nonzero(self._done)
                 if not left:
                     break
@@ -73,15 +77,23 @@ class BeamSearch:
                     self._leave()
         return [found[: self._options.num_hypotheses] for found in self._finished]
 
-    def _continuations(self, step: int) -> tuple[Values, Ids, Ids, bool]:
+    @property
+    def _step(self) -> int:
+        """Tokens that each hypothesis has so far."""
+        return self._begun + len(self._said)
+
+    def _continuations(self) -> tuple[Values, Ids, Ids, bool]:
         """Returns the best continuations, and whether one of them may be an end.
 
         These are totals, tokens and parent beams, each `(S, count)`.
         """
-        count = 2 * self._options.beam_size
-        if self._constraints.need_logits(step):
-            return *self._from_logits(self._steps.logits(self._ids.ravel()), step), True
-        best = self._steps.best(self._ids.ravel(), count + SPARE, self._totals)
+        if self._constraints.need_logits(self._step):
+            return *self._from_logits(self._steps.logits(self._ids.ravel())), True
+        return self._allowed(self._best(2 * self._options.beam_size + SPARE))
+
+    def _allowed(self, best: Best) -> tuple[Values, Ids, Ids, bool]:
+        """Does as `_continuations`, given the best of all tokens."""
+        step = self._step
         if lowest(best.ids) > self._constraints.last_special:
             return best.values, best.ids, best.beams, False
         if self._constraints.forbids(best.ids, step):
@@ -90,7 +102,7 @@ class BeamSearch:
             if struck.sum(axis=1).max() > SPARE + self._options.beam_size * (
                 not self._constraints.may_end(step)
             ):
-                return *self._from_logits(self._steps.logits_again(), step), True
+                return *self._from_logits(self._steps.logits_again(self._ids.ravel())), True
             order = np.argsort(struck, axis=1, kind="stable")
             best = Best(
                 ids=np.take_along_axis(best.ids, order, 1),
@@ -99,10 +111,37 @@ class BeamSearch:
             )
         return best.values, best.ids, best.beams, True
 
-    def _from_logits(self, logits: Values, step: int) -> tuple[Values, Ids, Ids]:
+    def _best(self, count: int) -> Best:
+        """Returns the candidates of the next step, or of a later one, up to which it goes on."""
+        ids, size = self._ids.ravel(), self._options.beam_size
+        if not self._constraints.is_free_from(self._step) or self._totals.shape[1] != size:
+            return self._steps.best(ids, count, self._totals)
+        found = self._steps.several_best(ids, count, self._totals, self._ahead())
+        *before, best = map(Best, *found)
+        for earlier in before:
+            *continued, may_end = self._allowed(earlier)
+            if may_end:
+                continued = self._sort_out(*continued, self._step + 1)
+            self._extend(*continued)
+        return best
+
+    def _ahead(self) -> Ahead:
+        """Returns how far the decoder may go on: until a sentence may be done."""
+        open_sentences = self._sentences[~self._done].tolist()
+        most_ended = max(len(self._finished[sentence]) for sentence in open_sentences)
+        ending = self._options.beam_size - most_ended
+        return Ahead(
+            most=max(1, self._next_limit - self._step),
+            last_special=self._constraints.last_special,
+            end=self._eos if ending > 0 else -1,
+            first_end=self._constraints.last_end,
+            ending=ending,
+        )
+
+    def _from_logits(self, logits: Values) -> tuple[Values, Ids, Ids]:
         """As `_continuations`, under constraints that concern every token."""
         sentences, beams = self._totals.shape
-        history = self._histories().reshape(sentences * beams, step)
+        history = self._histories().reshape(sentences * beams, self._step)
         log_probs = self._constraints.apply(logits, history, np.repeat(self._sentences, beams))
         totals = log_probs.reshape(sentences, beams, -1) + self._totals[:, :, None]
         values, places = top_candidates(totals.reshape(sentences, -1), 2 * self._options.beam_size)
@@ -114,7 +153,7 @@ class BeamSearch:
         )
 
     def _sort_out(
-        self, totals: Values, tokens: Ids, parents: Ids, step: int
+        self, totals: Values, tokens: Ids, parents: Ids, length: int
     ) -> tuple[Values, Ids, Ids]:
         """Finishes what ends among the best W; returns the best W of the 2 W that do not end."""
         size = self._options.beam_size
@@ -124,25 +163,25 @@ class BeamSearch:
             parents[:, : 2 * size],
         )
         ends = tokens == self._eos
-        finishing = (ends & np.isfinite(totals))[:, :size] & ~self._done[:, None]
-        for row, rank in zip(*np.nonzero(finishing), strict=True):
+        ending = ends[:, :size]
+        if not ending.any():
+            return totals[:, :size], tokens[:, :size], parents[:, :size]
+        finishing = ending & np.isfinite(totals[:, :size]) & ~self._done[:, None]
+        for row, rank in zip(*finishing.nonzero(), strict=True):
             ids = self._tokens_of(row, parents[row, rank])
-            self._finish(row, ids, totals[row, rank], step + 1)
-        order = np.argsort(ends, axis=1, kind="stable")[:, :size]
+            self._finish(row, ids, totals[row, rank], length)
+        order = ends.argsort(axis=1, kind="stable")[:, :size]
         totals = np.where(ends, np.float32(-np.inf), totals)
-        return (
-            np.take_along_axis(totals, order, 1),
-            np.take_along_axis(tokens, order, 1),
-            np.take_along_axis(parents, order, 1),
-        )
+        return take_beams(totals, order), take_beams(tokens, order), take_beams(parents, order)
 
-    def _follow(self, tokens: Ids, parents: Ids) -> None:
-        """Adds a token to each of the hypotheses that go on."""
-        self._ids = tokens
-        # The decoder overwrites the arrays that it returned at its next step.
-        self._said.append(tokens.copy())
-        self._continued.append(parents.copy())
-        self._steps.follow(parents)
+    def _extend(self, totals: Values, tokens: Ids, parents: Ids) -> None:
+        """Adds a token to each of the hypotheses that go on: the first `beam_size`."""
+        size = self._options.beam_size
+        # The decoder overwrites what it returned, also where its logits are asked for again.
+        self._totals = _fill(totals, size, -np.inf).copy()
+        self._ids = _fill(tokens, size, 0).copy()
+        self._said.append(self._ids)
+        self._continued.append(_fill(parents, size, 0).copy())
 
     def _tokens_of(self, row: int, beam: int) -> list[int]:
         """Returns a hypothesis's tokens without its prompt, read back from its end."""
@@ -162,10 +201,11 @@ class BeamSearch:
 
     def _settle(self, length: int) -> None:
         """Finds out which sentences are done now that hypotheses have `length` tokens."""
-        at_limit = self._limits[self._sentences] == length
-        if at_limit.any():
+        if length >= self._next_limit:
+            at_limit = self._limits[self._sentences] == length
             self._cut(at_limit & ~self._done, length)
-        self._done |= self._is_done(length) | at_limit
+            self._done |= at_limit
+        self._done |= self._is_done(length)
 
     def _cut(self, at_limit: npt.NDArray[np.bool_], length: int) -> None:
         """Finishes the open hypotheses of sentences at their limit, without eos."""

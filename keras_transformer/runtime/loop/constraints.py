@@ -23,6 +23,7 @@ class Constraints:
 
     Attributes:
         last_special: The largest id that `strike` or the end of a hypothesis may concern.
+        last_end: The first step at which every sentence may end.
     """
 
     def __init__(self, request: Request) -> None:
@@ -36,7 +37,7 @@ class Constraints:
         options = request.options
         # The first step at which each sentence may end.
         self._may_end = self._prompted + options.min_length
-        self._first_end, self._last_end = int(self._may_end.min()), int(self._may_end.max())
+        self._first_end, self.last_end = int(self._may_end.min()), int(self._may_end.max())
         self._has_prompts = bool(self._prompted.any())
         self._always = bool(
             options.no_repeat_ngram_size
@@ -48,10 +49,16 @@ class Constraints:
         """Tells whether the step needs `apply`; else `strike` is enough."""
         return self._always or self._is_forced(step) or self._ends_differ(step)
 
+    def is_free_from(self, step: int) -> bool:
+        """Tells whether neither this step nor a later one needs `apply` or `prompt_tokens`."""
+        ends_together = self._first_end == self.last_end and not self._has_prompts
+        is_forced = step < self._forced.shape[1]
+        return not self._always and not is_forced and (ends_together or step >= self.last_end)
+
     def reads_prompts(self, step: int) -> bool:
         """Tells whether nothing but prompts, or texts too short to end, needs `apply`."""
         simple = self._has_prompts and not self._always and not self._options.forced_tokens
-        return simple and step < self._last_end
+        return simple and step < self.last_end
 
     def prompt_tokens(self, step: int, sentences: Rows) -> Ids:
         """Returns the next token of each row that still reads its prompt, -1 for the others.
@@ -66,7 +73,7 @@ class Constraints:
 
     def may_end(self, step: int) -> bool:
         """Tells whether every sentence may end after `step` tokens."""
-        return step >= self._last_end
+        return step >= self.last_end
 
     def forbids(self, ids: Ids, step: int) -> bool:
         """Tells whether one of these must not come next; `step` counts the tokens so far."""
@@ -112,7 +119,7 @@ class Constraints:
 
     def _ends_differ(self, step: int) -> bool:
         """Tells whether some sentences may end after `step` tokens and others may not."""
-        return self._first_end <= step < self._last_end
+        return self._first_end <= step < self.last_end
 
     def _is_forced(self, step: int) -> bool:
         return step < self._forced.shape[1] and bool((self._forced[:, step] != _FREE).any())

@@ -2,6 +2,7 @@
 every row, and returns the candidates at the end.
 """
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,7 @@ from keras_transformer.runtime.loop.draws import draw
 from keras_transformer.runtime.loop.requests import (
     LEAVING_SHARE,
     Best,
+    First,
     Ids,
     Request,
     Steps,
@@ -36,10 +38,12 @@ class OneByOne:
     Args:
         steps: The decoder, with one row a sentence.
         request: The sentences and the options, of `beam_size` 1.
+        streams: Whether each step's tokens are wanted as soon as they are known.
     """
 
-    def __init__(self, steps: Steps, request: Request) -> None:
+    def __init__(self, steps: Steps, request: Request, *, streams: bool = False) -> None:
         self._steps = steps
+        self._streams = streams
         self._request = request
         self._options = request.options
         self._constraints = Constraints(request)
@@ -49,28 +53,41 @@ class OneByOne:
         self._found: list[Candidate | None] = [None] * rows
         # The arrays below have one entry for each row still in the batch, [R].
         self._rows = np.arange(rows)
-        self._limits = np.repeat(np.asarray(request.limits), self._samples)
+        self._limits = self._each(np.asarray(request.limits))
         self._next_limit = int(self._limits.min())
-        self._prompted = np.repeat(request.prompted(), self._samples)
+        self._prompted = self._each(request.prompted())
         self._tokens = np.zeros((rows, int(self._limits.max())), np.int32)  # [R, length]
-        self._tokens[:, : request.begun] = np.repeat(request.history(), self._samples, axis=0)
+        if request.begun:
+            self._tokens[:, : request.begun] = self._each(request.history())
         unscored = np.float32(0 if request.with_scores else np.nan)
-        self._totals = np.repeat(request.first_totals(), self._samples) + unscored
+        self._totals = self._each(request.first_totals()) + unscored
         self._done = np.zeros(rows, bool)
         self._uniforms = self._draw_uniforms() if self._options.sample else None
 
     def __iter__(self) -> Iterator[Ids]:
         if self._samples > 1:
             self._steps.follow(np.zeros((len(self._request.limits), self._samples), np.int32))
-        ids = np.repeat(self._request.first_ids(), self._samples)
-        for step in range(self._request.begun, self._tokens.shape[1]):
-            ids, values, special = self._next(ids, step)
+        ids = self._each(self._request.first_ids())
+        step = self._request.begun
+        while step < self._tokens.shape[1]:
+            if self._goes_ahead(step):
+                most = 1 if self._streams else max(1, self._next_limit - step)
+                found = self._steps.several(ids, most, self._constraints.last_special)
+                for ids in found[:-1]:
+                    self._tokens[:, step] = ids
+                    yield ids
+                    step += 1
+                first = First(found[-1], _unscored(len(ids)))
+                ids, values, special = self._allowed(first, step)
+            else:
+                ids, values, special = self._next(ids, step)
             self._tokens[:, step] = ids
             if self._request.with_scores:
                 self._totals += values
             yield ids
-            if special or step + 1 >= self._next_limit:
-                self._finish(ids, values, step + 1)
+            step += 1
+            if special or step >= self._next_limit:
+                self._finish(ids, values, step)
                 ids = self._leave(ids)
                 if not ids.size:
                     return
@@ -81,18 +98,35 @@ class OneByOne:
         found = [self._found[row : row + self._samples] for row in rows]
         return [[one for one in sentence if one is not None] for sentence in found]
 
+    def _each(self, values: npt.NDArray) -> npt.NDArray:
+        """Repeats what there is of each sentence for all of its rows."""
+        return values if self._samples == 1 else np.repeat(values, self._samples, axis=0)
+
+    def _goes_ahead(self, step: int) -> bool:
+        """Tells whether most steps from this one on need nothing but the most probable tokens."""
+        scored = self._request.with_scores or self._options.sample
+        return not scored and self._constraints.is_free_from(step)
+
     def _next(self, ids: Ids, step: int) -> tuple[Ids, Values, bool]:
         """Returns the next token of each row, its value, and whether any may be special."""
         if not self._options.sample and self._constraints.reads_prompts(step):
             return *self._read_prompts(ids, step), True
         if self._options.sample or self._constraints.need_logits(step):
             return *self._draw_or_constrain(ids, step), True
-        first = self._steps.first(ids)
+        return self._allowed(self._steps.first(ids), step)
+
+    def _allowed(self, first: First, step: int) -> tuple[Ids, Values, bool]:
+        """Does as `_next`, given the most probable tokens."""
         if lowest(first.ids) > self._constraints.last_special:
             return *first, False
         if self._constraints.forbids(first.ids, step):
-            return *self._choose(*self._from_logits(self._steps.logits_again(), step), step), True
+            return *self._choose(*self._from_logits(self._logits_again(step), step), step), True
         return *first, True
+
+    def _logits_again(self, step: int) -> Values:
+        begins = step == self._request.begun
+        ids = self._each(self._request.first_ids()) if begins else self._tokens[:, step - 1]
+        return self._steps.logits_again(ids)
 
     def _read_prompts(self, ids: Ids, step: int) -> tuple[Ids, Values]:
         """Does as `_next` where some rows still read their prompt, in greedy search."""
@@ -103,7 +137,7 @@ class OneByOne:
         if lowest(np.where(reading, self._constraints.last_special + 1, first.ids)) <= (
             self._constraints.last_special
         ):
-            return self._choose(*self._from_logits(self._steps.logits_again(), step), step)
+            return self._choose(*self._from_logits(self._logits_again(step), step), step)
         return np.where(reading, prompt, first.ids), np.where(reading, np.float32(0), first.values)
 
     def _draw_or_constrain(self, ids: Ids, step: int) -> tuple[Ids, Values]:
@@ -142,12 +176,14 @@ class OneByOne:
         """Puts the candidates of the rows that end here among the results."""
         stuck = np.isneginf(values)
         ends = ((ids == self._eos) | stuck | (self._limits == length)) & ~self._done
-        for row in np.flatnonzero(ends & ~stuck):
-            begin = self._prompted[row]
-            tokens = self._tokens[row, begin : length - (ids[row] == self._eos)].tolist()
-            total = self._totals[row]
-            penalty = float32_penalty(float(length - begin), self._options)
-            found = Candidate(tokens, float(total / penalty), float(total))
+        for row in np.flatnonzero(ends & ~stuck).tolist():
+            begin = int(self._prompted[row])
+            tokens = self._tokens[row, begin : length - int(ids[row] == self._eos)].tolist()
+            total = score = float(self._totals[row])
+            if self._request.with_scores:
+                penalty = float32_penalty(float(length - begin), self._options)
+                score = float(self._totals[row] / penalty)
+            found = Candidate(tokens, score, total)
             self._found[self._rows[row]] = found
         self._done |= ends
 
@@ -181,3 +217,9 @@ class OneByOne:
                 for rank in range(self._samples)
             ]
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _unscored(rows: int) -> Values:
+    """Returns what stands for the log-probabilities of rows without scores."""
+    return np.zeros(rows, np.float32)

@@ -46,16 +46,47 @@ class First(NamedTuple):
     values: Values
 
 
+class Ahead(NamedTuple):
+    """How far beam search may go on before the caller looks at what it found.
+
+    Attributes:
+        most: How many steps to make at most.
+        last_special: The run ends with a step that finds this id or a lower one, but for `end`.
+        end: The id that ends a hypothesis; -1 if the caller must look at it, too.
+        first_end: Tokens that hypotheses have before `end` may be chosen.
+        ending: The run ends with the step in which that many hypotheses of a sentence have ended.
+    """
+
+    most: int
+    last_special: int
+    end: int
+    first_end: int
+    ending: int
+
+
 class Steps(Protocol):
     """A batch of sentences being decoded step by step, the rows of a sentence side by side.
 
-    It starts with one row a sentence. `first`, `best` and `logits` each take the newest token of
-    every row and make one step. A search that calls `first` keeps one row a sentence and does not
-    call `best`.
+    It starts with `Request.beams` rows a sentence. `first`, `best` and `logits` each take the
+    newest token of every row and make one step; `several` and `several_best` make one or more. A
+    search that calls `first` or `several` keeps one row a sentence and calls none of the `best`.
     """
 
     def first(self, ids: Ids) -> First:
         """Returns the most probable next token of each row."""
+        ...
+
+    def several(self, ids: Ids, most: int, last_special: int) -> Ids:
+        """Makes steps as `first`, without scores, each with the tokens that the one before found.
+
+        Args:
+            ids: The newest token of each row, `(rows,)`.
+            most: How many steps to make at most.
+            last_special: The steps end with one that finds this id or a lower one.
+
+        Returns:
+            The tokens of each step made, one at least: `(steps, rows)`.
+        """
         ...
 
     def best(self, ids: Ids, count: int, totals: Values) -> Best:
@@ -70,12 +101,27 @@ class Steps(Protocol):
         """
         ...
 
+    def several_best(self, ids: Ids, count: int, totals: Values, ahead: Ahead) -> Best:
+        """Makes steps as `best`, each of which continues the best of the one before but for ends.
+
+        Args:
+            ids: As for `best`.
+            count: As for `best`.
+            totals: As for `best`; there are as many beams in each step.
+            ahead: When to stop.
+
+        Returns:
+            What `best` returns of each step made, one at least: `(steps, sentences, count)`. All
+            but the last have been followed.
+        """
+        ...
+
     def logits(self, ids: Ids) -> Values:
         """Returns all logits `(rows, vocabulary)`, writable until the next call."""
         ...
 
-    def logits_again(self) -> Values:
-        """Returns all logits of the step that `first` or `best` just made."""
+    def logits_again(self, ids: Ids) -> Values:
+        """Returns all logits of the step that was made last, which took these tokens."""
         ...
 
     def follow(self, parents: Ids) -> None:
@@ -87,14 +133,14 @@ class Steps(Protocol):
         ...
 
 
-def take_beams(table: Ids, parents: Ids) -> Ids:
-    """Returns `table[s, parents[s, w]]` for every sentence s and beam w: `(S, W, length)`.
+def take_beams(table: npt.NDArray, parents: Ids | Rows) -> npt.NDArray:
+    """Returns `table[s, parents[s, w]]` for every sentence s and beam w: `(S, W, …)`.
 
-    The table may have another number of beams, as before the first token.
+    The table `(S, beams, …)` may have another number of beams, as before the first token.
     """
-    sentences, beams, length = table.shape
+    sentences, beams, *rest = table.shape
     # Three times as fast as indexing with one array for each axis.
-    flat = table.reshape(sentences * beams, length)
+    flat = table.reshape(sentences * beams, *rest)
     return flat.take(parents + _first_rows(sentences, beams), axis=0)
 
 
@@ -151,6 +197,7 @@ class Request:
         prefixes: Ids that each translation begins with; empty for none.
         prompt_lengths: How many ids of each prefix are a prompt; empty for none. They cost nothing
             and do not count in a length, except in `limits`, and candidates are without them.
+        beams: Rows a sentence that the decoder begins with: 1, or of beam search `beam_size`.
         begun: Ids of each prefix that the decoder has read already, its start token apart.
         begun_log_probabilities: Those of these ids, `(sentences, begun)`; None for ids of prompts,
             which cost nothing, and if scores are not wanted.
@@ -164,6 +211,7 @@ class Request:
     limits: Sequence[int]
     prefixes: Sequence[Sequence[int]] = ()
     prompt_lengths: Sequence[int] = ()
+    beams: int = 1
     begun: int = 0
     begun_log_probabilities: Values | None = None
     places: Sequence[int] = ()
@@ -207,8 +255,10 @@ def tokens_in_common(prefixes: Sequence[Sequence[int]]) -> int:
     return length if length >= _LEAST_PREFILL else 0
 
 
-def float32_penalty(length: npt.ArrayLike, options: SearchOptions) -> Values:
+def float32_penalty(length: npt.ArrayLike, options: SearchOptions) -> Values | np.float32:
     """Returns the length penalty in float32, or float32's largest number if it overflows."""
+    if isinstance(length, float):
+        return np.float32(min(length_penalty(length, options), float(_LARGEST)))
     with np.errstate(over="ignore"):
         penalty = np.minimum(length_penalty(length, options), _LARGEST)
         return np.asarray(penalty, np.float32)

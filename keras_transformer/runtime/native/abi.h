@@ -67,6 +67,9 @@ class Api {
   Status* get_attribute(const KernelInfo* info, const char* name, int64_t* value) const {
     return call<86, Status*>(info, name, value);
   }
+  Status* get_attribute(const KernelInfo* info, const char* name, char* text, size_t* size) const {
+    return call<87, Status*>(info, name, text, size);
+  }
   Status* get_output_count(const KernelContext* context, size_t* count) const {
     return call<89, Status*>(context, count);
   }

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "abi.h"
 #include "shape.h"
@@ -94,11 +95,28 @@ class Node {
  public:
   Node(const ort::Api& api, const ort::KernelInfo* info) : api_(api), info_(info) {}
 
+  // One of a node's operators, its number among them ending the names of its attributes: `places` are
+  // those of its inputs among the node's.
+  Node(const Node& whole, size_t number, const std::vector<size_t>& places)
+      : api_(whole.api_),
+        info_(whole.info_),
+        suffix_("_" + std::to_string(number)),
+        places_(&places) {}
+
   template <typename T>
   T attribute(const char* name) const {
     T value{};
-    check(api_, api_.get_attribute(info_, name, &value));
+    check(api_, api_.get_attribute(info_, (name + suffix_).c_str(), &value));
     return value;
+  }
+
+  std::string text(const char* name) const {
+    size_t size = 0;
+    ort::Status* too_short = api_.get_attribute(info_, name, nullptr, &size);
+    if (too_short != nullptr) check(api_, too_short);
+    std::string text(size, ' ');
+    check(api_, api_.get_attribute(info_, name, text.data(), &size));
+    return text.substr(0, text.find('\0'));
   }
 
   // Throws if the graph was exported for another version of the operators. Nodes name the version:
@@ -151,6 +169,10 @@ class Node {
 
  private:
   const ort::Value* stored(size_t place) const {
+    if (places_ != nullptr) {
+      if (place >= places_->size()) return nullptr;
+      place = (*places_)[place];
+    }
     int is_constant = 0;
     const ort::Value* value = nullptr;
     check(api_, api_.get_constant_input(info_, place, &is_constant, &value));
@@ -159,34 +181,38 @@ class Node {
 
   const ort::Api& api_;
   const ort::KernelInfo* info_;
+  std::string suffix_;
+  const std::vector<size_t>* places_ = nullptr;
 };
 
-// The inputs and outputs of one run of an operator.
+// The inputs and outputs of one run of an operator, of which onnxruntime holds the tensors.
 class Context {
  public:
   Context(const ort::Api& api, ort::KernelContext* context) : api_(api), context_(context) {}
+  virtual ~Context() = default;
 
-  bool has_input(size_t place) { return value_of(place) != nullptr; }
+  virtual bool has_input(size_t place) { return value_of(place) != nullptr; }
 
   template <typename T>
   const T* input(size_t place) {
-    return data_of<T>(api_, required(place));
+    return static_cast<const T*>(data(place));
   }
 
   // An input of which each size is known.
   template <typename T>
   const T* input(size_t place, const char* name, std::initializer_list<int64_t> sizes) {
-    const ort::Value* value = required(place);
-    check_shape(name, shape_of(api_, value), sizes);
-    return data_of<T>(api_, value);
+    check_shape(name, shape(place), sizes);
+    return input<T>(place);
   }
 
-  Shape shape(size_t place) { return shape_of(api_, required(place)); }
+  virtual Shape shape(size_t place) { return shape_of(api_, required(place)); }
   Shape shape(size_t place, const char* name, size_t axes) {
     return check_axes(name, shape(place), axes);
   }
 
-  size_t output_count() {
+  ort::ElementType type(size_t place) { return type_of(api_, required(place)); }
+
+  virtual size_t output_count() {
     size_t count = 0;
     check(api_, api_.get_output_count(context_, &count));
     return count;
@@ -194,12 +220,20 @@ class Context {
 
   template <typename T>
   T* output(size_t place, std::initializer_list<int64_t> sizes) {
+    Shape shape{sizes.size()};
+    std::copy(sizes.begin(), sizes.end(), shape.sizes.begin());
+    return static_cast<T*>(make(place, shape));
+  }
+
+  // An input's numbers, and those of an output that gets this shape.
+  virtual void* data(size_t place) { return data_of<void>(api_, required(place)); }
+  virtual void* make(size_t place, const Shape& shape) {
     ort::Value* value = nullptr;
-    check(api_, api_.get_output(context_, place, sizes.begin(), sizes.size(), &value));
+    check(api_, api_.get_output(context_, place, shape.sizes.data(), shape.axes, &value));
     if (value == nullptr) {
       throw std::invalid_argument("output " + std::to_string(place) + " must not be left out");
     }
-    return data_of<T>(api_, value);
+    return data_of<void>(api_, value);
   }
 
   // Calls `work(first, last)` for ranges that together are 0 to `total`, on all of onnxruntime's
@@ -255,9 +289,12 @@ class Context {
   ort::KernelContext* context_;
 };
 
-// Whether the single entry of `kOutputs` stands for any number of outputs.
+// Whether the last entry of `kOutputs` stands for any number of outputs, or that of `kInputs` for any
+// number of inputs of any types.
 template <typename Kernel>
 inline constexpr bool kManyOutputs = false;
+template <typename Kernel>
+inline constexpr bool kManyInputs = false;
 
 template <typename Kernel>
 class Operator {
@@ -275,14 +312,16 @@ class Operator {
         nullptr,
         [](void* kernel) { delete static_cast<Instance*>(kernel); },
         [](const ort::CustomOp*, size_t place) {
+          if (kManyInputs<Kernel> && place + 1 == std::size(Kernel::kInputs)) return ort::kMany;
           return place < Kernel::kRequiredInputs ? ort::kRequired : ort::kOptional;
         },
-        [](const ort::CustomOp*, size_t) {
-          return kManyOutputs<Kernel> ? ort::kMany : ort::kRequired;
+        [](const ort::CustomOp*, size_t place) {
+          const bool is_last = place + 1 == std::size(Kernel::kOutputs);
+          return kManyOutputs<Kernel> && is_last ? ort::kMany : ort::kRequired;
         },
         [](const ort::CustomOp*, size_t) { return ort::kDefaultMemory; },
         [](const ort::CustomOp*) { return 1; },
-        [](const ort::CustomOp*) { return 1; },
+        [](const ort::CustomOp*) { return kManyInputs<Kernel> ? 0 : 1; },
         [](const ort::CustomOp*) { return 1; },
         [](const ort::CustomOp*) { return 1; },
         create,

@@ -173,6 +173,20 @@ class AddNorm {
   Norm norm_;
 };
 
+// x (rows, width), gamma and beta (width) → LayerNorm(x).
+class NormRows {
+ public:
+  static constexpr const char* kName = "NormRows";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit NormRows(const Node& node) : norm_(node, 1) {}
+  void compute(Context& context) const;
+
+ private:
+  Norm norm_;
+};
+
 // states (rows, width), a matrix in bytes as `ByteHead` reads it, and itself (vocabulary, width) →
 // the id of each row's largest logit (rows). If the matrix is left out, logits are the products of
 // bytes.
@@ -261,6 +275,18 @@ class ListedByteLogits {
   Constant<int8_t> bytes_;
   const float* scales_;
   std::vector<int32_t> offsets_;
+};
+
+// the ids of a batch's shortlist (listed), the places of each sentence's among them (batch, most),
+// filled up with -1, and some columns of these, (batch) or (batch, count) → the ids there. That of a
+// place that is filled up is the last.
+struct ListedIds {
+  static constexpr const char* kName = "ListedIds";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt32, ort::kInt32, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit ListedIds(const Node&) {}
+  void compute(Context& context) const;
 };
 
 // values (rows, width) → the place of each row's largest value (rows).

@@ -1,16 +1,17 @@
 // The function that onnxruntime calls when a session registers this library.
-#include "gelu.h"
-#include "operators.h"
+#include "decode_steps.h"
+#include "kernels.h"
 
 namespace keras_transformer {
 namespace {
 
 // Makes the domain with all operators. Sessions keep no copy, so it lives as long as the process.
-template <typename... Kernels>
-ort::CustomOpDomain* make_domain(const ort::Api& api) {
+template <typename... Parts, typename... Programs>
+ort::CustomOpDomain* make_domain(const ort::Api& api, List<Parts...>, List<Programs...>) {
   ort::CustomOpDomain* domain = nullptr;
   check(api, api.create_custom_op_domain("keras_transformer", &domain));
-  (check(api, api.custom_op_domain_add(domain, Operator<Kernels>::describe())), ...);
+  (check(api, api.custom_op_domain_add(domain, Operator<Parts>::describe())), ...);
+  (check(api, api.custom_op_domain_add(domain, Operator<Programs>::describe())), ...);
   return domain;
 }
 
@@ -26,13 +27,7 @@ extern "C" __attribute__((visibility("default"))) ort::Status* RegisterCustomOps
   try {
     instructions();  // An unknown name in the environment is refused here, not within a thread.
     static ort::CustomOpDomain* const domain =
-        make_domain<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
-                    AddNorm, AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
-                    LargestPlace, ListedLogits, ListedByteLogits, LookUp, BytesLinear,
-                    SelfAttentionSubLayer, CrossAttentionSubLayer, FeedForwardSubLayer,
-                    QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer, Bfloat16Linear,
-                    Bfloat16LookUp, GeluOperator<ExactGelu>,
-                    GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>>(*api);
+        make_domain(*api, Kernels(), List<GreedySteps, BeamSteps>());
     return api->add_custom_op_domain(options, domain);
   } catch (const std::invalid_argument& error) {
     return api->create_status(ort::kInvalidArgument, error.what());

@@ -34,10 +34,11 @@ class KeyValueCache:
     Args:
         inputs: The decoder's cache inputs, of shape `(rows, heads, cache_length, width)`, where a
             recurrence has a number in place of `cache_length`.
-        sentences: Sentences in the batch, with one row each at first.
+        sentences: Sentences in the batch.
         capacity: Tokens to make room for initially; the buffers grow when they are full.
         limit: Most tokens there will ever be; the buffers never grow beyond them.
         memory: Where the buffers' memory comes from.
+        beams: Rows that each sentence has at first.
 
     Attributes:
         buffers: One array for each of `inputs`.
@@ -51,14 +52,15 @@ class KeyValueCache:
         capacity: int,
         limit: int,
         memory: Memory,
+        beams: int = 1,
     ) -> None:
         self._limit = limit
         self._memory = memory
         self._inputs = inputs
         self._dtype = np.dtype(inputs[0].dtype)
         capacity = whole_blocks(min(capacity, limit))
-        self._block, self.buffers = self._zeros(sentences, capacity)
-        self.beams = np.zeros((sentences, 1, capacity), np.int32)
+        self._block, self.buffers = self._zeros(sentences * beams, capacity)
+        self.beams = self._own(sentences, beams, capacity)
 
     @property
     def capacity(self) -> int:

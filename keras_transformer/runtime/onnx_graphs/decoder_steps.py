@@ -2,29 +2,32 @@
 candidates. Everything else stays bound to memory that the graph reads and writes in place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from onnxruntime import IOBinding, OrtValue
 
-from keras_transformer.artefact.entries import Graph
+from keras_transformer.artefact.families import ENDS, LAST_SPECIAL, MOST_STEPS
 from keras_transformer.artefact.shortlist import Listed
-from keras_transformer.runtime.loop.requests import Best, First, Ids, Rows, Values, keep_rows
-from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache, cache_inputs
+from keras_transformer.runtime.loop.requests import Ahead, Best, First, Ids, Rows, Values, keep_rows
+from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache
 from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.memory import Memory
 from keras_transformer.runtime.onnx_graphs.sessions import Session
+from keras_transformer.runtime.onnx_graphs.step_graph import CANDIDATES, NEXT_IDS, StepGraph
 
 Arrays = dict[str, npt.NDArray]
+
+
+_ONE_STEP = Ahead(most=1, last_special=0, end=-1, first_end=0, ending=0)
 
 
 class DecoderSteps:
     """A batch of sentences being decoded; follows `Steps`.
 
     Args:
-        decoder: Session of the decoder graph, or of a greedy one.
-        graph: Its manifest entry.
+        graph: The decoder graph, or a greedy one.
         with_logits: Returns a session with the same inputs and caches that also outputs logits;
             called when they are first needed.
         sentences: How many there are.
@@ -35,6 +38,7 @@ class DecoderSteps:
         limit: Most steps that will be made.
         memory: Where the caches' memory comes from.
         shortlist: The batch's, without its places; None if logits are those of all ids.
+        beams: Rows a sentence to begin with.
 
     Attributes:
         peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
@@ -42,8 +46,7 @@ class DecoderSteps:
 
     def __init__(
         self,
-        decoder: Session,
-        graph: Graph,
+        graph: StepGraph,
         with_logits: Callable[[], Session],
         sentences: int,
         per_sentence: Arrays,
@@ -51,13 +54,13 @@ class DecoderSteps:
         limit: int,
         memory: Memory,
         shortlist: BatchShortlist | None = None,
+        beams: int = 1,
     ) -> None:
-        self._decoder = decoder
+        self._graph = graph
         self._with_logits = with_logits
-        self._names = {spec.name for spec in (*graph.inputs, *graph.outputs)}
-        specs = cache_inputs(graph.inputs)
-        self._cache_names = [spec.name for spec in specs]
-        self._cache = KeyValueCache(specs, sentences, capacity, limit, memory)
+        self._most, self._last_special = np.ones(1, np.int32), np.zeros(1, np.int32)
+        self._ends = np.zeros(3, np.int32)
+        self._cache = KeyValueCache(graph.caches, sentences, capacity, limit, memory, beams)
         self.peak_bytes = 0
         self._shortlist = shortlist
         self._per_sentence = per_sentence
@@ -99,32 +102,50 @@ class DecoderSteps:
 
     def first(self, ids: Ids) -> First:
         """See `Steps.first`; for the greedy graphs only."""
-        if self._cache.make_room(self._step):
-            self._rebind()
-        self._ids[:] = ids
-        self._run(self._decoder, self._binding)
+        if self._graph.makes_several:
+            return First(self.several(ids, 1, 0)[0], np.zeros(len(ids), np.float32))
+        self._prepare(ids)
+        self._run(self._graph.session, self._binding)
         return self._first
+
+    def several(self, ids: Ids, most: int, last_special: int) -> Ids:
+        """See `Steps.several`; for the greedy graph only."""
+        if not self._graph.makes_several:
+            return self.first(ids).ids[None]
+        self._prepare(ids)
+        [found] = self._run_several(most, last_special)
+        return found.reshape(-1, len(ids))
 
     def best(self, ids: Ids, count: int, totals: Values) -> Best:
         """See `Steps.best`; for the decoder graph only."""
-        if self._cache.make_room(self._step):
-            self._rebind()
+        if self._graph.makes_several:
+            return Best(*(one[0] for one in self.several_best(ids, count, totals, _ONE_STEP)))
+        self._prepare(ids)
         if count != self._asked:
             self._bind_best(count)
         self._totals[:] = totals
-        self._ids[:] = ids
-        self._run(self._decoder, self._binding)
+        self._run(self._graph.session, self._binding)
         return self._best
+
+    def several_best(self, ids: Ids, count: int, totals: Values, ahead: Ahead) -> Best:
+        """See `Steps.several_best`; for the decoder graph only."""
+        if not self._graph.makes_several:
+            return Best(*(one[None] for one in self.best(ids, count, totals)))
+        self._prepare(ids)
+        self._totals[:] = totals
+        self._num_candidates[0] = count
+        self._ends[:] = ahead.end, ahead.first_end, ahead.ending
+        found = self._run_several(ahead.most, ahead.last_special)
+        return Best(*(one.reshape(-1, len(totals), one.shape[1]) for one in found))
 
     def logits(self, ids: Ids) -> Values:
         """See `Steps.logits`."""
-        if self._cache.make_room(self._step):
-            self._rebind()
-        self._ids[:] = ids
+        self._prepare(ids)
         return self._run_for_logits()
 
-    def logits_again(self) -> Values:
+    def logits_again(self, ids: Ids) -> Values:
         """See `Steps.logits_again`."""
+        self._ids[:] = ids
         # Running a step twice reads and writes the same values in the same places.
         self._step -= 1
         return self._run_for_logits()
@@ -163,6 +184,24 @@ class DecoderSteps:
             return self._places.shape[1]
         return next(value.shape[1] for value in session.get_outputs() if value.name == "logits")
 
+    def _prepare(self, ids: Ids) -> None:
+        """Makes room for a step and gives the graph its ids."""
+        if self._cache.make_room(self._step):
+            self._rebind()
+        self._ids[:] = ids
+
+    def _run_several(self, most: int, last_special: int) -> list[npt.NDArray]:
+        """Makes as many steps as there is room for; returns what all of them chose."""
+        self._most[0] = min(most, self._cache.capacity - self._step)
+        self._last_special[0] = last_special
+        # Only the run knows how many steps it makes, so onnxruntime allocates these outputs anew.
+        for name in self._graph.chosen:
+            self._binding.bind_output(name)
+        self._run(self._graph.session, self._binding)
+        found = [one.numpy() for one in self._binding.get_outputs()[: len(self._graph.chosen)]]
+        self._step += len(found[0]) // len(self._cache.beams) - 1
+        return found
+
     def _run(self, session: Session, binding: IOBinding) -> None:
         self._step_number[0] = self._step
         session.run_with_iobinding(binding)
@@ -177,15 +216,20 @@ class DecoderSteps:
         self._ids = np.zeros(sentences * beams, np.int32)
         self._totals = np.zeros((sentences, beams), np.float32)
         self._beam_size[0] = beams
-        self._binding = self._bind_memory(self._decoder)
-        if "next_ids" in self._names:
+        if self._graph.makes_several:
+            self._binding = self._bind_memory(self._graph.session, self._graph.chosen)
+            return
+        self._binding = self._bind_memory(self._graph.session)
+        if NEXT_IDS in self._graph.names:
             self._bind_first(sentences)
         else:
             self._bind_best(self._asked)
 
-    def _bind_memory(self, session: Session) -> IOBinding:
-        """Returns a binding of all inputs and of the caches that are written in place."""
+    def _bind_memory(self, session: Session, first: Sequence[str] = ()) -> IOBinding:
+        """Returns a binding of all inputs, these outputs and the caches, written in place."""
         binding = session.io_binding()
+        for name in first:
+            binding.bind_output(name)
         inputs: Arrays = {
             "target_ids": self._ids,
             "token_ids": self._ids,
@@ -198,36 +242,43 @@ class DecoderSteps:
         }
         if self._shortlist is not None:
             inputs[IDS] = self._shortlist.ids
-            if WEIGHTS in self._names:
+            if WEIGHTS in self._graph.names:
                 inputs[WEIGHTS] = self._shortlist.weights
         for name, value in inputs.items():
-            if name in self._names:
+            if name in self._graph.names:
                 binding.bind_cpu_input(name, value)
+        if first:
+            optional = {MOST_STEPS: self._most, LAST_SPECIAL: self._last_special}
+            if NEXT_IDS not in first:
+                optional[ENDS] = self._ends
+            for name, value in optional.items():
+                # The other way to bind refuses optional inputs.
+                binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(value))
         self._bind_caches(binding)
         return binding
 
     def _bind_caches(self, binding: IOBinding) -> None:
-        for name, buffer in zip(self._cache_names, self._cache.buffers, strict=True):
+        for spec, buffer in zip(self._graph.caches, self._cache.buffers, strict=True):
             memory = OrtValue.ortvalue_from_numpy(buffer)
-            binding.bind_ortvalue_input(name, memory)
-            binding.bind_ortvalue_output(f"new_{name}", memory)
+            binding.bind_ortvalue_input(spec.name, memory)
+            binding.bind_ortvalue_output(f"new_{spec.name}", memory)
 
     def _bind_first(self, sentences: int) -> None:
         self._first = First(np.empty(sentences, np.int32), np.zeros(sentences, np.float32))
-        _bind_output(self._binding, "next_ids", self._first.ids)
-        if "next_log_probabilities" in self._names:
+        _bind_output(self._binding, NEXT_IDS, self._first.ids)
+        if "next_log_probabilities" in self._graph.names:
             _bind_output(self._binding, "next_log_probabilities", self._first.values)
 
     def _bind_best(self, count: int) -> None:
         self._asked = count
         self._num_candidates[0] = count
         sentences, beams = self._totals.shape
-        shape = (sentences, min(count, beams * self._width(self._decoder)))
+        shape = (sentences, min(count, beams * self._width(self._graph.session)))
         self._best = Best(
             np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.int32)
         )
-        for name, value in zip(Best._fields, self._best, strict=True):
-            _bind_output(self._binding, f"candidate_{name}", value)
+        for name, value in zip(CANDIDATES, self._best, strict=True):
+            _bind_output(self._binding, name, value)
 
 
 def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:

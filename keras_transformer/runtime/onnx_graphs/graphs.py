@@ -17,6 +17,7 @@ from keras_transformer.runtime.loop.batches import IdRows, pad_sources
 from keras_transformer.runtime.onnx_graphs.listed import IDS, WEIGHTS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
+from keras_transformer.runtime.onnx_graphs.step_graph import StepGraph
 
 # The encoder's output that no other graph reads.
 _STATES = "encoder_states"
@@ -45,6 +46,13 @@ class Sessions(dict[str, Session]):
         self._manifest, self._directory, self._threads = manifest, directory, threads
         self._providers = providers
         self._lock = threading.Lock()
+        self._steps: dict[str, StepGraph] = {}
+
+    def step(self, name: str) -> StepGraph:
+        """Returns the graph of a decode step."""
+        if name not in self._steps:
+            self._steps[name] = StepGraph(self[name], self._manifest.graphs[name])
+        return self._steps[name]
 
     def __missing__(self, name: str) -> Session:
         with self._lock:
@@ -69,6 +77,8 @@ class Graphs:
         marks = SentenceMarks(**manifest.config.get("marks", {}))
         self._source_ends = marks.behind_source(manifest.special_ids.eos)
         self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
+        outputs = manifest.graphs["encoder"].outputs if "encoder" in manifest.graphs else ()
+        self._cross = [spec.name for spec in outputs if spec.name != _STATES]
         self._without_others = RunOptions()
         self._without_others.only_execute_path_to_fetches = True
 
@@ -102,11 +112,9 @@ class Graphs:
             values by their names.
         """
         source_ids = self._pad(sources)
-        outputs = [spec.name for spec in self._manifest.graphs["encoder"].outputs]
-        names = [name for name in outputs if name != _STATES]
-        cross = encoder.run(names, {"source_ids": source_ids}, self._without_others)
+        cross = encoder.run(self._cross, {"source_ids": source_ids}, self._without_others)
         mask = (source_ids != self._manifest.special_ids.pad).astype(np.int32)
-        return mask, dict(zip(names, cross, strict=True))
+        return mask, dict(zip(self._cross, cross, strict=True))
 
     def states(self, encoder: Session, sources: IdRows) -> npt.NDArray[np.float32]:
         """Returns the encoder's states `(batch, source_length, model_dim)`.

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.runtime.loop.requests import Best, First, Request
+from keras_transformer.runtime.loop.requests import Ahead, Best, First, Request
 from keras_transformer.runtime.loop.search import search
 from keras_transformer.runtime.loop.top_k import log_softmax, top_candidates
 from keras_transformer.search.options import SearchOptions, length_penalty
@@ -27,10 +27,10 @@ class ScriptedSteps:
     It remembers what each row was fed, which must be the row's own tokens.
     """
 
-    def __init__(self, logits: np.ndarray) -> None:
+    def __init__(self, logits: np.ndarray, beams: int = 1) -> None:
         self.table = logits
         self.sentences = np.arange(len(logits))
-        self.fed = np.zeros((len(logits), 1, 0), np.int32)
+        self.fed = np.zeros((len(logits), beams, 0), np.int32)
         self.rows: list[int] = []
         self.returned: Sequence[np.ndarray] = ()
 
@@ -46,8 +46,8 @@ class ScriptedSteps:
         self.fed = np.concatenate([self.fed, newest], axis=2)
         return self.table[np.repeat(self.sentences, beams), step, ids].copy()
 
-    def logits_again(self) -> np.ndarray:
-        ids = self.fed[:, :, -1].ravel()
+    def logits_again(self, ids: np.ndarray) -> np.ndarray:
+        np.testing.assert_array_equal(ids, self.fed[:, :, -1].ravel())
         self.fed = self.fed[:, :, :-1]
         self.rows.pop()
         return self.logits(ids)
@@ -73,6 +73,40 @@ class ScriptedSteps:
         self.returned = found
         return found
 
+    def several(self, ids: np.ndarray, most: int, last_special: int) -> np.ndarray:
+        found = [self.first(ids).ids.copy()]
+        while len(found) < most and found[-1].min() > last_special:
+            found.append(self.first(found[-1]).ids.copy())
+        return np.stack(found)
+
+    def several_best(self, ids: np.ndarray, count: int, totals: np.ndarray, ahead: Ahead) -> Best:
+        found, beams = list[list[np.ndarray]](), totals.shape[1]
+        ended = np.zeros(len(totals), int)
+        while True:
+            found.append([one.copy() for one in self.best(ids, count, totals)])
+            tokens, values, parents = found[-1]
+            ends = tokens == ahead.end
+            special = (tokens <= ahead.last_special) & ~ends
+            chosen = [np.flatnonzero(~row)[:beams] for row in ends]
+            if self.fed.shape[2] > ahead.first_end:
+                ended += (ends & np.isfinite(values))[:, :beams].sum(axis=1)
+            stuck = [
+                np.isneginf(row[own[:1]]).any() for row, own in zip(values, chosen, strict=True)
+            ]
+            if (
+                len(found) == ahead.most
+                or special.any()
+                or min(map(len, chosen)) < beams
+                or (ends.any() and (max(ended) >= ahead.ending or any(stuck)))
+            ):
+                return Best(*map(np.stack, zip(*found, strict=True)))
+            ids, totals, parents = (
+                np.stack([row[own] for row, own in zip(one, chosen, strict=True)])
+                for one in (tokens, values, parents)
+            )
+            self.follow(parents)
+            ids = ids.ravel()
+
     def follow(self, parents: np.ndarray) -> None:
         rows = np.arange(len(self.fed))[:, None]
         self.fed = self.fed[rows, parents]
@@ -96,8 +130,10 @@ def run(
         limits=[chosen.limit(length) for length in lengths],
         prefixes=prefixes or (),
         seed=chosen.seed or 0,
+        # As the engine begins with a single sentence.
+        beams=chosen.beam_size if len(logits) == 1 else 1,
     )
-    found = search(ScriptedSteps(logits), request)
+    found = search(ScriptedSteps(logits, request.beams), request)
     return [[tuple(candidate) for candidate in sentence] for sentence in found]
 
 

@@ -59,6 +59,8 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
     "ListedLogits": ([floats(4, 16), *LISTS, floats(VOCABULARY, 16)], 1, (3,), {}),
     "ListedByteLogits": ([floats(4, 16), *LISTS, np.ones((VOCABULARY, 16), np.int8),
                           floats(VOCABULARY)], 1, (3, 4), {}),
+    "ListedIds": ([*LISTS, ints(2, 2)], 1, (), {}),
+    "NormRows": ([floats(4, 16), *NORM], 1, (1, 2), EPSILON),
     "LargestPlace": ([floats(4, VOCABULARY)], 1, (), {}),
     "BytesLinear": ([floats(4, 16), *linear(16, 20)], 1, (1, 2), {"units": 20, "relu": 1}),
     "SelfAttentionSubLayer": ([*ROWS, *linear(16, 48), *linear(16, 16), *NORM, *CACHES, *STEP], 4,

@@ -35,6 +35,8 @@ def test_add_norm_is_a_sum_and_keras_s_layer_normalization(
     layer.build((rows, width))
     layer.set_weights([gamma, beta])
     np.testing.assert_allclose(norms, np.asarray(layer(x + y)), rtol=1e-3, atol=1e-4)
+    [alone] = run("NormRows", [sums, gamma, beta], stored=(1, 2), epsilon=1e-3)
+    np.testing.assert_array_equal(alone, norms)
 
 
 def test_many_rows_are_the_same_as_each_by_itself(run: Run) -> None:

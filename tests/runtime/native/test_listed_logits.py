@@ -84,3 +84,18 @@ def test_a_matrix_of_another_type_is_refused(run: Run) -> None:
     inputs = [np.ones((2, 8), np.float32), ids, places, np.ones((VOCABULARY, 8), np.int8)]
     with pytest.raises((InvalidArgument, RuntimeException), match="float32 or bfloat16, got"):
         run("ListedLogits", inputs, stored=(3,))
+
+
+@pytest.mark.parametrize("count", [None, 3])
+def test_chosen_columns_are_the_ids_of_their_rows(run: Run, count: int | None) -> None:
+    ids, places = lists(1, 4, 7)
+    shape = (4,) if count is None else (4, count)
+    columns = np.random.default_rng(2).integers(0, 7, shape).astype(np.int32)
+    [found] = run("ListedIds", [ids, places, columns])
+    rows = np.arange(4) if count is None else np.arange(4)[:, None]
+    # What fills a row up stands for the last id, as a negative index does in ONNX.
+    np.testing.assert_array_equal(found, ids[places[rows, columns]])
+    for bad in (-1, 7):
+        columns.flat[0] = bad
+        with pytest.raises(InvalidArgument, match="must lie within the lists"):
+            run("ListedIds", [ids, places, columns])

@@ -13,6 +13,7 @@ from keras_transformer.runtime.onnx_graphs.cache import BLOCK_TOKENS
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
 from keras_transformer.runtime.onnx_graphs.memory import Memory
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
+from keras_transformer.runtime.onnx_graphs.step_graph import StepGraph
 
 BOS = 2
 SOURCES = [[5, 6, 7, 8, 9, 10, 11], [12, 13], [14, 15, 16, 17]]
@@ -43,8 +44,7 @@ def start(request: pytest.FixtureRequest) -> Start:
         source_ids = pad_sources(sources, pad_id=0, ends=[3])
         cross = sessions["encoder"].run(outputs, {"source_ids": source_ids})
         return DecoderSteps(
-            sessions[graph],
-            manifest.graphs[graph],
+            StepGraph(sessions[graph], manifest.graphs[graph]),
             lambda: sessions["greedy_scores" if graph == "greedy" else graph],
             len(source_ids),
             {
@@ -116,7 +116,7 @@ def test_candidates_are_the_best_of_all_logits(start: Start, count: int, beams: 
     totals = -np.random.default_rng(0).exponential(2, (len(SOURCES), beams)).astype(np.float32)
     best = steps.best(ids, count, totals)
     best = type(best)(*(part.copy() for part in best))
-    log_probs = log_softmax(steps.logits_again()).reshape(len(SOURCES), beams, VOCABULARY)
+    log_probs = log_softmax(steps.logits_again(ids)).reshape(len(SOURCES), beams, VOCABULARY)
     extended = (log_probs + totals[:, :, None]).reshape(len(SOURCES), -1)
     expected = -np.sort(-extended, axis=1)[:, :count]
     assert best.ids.shape == (len(SOURCES), min(count, beams * VOCABULARY))
@@ -131,8 +131,9 @@ def test_the_first_token_is_that_of_the_largest_logit(start: Start, graph: str) 
     steps = start(SOURCES, graph)
     ids = np.full(len(SOURCES), BOS, np.int32)
     for _ in range(BLOCK_TOKENS + 2):
-        ids, values = (part.copy() for part in steps.first(ids))
-        logits = steps.logits_again()
+        newest = ids
+        ids, values = (part.copy() for part in steps.first(newest))
+        logits = steps.logits_again(newest)
         np.testing.assert_array_equal(ids, logits.argmax(axis=1))
         expected = log_softmax(logits).max(axis=1) * (graph == "greedy_scores")
         np.testing.assert_allclose(values, expected, atol=1e-6)
@@ -155,7 +156,7 @@ def test_running_a_step_again_leaves_the_next_one_as_it_was(start: Start) -> Non
         second = twice.best(ids, 4, totals)
         np.testing.assert_array_equal(first.ids, second.ids)
         np.testing.assert_allclose(first.values, second.values, atol=2e-5)
-        twice.logits_again()
+        twice.logits_again(ids)
 
 
 def test_the_source_is_held_once_for_all_beams(start: Start) -> None:

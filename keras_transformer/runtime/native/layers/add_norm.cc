@@ -1,5 +1,6 @@
 // A residual sum and the layer normalisation that reads it.
 #include <cmath>
+#include <vector>
 
 #include "norm.h"
 #include "operators.h"
@@ -72,6 +73,19 @@ void AddNorm::compute(Context& context) const {
   context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
     const int64_t start = first * width;
     norm_.run(x + start, y + start, last - first, sums + start, norms + start);
+  });
+}
+
+void NormRows::compute(Context& context) const {
+  const int64_t rows = context.shape(0, "x", 2)[0], width = norm_.width();
+  const float* x = context.input<float>(0, "x", {rows, width});
+  float* norms = context.output<float>(0, {rows, width});
+  context.parallel_for(rows, 0.2 * width, [&](int64_t first, int64_t last) {
+    static thread_local std::vector<float> zeros, sums;
+    zeros.assign(width, 0.0f), sums.resize(width);
+    for (int64_t row = first; row < last; ++row) {
+      norm_.run(x + row * width, zeros.data(), 1, sums.data(), norms + row * width);
+    }
   });
 }
 

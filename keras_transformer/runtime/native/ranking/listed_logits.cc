@@ -232,4 +232,24 @@ void ListedByteLogits::compute(Context& context) const {
   lists.write(context, logits, 0.02 * width, multiply);
 }
 
+void ListedIds::compute(Context& context) const {
+  const int64_t listed = context.shape(0, "ids", 1)[0];
+  const Shape shape = context.shape(1, "places", 2), columns = context.shape(2);
+  const int64_t batch = shape[0], most = shape[1];
+  const int64_t each = columns.axes == 1 ? 1 : context.shape(2, "columns", 2)[1];
+  check_shape("columns", Shape{2, {columns[0], each}}, {batch, each});
+  const int32_t *ids = context.input<int32_t>(0), *places = context.input<int32_t>(1);
+  const int32_t* chosen = context.input<int32_t>(2);
+  int32_t* found = columns.axes == 1 ? context.output<int32_t>(0, {batch})
+                                     : context.output<int32_t>(0, {batch, each});
+  for (int64_t i = 0; i < batch * each; ++i) {
+    const bool is_column = chosen[i] >= 0 && chosen[i] < most;
+    const int64_t place = is_column ? places[i / each * most + chosen[i]] : listed;
+    if (place >= listed) {
+      throw std::invalid_argument("columns and places must lie within the lists they point into");
+    }
+    found[i] = ids[place < 0 ? listed - 1 : place];
+  }
+}
+
 }  // namespace keras_transformer

@@ -1,0 +1,21 @@
+// The operators of the domain, each of which may be part of a program.
+#pragma once
+
+#include "gelu.h"
+#include "operators.h"
+
+namespace keras_transformer {
+
+template <typename... Kernels>
+struct List {};
+
+using Kernels =
+    List<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions, AddNorm,
+         AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates, LargestPlace,
+         ListedLogits, ListedByteLogits, LookUp, BytesLinear, SelfAttentionSubLayer,
+         CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums, PackTokens,
+         SequenceAttentionSubLayer, Bfloat16Linear, Bfloat16LookUp, NormRows, ListedIds,
+         GeluOperator<ExactGelu>, GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>,
+         GeluSubLayer<TanhGelu>>;
+
+}  // namespace keras_transformer
