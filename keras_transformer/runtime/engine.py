@@ -276,10 +276,11 @@ class Engine:
         name = step_graph(request.options, request.with_scores)
         # The graph for plain greedy search has no logits.
         full = "greedy_scores" if name == "greedy" else name
-        graph = opened.step(name)
-        if graph.makes_several and len(sources) == 1 and not tokens_in_common(request.prefixes):
+        graph, beams = opened.step(name), request.options.beam_size
+        is_alone = len(sources) == 1 and not tokens_in_common(request.prefixes)
+        if is_alone and beams > 1 and graph.makes_several:
             # For one sentence it costs little that all beams take the first step.
-            request = dataclasses.replace(request, beams=request.options.beam_size)
+            request = dataclasses.replace(request, beams=beams)
         steps = DecoderSteps(
             graph,
             lambda: opened[full],

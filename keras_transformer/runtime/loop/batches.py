@@ -85,7 +85,9 @@ def plan_batches(
         target_length = max(memory.target_lengths[number] for number in batch)
         return rows * memory.bytes_per_row(source_length, target_length) <= memory.limit
 
-    filled = (number for number, length in enumerate(source_lengths) if length > 1)
+    filled = [number for number, length in enumerate(source_lengths) if length > 1]
+    if len(filled) < 2:
+        return [filled] if filled else []
     batches: list[list[int]] = []
     for number in sorted(filled, key=lambda number: -source_lengths[number]):
         if batches and fits([*batches[-1], number]):

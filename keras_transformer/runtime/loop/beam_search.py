@@ -66,7 +66,8 @@ class BeamSearch:
             length = self._step + 1
             if may_end:
                 continued = self._sort_out(*continued, length)
-            self._extend(*continued)
+            # The decoder overwrites what it returned, also where its logits are asked for again.
+            self._extend(*(one.copy() for one in continued))
             self._steps.follow(self._continued[-1])
             if may_end or length >= self._next_limit:
                 self._settle(length)
@@ -117,13 +118,15 @@ class BeamSearch:
         if not self._constraints.is_free_from(self._step) or self._totals.shape[1] != size:
             return self._steps.best(ids, count, self._totals)
         found = self._steps.several_best(ids, count, self._totals, self._ahead())
-        *before, best = map(Best, *found)
-        for earlier in before:
-            *continued, may_end = self._allowed(earlier)
-            if may_end:
+        # Most steps find no special id: then the best go on as they are.
+        special = found.ids.min(axis=(1, 2)) <= self._constraints.last_special
+        for step, is_special in enumerate(special[:-1].tolist()):
+            continued = found.values[step], found.ids[step], found.beams[step]
+            if is_special:
+                *continued, _ = self._allowed(Best(*(one[step] for one in found)))
                 continued = self._sort_out(*continued, self._step + 1)
             self._extend(*continued)
-        return best
+        return Best(*(one[-1] for one in found))
 
     def _ahead(self) -> Ahead:
         """Returns how far the decoder may go on: until a sentence may be done."""
@@ -177,11 +180,10 @@ class BeamSearch:
     def _extend(self, totals: Values, tokens: Ids, parents: Ids) -> None:
         """Adds a token to each of the hypotheses that go on: the first `beam_size`."""
         size = self._options.beam_size
-        # The decoder overwrites what it returned, also where its logits are asked for again.
-        self._totals = _fill(totals, size, -np.inf).copy()
-        self._ids = _fill(tokens, size, 0).copy()
+        self._totals = _fill(totals, size, -np.inf)
+        self._ids = _fill(tokens, size, 0)
         self._said.append(self._ids)
-        self._continued.append(_fill(parents, size, 0).copy())
+        self._continued.append(_fill(parents, size, 0))
 
     def _tokens_of(self, row: int, beam: int) -> list[int]:
         """Returns a hypothesis's tokens without its prompt, read back from its end."""

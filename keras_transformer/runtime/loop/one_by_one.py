@@ -73,10 +73,9 @@ class OneByOne:
             if self._goes_ahead(step):
                 most = 1 if self._streams else max(1, self._next_limit - step)
                 found = self._steps.several(ids, most, self._constraints.last_special)
-                for ids in found[:-1]:
-                    self._tokens[:, step] = ids
-                    yield ids
-                    step += 1
+                self._tokens[:, step : step + len(found)] = found.T
+                yield from found[:-1]
+                step += len(found) - 1
                 first = First(found[-1], _unscored(len(ids)))
                 ids, values, special = self._allowed(first, step)
             else:

@@ -3,6 +3,7 @@ buffers that the graph writes in place and that grow by blocks, and a table of t
 each hypothesis's earlier tokens.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -131,8 +132,9 @@ class KeyValueCache:
     @staticmethod
     def _own(sentences: int, beams: int, tokens: int) -> Ids:
         """Returns a table that points each hypothesis to its own row."""
-        own = np.arange(beams, dtype=np.int32)[None, :, None]
-        return np.broadcast_to(own, (sentences, beams, tokens)).copy()
+        table = np.empty((sentences, beams, tokens), np.int32)
+        table[:] = np.arange(beams)[:, None]
+        return table
 
     def _replace(self, block: Block, buffers: list[npt.NDArray]) -> None:
         self._memory.give(self._block)
@@ -141,7 +143,7 @@ class KeyValueCache:
     def _zeros(self, rows: int, capacity: int) -> tuple[Block, list[npt.NDArray]]:
         """Returns a block of memory and the buffers in it."""
         shapes = [_buffer_shape(spec, rows, capacity) for spec in self._inputs]
-        ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
+        ends = list(itertools.accumulate(map(math.prod, shapes)))
         block = self._memory.take(ends[-1] * self._dtype.itemsize)
         values = block[: ends[-1] * self._dtype.itemsize].view(self._dtype)
         return block, [
