@@ -118,15 +118,27 @@ class BeamSearch:
         if not self._constraints.is_free_from(self._step) or self._totals.shape[1] != size:
             return self._steps.best(ids, count, self._totals)
         found = self._steps.several_best(ids, count, self._totals, self._ahead())
-        # Most steps find no special id: then the best go on as they are.
-        special = found.ids.min(axis=(1, 2)) <= self._constraints.last_special
-        for step, is_special in enumerate(special[:-1].tolist()):
-            continued = found.values[step], found.ids[step], found.beams[step]
-            if is_special:
-                *continued, _ = self._allowed(Best(*(one[step] for one in found)))
-                continued = self._sort_out(*continued, self._step + 1)
-            self._extend(*continued)
-        return Best(*(one[-1] for one in found))
+        before, best = (Best(*(one[part] for one in found)) for part in (slice(-1), -1))
+        if len(before.ids):
+            begun = len(self._said)
+            self._said.extend(before.ids[:, :, :size])
+            self._continued.extend(before.beams[:, :, :size])
+            self._ids, self._totals = self._said[-1], before.values[-1, :, :size]
+            self._finish_ended(before, begun)
+        return best
+
+    def _finish_ended(self, before: Best, begun: int) -> None:
+        """Finishes what ended in steps that were made without a look, the first after `begun`.
+
+        It stands behind what went on.
+        """
+        size = self._options.beam_size
+        ended = before.ids[:, :, size:] == self._eos
+        for step, row, rank in zip(*ended.nonzero(), strict=True):
+            if not self._done[row]:
+                place, held = (step, row, size + rank), begun + int(step)
+                ids = self._tokens_of(row, before.beams[place], held)
+                self._finish(row, ids, before.values[place], self._begun + held + 1)
 
     def _ahead(self) -> Ahead:
         """Returns how far the decoder may go on: until a sentence may be done."""
@@ -171,7 +183,7 @@ class BeamSearch:
             return totals[:, :size], tokens[:, :size], parents[:, :size]
         finishing = ending & np.isfinite(totals[:, :size]) & ~self._done[:, None]
         for row, rank in zip(*finishing.nonzero(), strict=True):
-            ids = self._tokens_of(row, parents[row, rank])
+            ids = self._tokens_of(row, parents[row, rank], len(self._said))
             self._finish(row, ids, totals[row, rank], length)
         order = ends.argsort(axis=1, kind="stable")[:, :size]
         totals = np.where(ends, np.float32(-np.inf), totals)
@@ -185,12 +197,12 @@ class BeamSearch:
         self._said.append(self._ids)
         self._continued.append(_fill(parents, size, 0))
 
-    def _tokens_of(self, row: int, beam: int) -> list[int]:
-        """Returns a hypothesis's tokens without its prompt, read back from its end."""
+    def _tokens_of(self, row: int, beam: int, held: int) -> list[int]:
+        """Returns a hypothesis's tokens after `held` steps, without its prompt."""
         tokens = []
-        for said, continued in zip(reversed(self._said), reversed(self._continued), strict=True):
-            tokens.append(int(said[row, beam]))
-            beam = continued[row, beam]
+        for step in range(held - 1, -1, -1):
+            tokens.append(int(self._said[step][row, beam]))
+            beam = self._continued[step][row, beam]
         sentence = self._sentences[row]
         return [*self._read[sentence], *reversed(tokens)][self._prompted[sentence] :]
 
@@ -214,7 +226,8 @@ class BeamSearch:
         for row, beam in zip(
             *np.nonzero(np.isfinite(self._totals) & at_limit[:, None]), strict=True
         ):
-            self._finish(row, self._tokens_of(row, beam), self._totals[row, beam], length)
+            ids = self._tokens_of(row, beam, len(self._said))
+            self._finish(row, ids, self._totals[row, beam], length)
 
     def _finish(self, row: int, ids: list[int], total: np.float32, length: int) -> None:
         """Adds a hypothesis to its sentence's best finished ones; the earlier one wins a tie."""

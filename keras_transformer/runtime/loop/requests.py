@@ -112,7 +112,8 @@ class Steps(Protocol):
 
         Returns:
             What `best` returns of each step made, one at least: `(steps, sentences, count)`. All
-            but the last have been followed.
+            but the last have been followed: what went on stands first there, then `end` for each
+            hypothesis that ended, and -1 fills up.
         """
         ...
 

@@ -100,10 +100,13 @@ class ScriptedSteps:
                 or (ends.any() and (max(ended) >= ahead.ending or any(stuck)))
             ):
                 return Best(*map(np.stack, zip(*found, strict=True)))
-            ids, totals, parents = (
-                np.stack([row[own] for row, own in zip(one, chosen, strict=True)])
-                for one in (tokens, values, parents)
-            )
+            ending = (ends & np.isfinite(values))[:, :beams] & (self.fed.shape[2] > ahead.first_end)
+            for row, own in enumerate(chosen):
+                order = [*own, *np.flatnonzero(ending[row])]
+                for one, filler in zip(found[-1], (-1, -np.inf, 0), strict=True):
+                    kept = one[row, order]
+                    one[row, : len(order)], one[row, len(order) :] = kept, filler
+            ids, totals, parents = (one[:, :beams].copy() for one in found[-1])
             self.follow(parents)
             ids = ids.ravel()
 

@@ -12,6 +12,7 @@ namespace {
 enum Place : size_t { kMost, kLastSpecial, kIds, kStep, kTotals, kTable, kEnds };
 
 constexpr int32_t kMostSteps = 1 << 16, kNoId = -1;
+constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 
 // Counts the steps of a run.
 class Steps {
@@ -63,7 +64,33 @@ struct Found {
   const int32_t* ids;
   const float* values;
   const int32_t* parents;
-  int64_t count;
+  int64_t batch, count;
+};
+
+// The same of all steps, one after the other.
+struct AllFound {
+  std::vector<int32_t> ids, parents;
+  std::vector<float> values;
+
+  void add(const Found& found) {
+    const int64_t all = found.batch * found.count;
+    ids.insert(ids.end(), found.ids, found.ids + all);
+    values.insert(values.end(), found.values, found.values + all);
+    parents.insert(parents.end(), found.parents, found.parents + all);
+  }
+
+  // Puts a sentence's continuations `order`, `count` of them, first in the last step; there are no
+  // others then.
+  void keep(const Found& found, int64_t sentence, const int32_t* order, int64_t count) {
+    const int64_t first = sentence * found.count;
+    const int64_t last = static_cast<int64_t>(ids.size()) - found.batch * found.count + first;
+    for (int64_t i = 0; i < found.count; ++i) {
+      const bool is_kept = i < count;
+      ids[last + i] = is_kept ? found.ids[first + order[i]] : kNoId;
+      values[last + i] = is_kept ? found.values[first + order[i]] : kImpossible;
+      parents[last + i] = is_kept ? found.parents[first + order[i]] : 0;
+    }
+  }
 };
 
 // The hypotheses of a batch while steps are made.
@@ -73,47 +100,55 @@ class Beams {
       : batch_(batch), beams_(beams), capacity_(capacity),
         table_(const_cast<int32_t*>(context.input<int32_t>(kTable))),
         ends_(context.input<int32_t>(kEnds, "ends", {3})),
-        ended_(batch), chosen_(batch * beams), ids_(batch * beams), totals_(batch * beams) {
+        ended_(batch), kept_(batch), ids_(batch * beams), totals_(batch * beams) {
     context.input<float>(kTotals, "totals", {batch, beams});
     context.input<int32_t>(kIds, "ids", {batch * beams});
   }
 
   int32_t end() const { return ends_[0]; }
 
-  // Chooses what continues after `step` tokens; returns whether the caller need not look at it.
+  // Chooses what goes on after `step` tokens; returns whether the caller need not look at it.
   bool choose(const Found& found, int64_t step) {
+    order_.resize(batch_ * found.count);
     for (int64_t sentence = 0; sentence < batch_; ++sentence) {
       const int32_t* ids = found.ids + sentence * found.count;
       const float* values = found.values + sentence * found.count;
-      int32_t* chosen = &chosen_[sentence * beams_];
-      int64_t held = 0, rank = 0;
+      int32_t* order = order_.data() + sentence * found.count;
+      int64_t held = 0, rank = 0, kept = beams_;
       for (; rank < found.count && held < beams_; ++rank) {
         if (ids[rank] != end()) {
-          chosen[held++] = static_cast<int32_t>(rank);
+          order[held++] = static_cast<int32_t>(rank);
         } else if (step >= ends_[1] && rank < beams_ && std::isfinite(values[rank])) {
-          ++ended_[sentence];
+          if (kept == found.count) return false;
+          order[kept++] = static_cast<int32_t>(rank), ++ended_[sentence];
         }
       }
-      const bool is_possible = rank == held || std::isfinite(values[chosen[0]]);
-      if (held < beams_ || !is_possible || (rank > held && ended_[sentence] >= ends_[2])) return false;
+      if (held < beams_) return false;
+      const bool has_end = rank > held, is_possible = beams_ == 0 || std::isfinite(values[order[0]]);
+      if (has_end && (!is_possible || ended_[sentence] >= ends_[2])) return false;
+      kept_[sentence] = kept;
     }
     return true;
   }
 
-  // Continues what was chosen, whose rows hold `step` tokens and the one after.
-  void follow(Program::Run& run, const Found& found, int64_t step) {
+  // Goes on with what was chosen, whose rows hold `step` tokens and the one after.
+  void follow(Program::Run& run, const Found& found, int64_t step, AllFound& all) {
     if (step >= capacity_) throw std::invalid_argument("there are more steps than room for beams");
     std::vector<int32_t> old(beams_ * capacity_);
-    for (int64_t row = 0; row < batch_ * beams_; ++row) {
-      const int64_t sentence = row / beams_, place = sentence * found.count + chosen_[row];
-      int32_t* own = table_ + row * capacity_;
-      if (row % beams_ == 0) std::copy_n(own, beams_ * capacity_, old.begin());
-      const int32_t parent = found.parents[place];
-      if (parent < 0 || parent >= beams_) {
-        throw std::invalid_argument("parents must be beams of their sentence");
+    for (int64_t sentence = 0; sentence < batch_; ++sentence) {
+      const int32_t* order = order_.data() + sentence * found.count;
+      int32_t* own = table_ + sentence * beams_ * capacity_;
+      std::copy_n(own, beams_ * capacity_, old.begin());
+      for (int64_t beam = 0; beam < beams_; ++beam, own += capacity_) {
+        const int64_t place = sentence * found.count + order[beam], row = sentence * beams_ + beam;
+        const int32_t parent = found.parents[place];
+        if (parent < 0 || parent >= beams_) {
+          throw std::invalid_argument("parents must be beams of their sentence");
+        }
+        std::copy_n(old.begin() + parent * capacity_, step, own);
+        own[step] = parent, ids_[row] = found.ids[place], totals_[row] = found.values[place];
       }
-      std::copy_n(old.begin() + parent * capacity_, step, own);
-      own[step] = parent, ids_[row] = found.ids[place], totals_[row] = found.values[place];
+      all.keep(found, sentence, order, kept_[sentence]);
     }
     run[kIds] = {ids_.data(), {1, {batch_ * beams_}}};
     run[kTotals] = {totals_.data(), {2, {batch_, beams_}}};
@@ -123,7 +158,9 @@ class Beams {
   int64_t batch_, beams_, capacity_;
   int32_t* table_;       // Which row holds each token: (batch, beams, capacity).
   const int32_t* ends_;  // The id, the first step of one, and how many may end.
-  std::vector<int32_t> ended_, chosen_, ids_;
+  std::vector<int32_t> ended_;  // How many hypotheses of each sentence have.
+  std::vector<int64_t> kept_;
+  std::vector<int32_t> order_, ids_;
   std::vector<float> totals_;
 };
 
@@ -166,25 +203,21 @@ void BeamSteps::compute(Context& context) const {
   Beams beams(context, batch, shape[1], shape[2]);
   Program::Run run(program_, context);
   Steps steps(context, run);
-  std::vector<int32_t> ids, parents;
-  std::vector<float> values;
-  Found found{};
+  AllFound all;
+  Found found{nullptr, nullptr, nullptr, batch, 0};
   do {
-    if (!ids.empty()) beams.follow(run, found, steps.step()), steps.go_on();
+    if (!all.ids.empty()) beams.follow(run, found, steps.step(), all), steps.go_on();
     run.step();
     found.count = check_axes("next", run[next_].shape, 2)[1];
     found.ids = read<int32_t>(run, next_, "next", {batch, found.count});
     found.values = read<float>(run, values_, "values", {batch, found.count});
     found.parents = read<int32_t>(run, beams_, "beams", {batch, found.count});
-    const int64_t all = batch * found.count;
-    ids.insert(ids.end(), found.ids, found.ids + all);
-    values.insert(values.end(), found.values, found.values + all);
-    parents.insert(parents.end(), found.parents, found.parents + all);
+    all.add(found);
   } while (steps.may_go_on(found.ids, batch * found.count, beams.end()) &&
            beams.choose(found, steps.step()));
-  write(context, 0, ids, found.count);
-  write(context, 1, values, found.count);
-  write(context, 2, parents, found.count);
+  write(context, 0, all.ids, found.count);
+  write(context, 1, all.values, found.count);
+  write(context, 2, all.parents, found.count);
 }
 
 }  // namespace keras_transformer

@@ -31,7 +31,8 @@ class GreedySteps {
 // sentence's hypotheses may end before the run does → of all steps made the ids, log-probabilities and
 // beams of the best continuations (steps·batch, count), and the program's results. `next`, `values`
 // and `beams` are the program's values of these of one step (batch, count). The best of them that are
-// no ends go on, as many as there are beams; an end is chosen if it is among as many of the best.
+// no ends go on, as many as there are beams; an end is chosen if it is among as many of the best. Of
+// steps but the last, what goes on comes first, then the ends that are chosen, and -1 fills up.
 class BeamSteps {
  public:
   static constexpr const char* kName = "BeamSteps";
