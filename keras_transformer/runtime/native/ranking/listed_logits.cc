@@ -73,24 +73,46 @@ KT_INLINE void multiply_floats(const Work<float>& work, const Weight* matrix, fl
   }
 }
 
+// What a product in bytes needs beside its inputs: a sum for each row and token, and of each token
+// what its sums become. The tokens are filled up to whole groups.
+struct Room {
+  std::vector<int32_t> sums, offsets;
+  std::vector<float> scales;
+
+  int64_t reserve(int64_t rows, int64_t count) {
+    const int64_t stride = (count + kTogether - 1) / kTogether * kTogether;
+    const size_t all = rows * stride;
+    if (sums.size() < all) sums.resize(all);
+    if (offsets.size() < static_cast<size_t>(stride)) offsets.resize(stride), scales.resize(stride);
+    return stride;
+  }
+};
+
+// Sums come first and logits after all of them, in loops that keep to their registers.
 KT_INLINE void multiply_bytes(const Work<uint8_t>& work, const ByteTable& table,
-                              const float* steps) {
-  for (int64_t first = 0; first < work.count; first += kTogether) {
+                              const float* steps, Room& room) {
+  const int64_t stride = room.reserve(work.rows, work.count), count = work.count;
+  int32_t *sums = room.sums.data(), *offsets = room.offsets.data();
+  float* scales = room.scales.data();
+  for (int64_t first = 0; first < count; first += kTogether) {
     const int8_t* weights[kTogether];
-    const int64_t count = std::min(kTogether, work.count - first);
     for (int64_t i = 0; i < kTogether; ++i) {
-      const int64_t t = first + std::min(i, count - 1);
-      weights[i] = table.bytes + work.tokens[t] * work.width;
-      if (t + kAhead < work.count) fetch(table.bytes, work.width, work.tokens[t + kAhead]);
+      const int64_t t = std::min(first + i, count - 1);
+      const int32_t token = work.tokens[t];
+      weights[i] = table.bytes + token * work.width;
+      offsets[first + i] = table.offsets[token], scales[first + i] = table.scales[token];
+      if (t + kAhead < count) fetch(table.bytes, work.width, work.tokens[t + kAhead]);
     }
     for (int64_t row = 0; row < work.rows; ++row) {
-      int32_t sums[kTogether];
-      dot_bytes(work.states + row * work.width, weights, work.width, sums);
-      for (int64_t i = 0; i < count; ++i) {
-        const int32_t token = work.tokens[first + i];
-        work.logits[row * work.stride + first + i] =
-            static_cast<float>(sums[i] - table.offsets[token]) * table.scales[token] * steps[row];
-      }
+      dot_bytes(work.states + row * work.width, weights, work.width, sums + row * stride + first);
+    }
+  }
+  for (int64_t row = 0; row < work.rows; ++row) {
+    const int32_t* of_row = sums + row * stride;
+    float* logits = work.logits + row * work.stride;
+    const float step = steps[row];
+    for (int64_t t = 0; t < count; ++t) {
+      logits[t] = static_cast<float>(of_row[t] - offsets[t]) * scales[t] * step;
     }
   }
 }
@@ -222,12 +244,13 @@ void ListedByteLogits::compute(Context& context) const {
   const auto multiply = [&](int64_t row, const std::vector<int32_t>& tokens, float* found) {
     static thread_local std::vector<uint8_t> bytes;
     static thread_local std::vector<float> steps;
+    static thread_local Room room;
     bytes.resize(lists.rows() * width), steps.resize(lists.rows());
     fastest<round_rows>(states + row * width, lists.rows(), width, bytes.data(), steps.data());
     const int64_t count = static_cast<int64_t>(tokens.size());
     fastest<multiply_bytes>(
         {tokens.data(), count, lists.rows(), width, bytes.data(), found, lists.most()}, table,
-        steps.data());
+        steps.data(), room);
   };
   lists.write(context, logits, 0.02 * width, multiply);
 }
