@@ -2,6 +2,7 @@
 with, else the defaults of `SearchOptions`. Translators, commands, exports and the server ask here.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ def with_defaults(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
         >>> with_defaults({"beam_size": 4, "min_length": 10}, {"max_length": 8})
         {'beam_size': 4, 'max_length': 8}
     """
+    if not own:
+        return dict(given)
     kept = {name: value for name, value in own.items() if name not in given}
     unused = ("beam_size",) if given.get("sample") is True else _OF_SAMPLES
     kept = {name: value for name, value in kept.items() if name not in unused}
@@ -42,7 +45,17 @@ def search_options(own: Mapping[str, Any], given: Mapping[str, Any]) -> SearchOp
         TypeError: As for `SearchOptions`, or an option is unknown.
         ValueError: As for `SearchOptions`.
     """
-    return SearchOptions(**with_defaults(own, given))
+    fields = with_defaults(own, given)
+    try:
+        return _known(**fields)
+    except TypeError:  # A list, which no table of known options holds, or an error of its own.
+        return SearchOptions(**fields)
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def _known(**fields: Any) -> SearchOptions:
+    """Returns options that were checked before: most calls give the same ones."""
+    return SearchOptions(**fields)
 
 
 def check_defaults(own: Mapping[str, Any]) -> dict[str, Any]:

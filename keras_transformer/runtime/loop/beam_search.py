@@ -51,9 +51,9 @@ class BeamSearch:
         # For each step so far, [S, W]: the hypotheses' tokens, and the beams that they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []
-        self._read = request.history().tolist()
-        history = request.history()[:, None, :]
-        self._history = history.repeat(request.beams, axis=1)  # [S, W, step]
+        read = request.history()
+        self._read = read.tolist()
+        self._history = read[:, None, :].repeat(request.beams, axis=1)  # [S, W, step]
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]

@@ -37,8 +37,9 @@ class Constraints:
         options = request.options
         # The first step at which each sentence may end.
         self._may_end = self._prompted + options.min_length
-        self._first_end, self.last_end = int(self._may_end.min()), int(self._may_end.max())
-        self._has_prompts = bool(self._prompted.any())
+        self._has_prompts = any(request.prompt_lengths)
+        self._first_end = min(request.prompt_lengths, default=0) + options.min_length
+        self.last_end = max(request.prompt_lengths, default=0) + options.min_length
         self._always = bool(
             options.no_repeat_ngram_size
             or options.repetition_penalty != 1
@@ -127,6 +128,8 @@ class Constraints:
 
 def _forced_ids(options: SearchOptions, prefixes: Sequence[Sequence[int]], prompted: Rows) -> Ids:
     """Returns the token forced at each place, `(sentences, places)`; -1 if none is."""
+    if not options.forced_tokens and not any(map(len, prefixes)):
+        return np.empty((len(prompted), 0), np.int32)
     most = int(prompted.max())
     length = max(
         [len(prefix) for prefix in prefixes]
