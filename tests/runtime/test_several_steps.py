@@ -82,7 +82,8 @@ def test_several_steps_find_what_single_ones_find(
     runs.clear()
     monkeypatch.setattr(StepGraph, "__init__", _without_several(StepGraph.__init__))
     assert find() == together
-    assert few < len(runs)
+    # What needs all logits of a step is looked at step by step.
+    assert (few < len(runs)) == ("no_repeat_ngram_size" not in options)
 
 
 def _without_several(make: Callable[..., None]) -> Callable[..., None]:

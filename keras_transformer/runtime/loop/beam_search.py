@@ -68,14 +68,15 @@ class BeamSearch:
                 continued = self._sort_out(*continued, length)
             # The decoder overwrites what it returned, also where its logits are asked for again.
             self._extend(*(one.copy() for one in continued))
-            self._steps.follow(self._continued[-1])
+            left = len(self._done)
             if may_end or length >= self._next_limit:
                 self._settle(length)
-                left = len(self._done) - np.count_nonzero(self._done)
+                left -= np.count_nonzero(self._done)
                 if not left:
                     break
-                if left <= (1 - LEAVING_SHARE) * len(self._done):
-                    self._leave()
+            self._steps.follow(self._continued[-1])
+            if left <= (1 - LEAVING_SHARE) * len(self._done):
+                self._leave()
         return [found[: self._options.num_hypotheses] for found in self._finished]
 
     @property
