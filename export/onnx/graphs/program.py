@@ -66,8 +66,9 @@ def several_steps(model: onnx.ModelProto) -> onnx.ModelProto:
         program=_text(program),
         results=_text(values[value] for value in results),
         carried=_text(values[one] for new in caches for one in (new.removeprefix("new_"), new)),
-        **{attribute: values[value] for attribute, value in first.items()},
     )
+    for attribute, value in first.items():
+        joined.attribute.append(onnx.helper.make_attribute(attribute, values[value]))
     for number, node in enumerate(graph.node):
         for attribute in node.attribute:
             added = copy.deepcopy(attribute)

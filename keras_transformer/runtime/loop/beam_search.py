@@ -62,16 +62,16 @@ class BeamSearch:
         """Returns up to `num_hypotheses` candidates of each sentence, best first."""
         longest = int(self._limits.max())
         while self._step < longest:
-            *continued, may_end = self._continuations()
+            totals, tokens, parents, may_end = self._continuations()
             length = self._step + 1
             if may_end:
-                continued = self._sort_out(*continued, length)
+                totals, tokens, parents = self._sort_out(totals, tokens, parents, length)
             # The decoder overwrites what it returned, also where its logits are asked for again.
-            self._extend(*(one.copy() for one in continued))
+            self._extend(totals.copy(), tokens.copy(), parents.copy())
             left = len(self._done)
             if may_end or length >= self._next_limit:
                 self._settle(length)
-                left -= np.count_nonzero(self._done)
+                left = int(np.count_nonzero(~self._done))
                 if not left:
                     break
             self._steps.follow(self._continued[-1])
@@ -119,14 +119,14 @@ class BeamSearch:
         if not self._constraints.is_free_from(self._step) or self._totals.shape[1] != size:
             return self._steps.best(ids, count, self._totals)
         found = self._steps.several_best(ids, count, self._totals, self._ahead())
-        before, best = (Best(*(one[part] for one in found)) for part in (slice(-1), -1))
+        before = Best(found.ids[:-1], found.values[:-1], found.beams[:-1])
         if len(before.ids):
             begun = len(self._said)
             self._said.extend(before.ids[:, :, :size])
             self._continued.extend(before.beams[:, :, :size])
             self._ids, self._totals = self._said[-1], before.values[-1, :, :size]
             self._finish_ended(before, begun)
-        return best
+        return Best(found.ids[-1], found.values[-1], found.beams[-1])
 
     def _finish_ended(self, before: Best, begun: int) -> None:
         """Finishes what ended in steps that were made without a look, the first after `begun`.

@@ -119,7 +119,8 @@ class DecoderSteps:
     def best(self, ids: Ids, count: int, totals: Values) -> Best:
         """See `Steps.best`; for the decoder graph only."""
         if self._graph.makes_several:
-            return Best(*(one[0] for one in self.several_best(ids, count, totals, _ONE_STEP)))
+            found = self.several_best(ids, count, totals, _ONE_STEP)
+            return Best(found.ids[0], found.values[0], found.beams[0])
         self._prepare(ids)
         if count != self._asked:
             self._bind_best(count)
@@ -130,7 +131,8 @@ class DecoderSteps:
     def several_best(self, ids: Ids, count: int, totals: Values, ahead: Ahead) -> Best:
         """See `Steps.several_best`; for the decoder graph only."""
         if not self._graph.makes_several:
-            return Best(*(one[None] for one in self.best(ids, count, totals)))
+            best = self.best(ids, count, totals)
+            return Best(best.ids[None], best.values[None], best.beams[None])
         self._prepare(ids)
         self._totals[:] = totals
         self._num_candidates[0] = count
