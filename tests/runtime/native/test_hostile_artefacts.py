@@ -146,7 +146,11 @@ def check(found: Any, inputs: Inputs, vocabulary: int) -> None:
         assert found.startswith(REFUSED), found
         return
     for name in {"candidate_ids", "next_ids"} & found.keys():
-        assert ((found[name] >= 0) & (found[name] < vocabulary)).all(), told(inputs)
+        exists = (found[name] >= 0) & (found[name] < vocabulary)
+        if "ends" in inputs:
+            # What fills up the candidates of all steps but the last.
+            exists |= (found[name] == -1) & np.isneginf(found["candidate_values"])
+        assert exists.all(), told(inputs)
     if "candidate_beams" in found:
         beams = found["candidate_beams"]
         assert ((beams >= 0) & (beams < inputs["totals"].shape[1])).all(), told(inputs)
