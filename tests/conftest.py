@@ -53,6 +53,12 @@ def search_case(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="session")
+def search_cases() -> list[Any]:
+    """All cases of the table."""
+    return SEARCH_CASES
+
+
+@pytest.fixture(scope="session")
 def naive_search() -> Callable[..., list[tuple[list[int], float, float]]]:
     """`naive_search(log_probs, **options)` of search_table: one sentence, as it is defined."""
     return NAIVE_SEARCH
@@ -74,6 +80,13 @@ def browser() -> Iterator[Any]:
 
 # Tracing a graph makes so many objects that looking through them would take a tenth of the time.
 gc.set_threshold(100_000, 20, 20)
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what has been imported out of collections of garbage, of which Keras makes many."""
+    gc.collect()
+    gc.freeze()
+
 
 # What follows is for tests that need Keras, which is imported only where it is used.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
-    ("distribution", "serializable", "config", "whole_files"),
+    ("distribution", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),
     ("translation",),

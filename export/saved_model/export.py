@@ -11,6 +11,7 @@ from typing import Any
 
 from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
+from keras_transformer.garbage import quick_collections
 
 try:
     import tensorflow as tf
@@ -21,9 +22,9 @@ try:
     from .content import Content, ContentMaker, Settings
     from .encoder.content import EncoderContent
     from .generator.content import GeneratorContent
-    from .parts import unoptimized
     from .requests import Request
     from .translation_content import TranslationContent
+    from .unoptimized import unoptimized
     from .warmup import can_write_warmup, write_warmup
 except ModuleNotFoundError as error:
     raise ImportError(
@@ -166,10 +167,11 @@ def _write(
     progress: Callable[[str], object],
 ) -> None:
     requests = content.requests
-    wanted = _save(content, requests, directory, progress)
-    # The functions' graphs refer to themselves; without a collection they would still be in memory
-    # beside the session's graph.
-    gc.collect()
+    with quick_collections():
+        wanted = _save(content, requests, directory, progress)
+        # The functions' graphs refer to themselves; without a collection they would still be in
+        # memory beside the session's graph.
+        gc.collect()
     progress("comparing its answers in a session")
     operators = check_operators(directory, len(content.model.weights))
     difference = check_answers(directory, wanted, requests)

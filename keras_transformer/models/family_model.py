@@ -10,11 +10,8 @@ from typing import Any, ClassVar, Self
 import keras
 
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.layers.variants.quantization import (
-    quantize_parts,
-    quantized_parts,
-    quick_replacement,
-)
+from keras_transformer.garbage import quick_collections
+from keras_transformer.layers.variants.quantization import quantize_parts, quantized_parts
 from keras_transformer.models.keras_export import exporting
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
 from keras_transformer.models.lora.weights_file import load_lora_file, save_lora_file
@@ -50,7 +47,7 @@ class FamilyModel(TracedOnce, keras.Model):
             filters: Which layers, as for `keras.Model.quantize`; all linear ones if None.
             **kwargs: As for `keras.Model.quantize`.
         """
-        with quick_replacement():
+        with quick_collections():
             super().quantize(mode, config=config, filters=filters or _can_be_quantized, **kwargs)
         self._forget_functions()
 

@@ -2,13 +2,13 @@
 whole, and it is quantized again before its weights are loaded.
 """
 
-import gc
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import keras
 from keras import ops
+
+from keras_transformer.garbage import quick_collections
 
 Tensor = Any
 # By path below the whole: the mode, and Keras's quantization config as plain values.
@@ -53,23 +53,11 @@ def quantize_parts(whole: keras.layers.Layer, quantized: Mapping[str, Mapping[st
     if not quantized:
         return
     parts = dict(_parts(whole))
-    with quick_replacement():
+    # Keras collects garbage after each weight that it replaces.
+    with quick_collections():
         for path, saved in quantized.items():
             config = keras.saving.deserialize_keras_object(saved["config"])
             parts[path].quantize(saved["mode"], config=config)
-
-
-@contextmanager
-def quick_replacement() -> Iterator[None]:
-    """Makes Keras's replacement of weights quick: it collects garbage after each.
-
-    That looks at every object of TensorFlow each time, which takes longer than to quantize.
-    """
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def float_kernel(linear: keras.layers.Dense) -> Tensor:
