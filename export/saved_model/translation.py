@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
+from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_graph
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
 from keras_transformer.models.transformer import Transformer
@@ -16,7 +17,6 @@ from keras_transformer.search.options import SearchOptions, length_penalty
 
 from .id_rows import row_lengths, with_end
 from .languages import RowLanguages
-from .parts import ROWS, SharedParts
 
 Tensor = Any
 # Stands for minus infinity, which JSON cannot write.
@@ -60,12 +60,13 @@ class Translation:
             model.config.marks, options.source_language, options.target_language
         )
         self._parts = SharedParts(model)
+        self._steps = SharedSteps(self._cached_steps)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
         marks = (ROWS, ROWS)
-        self.search = _graph(self._search, ROWS, *marks)
-        self.search_with_options = _graph(self._search_with_options, ROWS, *marks, *numbers, ROWS)
-        self.score = _graph(self._score, ROWS, *marks, ROWS)
-        self.encoder_states = _graph(self._encoder_states, ROWS, *marks)
+        self.search = as_graph(self._search, ROWS, *marks)
+        self.search_with_options = as_graph(self._search_with_options, ROWS, *marks, *numbers, ROWS)
+        self.score = as_graph(self._score, ROWS, *marks, ROWS)
+        self.encoder_states = as_graph(self._encoder_states, ROWS, *marks)
 
     def _search(self, source_ids: Tensor, source_marks: Tensor, target_marks: Tensor) -> Found:
         """Searches with the options as they are."""
@@ -135,9 +136,10 @@ class Translation:
     def _find(self, source_ids: Tensor, source_marks: Tensor, sentences: Sentences) -> Found:
         empty = row_lengths(source_ids, self.special_ids) == 0
         ended = self._marked(source_ids, source_marks)
-        steps = CachedSteps(self._parts, ended, self.special_ids)
-        batch = tf.shape(source_ids)[0]
-        found = search(steps, batch, self.options, sentences._replace(skipped=empty))
+        steps, batch = self._cached_steps(ended), tf.shape(source_ids)[0]
+        sentences = sentences._replace(skipped=empty)
+        advance = self._steps.advance(self.options, (ended, steps.cross), sentences)
+        found = search(steps, batch, self.options, sentences, advance)
         possible = is_possible(found.scores)
         first = tf.range(self.options.num_hypotheses) == 0
         missing = tf.where(empty[:, None] & first, 0.0, LOWEST)
@@ -148,6 +150,9 @@ class Translation:
             log_probabilities=tf.where(possible, found.log_probabilities, missing),
         )
 
+    def _cached_steps(self, source_ids: Tensor, cross: Any = None) -> CachedSteps:
+        return CachedSteps(self._parts, source_ids, self.special_ids, cross)
+
     def _marked(self, source_ids: Tensor, source_marks: Tensor) -> Tensor:
         """Returns the rows as the encoder reads them; empty ones are nothing but their end."""
         if self.languages.begins.source:
@@ -155,7 +160,3 @@ class Translation:
             empty = row_lengths(source_ids, self.special_ids) == 0
             source_ids = tf.where(empty[:, None], self.special_ids.pad, rows)
         return with_end(source_ids, self.special_ids, self.model.config.source_ends)
-
-
-def _graph(function: Any, *specs: tf.TensorSpec) -> Any:
-    return tf.function(function, input_signature=specs, autograph=False)

@@ -42,7 +42,7 @@ def next_log_probs(
         is the only possible one and keeps its log-probability even if it is forbidden; one of a
         prompt has a log-probability of 0.
     """
-    beams, length = ids.shape[1:]
+    beams, length = ops.shape(ids)[1:]
     generated = ops.reshape(ids, (-1, length))
     if options.repetition_penalty != 1:
         logits = _penalize(logits, generated, step, options.repetition_penalty)
@@ -64,7 +64,7 @@ def _penalize(logits: Tensor, generated: Tensor, step: Tensor, penalty: float) -
 
     Each token is penalized once.
     """
-    old = ops.arange(generated.shape[1], dtype="int32") < step
+    old = ops.arange(ops.shape(generated)[1], dtype="int32") < step
     # Positions not generated yet repeat the first token; before there is one, nothing changes.
     tokens = ops.where(old, generated, generated[:, :1])
     values = ops.take_along_axis(logits, tokens, axis=1)
@@ -92,7 +92,7 @@ def _forbid(
         too_early = ops.logical_and(vocabulary == special_ids.eos, new < options.min_length)
         log_probs = ops.where(too_early, IMPOSSIBLE, log_probs)
     size = options.no_repeat_ngram_size
-    if 0 < size <= generated.shape[1]:
+    if size > 0:
         tokens = _repeating(generated, step, size, special_ids.pad)
         log_probs = _write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
     longer = sorted((row for row in options.banned_sequences if len(row) > 1), key=len)
@@ -104,7 +104,7 @@ def _forbid(
 
 def _repeating(generated: Tensor, step: Tensor, size: int, pad: int) -> Tensor:
     """Returns tokens that would repeat an n-gram: `(rows, n-grams)`, filled with padding."""
-    count = generated.shape[1] - size + 1
+    count = ops.maximum(ops.shape(generated)[1] - size + 1, 0)
     last = _newest(generated, step, size - 1)
     repeats = ops.arange(count, dtype="int32") + size <= step
     for place in range(size - 1):

@@ -13,9 +13,10 @@ import tensorflow as tf
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.candidates import candidates_of, strip, with_seed
-from keras_transformer.decoding.hypotheses import SearchState, Sentences
+from keras_transformer.decoding.hypotheses import Sentences
+from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_graph
 from keras_transformer.decoding.scoring import TeacherForcing
-from keras_transformer.decoding.search import advance_one, search, search_steps
+from keras_transformer.decoding.search import search, search_steps
 from keras_transformer.models import Transformer
 from keras_transformer.search.inputs import IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
@@ -41,19 +42,18 @@ class KerasEngine:
         self.limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
         self.model_dim = model.config.model_dim
         self._model = model
+        self._parts = SharedParts(model)
+        self._steps = SharedSteps(self._cached_steps)
         self._special_ids = model.config.special_ids
         self._batch_tokens = batch_tokens
         self._searches: dict[tuple[Any, ...], Any] = {}
-        self._steps: dict[tuple[Any, ...], Any] = {}
         self._teacher_forcing = TeacherForcing(model, batch_tokens)
 
         def encoder_states(source_ids: Tensor) -> Tensor:
-            states = model.encoder({"source_ids": source_ids}, training=False)
-            return tf.cast(states, tf.float32)
+            return tf.cast(self._parts.encoder_states(source_ids), tf.float32)
 
-        ids = tf.TensorSpec((None, None), tf.int32)
-        self._encoder_states = tf.function(encoder_states, input_signature=[ids])
-        self._keys_values = tf.function(model.source_keys_values, input_signature=[ids])
+        self._encoder_states = as_graph(encoder_states, ROWS)
+        self._keys_values = as_graph(self._parts.source_keys_values, ROWS)
 
     def search(
         self,
@@ -81,7 +81,7 @@ class KerasEngine:
     ) -> Iterator[int]:
         """As `TranslationEngine.stream`: calls a graph of one step for each token.
 
-        The graph is traced once for each set of options, like that of `search`.
+        The graph is traced once for each set of options; that of `search` is made of it.
         """
         options, limits, prefixes = self.limits.check_search([source], options, [prefix])
         if not len(source):
@@ -108,41 +108,18 @@ class KerasEngine:
         self, source: Sequence[int], options: SearchOptions, given: dict[str, np.ndarray]
     ) -> Iterator[int]:
         source_ids = tf.constant(self._ended([source]))
-        steps = CachedSteps(
-            self._model, source_ids, self._special_ids, self._keys_values(source_ids)
-        )
-
-        def advance(state: SearchState) -> SearchState:
-            return self._step(options, state, given)(source_ids, steps.cross, state, given)
-
+        steps = self._cached_steps(source_ids, self._keys_values(source_ids))
+        sentences = Sentences(**given)
+        advance = self._steps.advance(options, (source_ids, steps.cross), sentences)
         said = 0
-        for state in search_steps(steps, options, Sentences(**given), advance):
+        for state in search_steps(steps, options, sentences, advance):
             if not state.done[0]:
                 yield from state.ids[0, 0, said : state.step].numpy().tolist()
                 said = int(state.step)
         yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
 
-    def _step(self, options: SearchOptions, state: SearchState, names: Iterable[str]) -> Any:
-        """Returns one step of a search as a graph, for sources of any length."""
-        options = dataclasses.replace(options, seed=None)
-        length = state.ids.shape[2]
-        key = (options, *names, length)
-        if key not in self._steps:
-
-            def run(
-                source_ids: Tensor, cross: Any, state: SearchState, given: dict[str, Tensor]
-            ) -> SearchState:
-                steps = CachedSteps(self._model, source_ids, self._special_ids, cross)
-                return advance_one(steps, state, Sentences(**given), options)
-
-            keys_values = self._keys_values.get_concrete_function().structured_outputs
-            cross = tf.nest.map_structure(_spec, keys_values)
-            inputs = _input_specs(options)
-            given = {name: inputs[name] for name in names}
-            specs = tf.nest.map_structure(_spec, state)
-            signature = [inputs["source_ids"], cross, specs, given]
-            self._steps[key] = tf.function(run, input_signature=signature)
-        return self._steps[key]
+    def _cached_steps(self, source_ids: Tensor, cross: Any = None) -> CachedSteps:
+        return CachedSteps(self._parts, source_ids, self._special_ids, cross)
 
     def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
         """Returns the search as a graph, traced once for each set of options and inputs."""
@@ -152,15 +129,17 @@ class KerasEngine:
         if key not in self._searches:
 
             def run(inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-                steps = CachedSteps(self._model, inputs["source_ids"], self._special_ids)
-                batch = tf.shape(inputs["source_ids"])[0]
+                source_ids = inputs["source_ids"]
+                steps, batch = self._cached_steps(source_ids), tf.shape(source_ids)[0]
                 given = {name: part for name, part in inputs.items() if name != "source_ids"}
-                found = search(steps, batch, options, Sentences(**given))
+                sentences = Sentences(**given)
+                advance = self._steps.advance(options, (source_ids, steps.cross), sentences)
+                found = search(steps, batch, options, sentences, advance)
                 return found.ids, found.scores, found.log_probabilities
 
             inputs = _input_specs(options)
             signature = {name: inputs[name] for name in ("source_ids", *names)}
-            self._searches[key] = tf.function(run, input_signature=[signature])
+            self._searches[key] = as_graph(run, signature)
         return self._searches[key]
 
     def _ended(self, sources: IdRows) -> npt.NDArray[np.int32]:
@@ -172,15 +151,11 @@ def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
     """Returns the specs of all inputs that a search may have, for any number of sentences."""
     samples = (options.num_hypotheses, options.max_length)
     return {
-        "source_ids": tf.TensorSpec((None, None), tf.int32),
+        "source_ids": ROWS,
         "limits": tf.TensorSpec((None,), tf.int32),
-        "prefixes": tf.TensorSpec((None, None), tf.int32),
+        "prefixes": ROWS,
         "uniforms": tf.TensorSpec((None, *samples), tf.float64),
     }
-
-
-def _spec(tensor: Tensor) -> tf.TensorSpec:
-    return tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
 def _given(

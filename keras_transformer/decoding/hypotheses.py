@@ -137,7 +137,7 @@ def newest_ids(state: SearchState, start_id: int) -> Tensor:
 
 def write_tokens(ids: Tensor, tokens: Tensor, step: Tensor) -> Tensor:
     """Writes tokens `(batch, K)` at `step` into ids `(batch, K, length)`."""
-    here = ops.arange(ids.shape[2], dtype="int32") == step
+    here = ops.arange(ops.shape(ids)[2], dtype="int32") == step
     return ops.where(here, tokens[:, :, None], ids)
 
 
@@ -159,7 +159,7 @@ def take_hypotheses(values: Tensor, places: Tensor) -> Tensor:
 
     Takes whole rows; `ops.take_along_axis` would need an index for each of their entries.
     """
-    rows = ops.reshape(values, (-1, *values.shape[2:]))
+    rows = ops.reshape(values, (-1, *ops.shape(values)[2:]))
     return ops.take(rows, rows_of(places, values.shape[1]), axis=0)
 
 

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-import tensorflow as tf
 from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models import Transformer
@@ -30,11 +30,10 @@ class TeacherForcing:
 
     def __init__(self, model: Transformer, batch_tokens: int) -> None:
         self._batch_tokens = batch_tokens
-        ids = tf.TensorSpec((None, None), tf.int32)
         self._special_ids = model.config.special_ids
         self._source_ends = model.config.source_ends
         run = partial(align_tokens, model, special_ids=self._special_ids)
-        self._run = tf.function(run, input_signature=[ids, ids])
+        self._run = as_graph(run, ROWS, ROWS)
 
     def align(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]

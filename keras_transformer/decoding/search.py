@@ -36,7 +36,11 @@ class SearchResult:
 
 
 def search(
-    stepper: Stepper, batch: Tensor, options: SearchOptions, sentences: Sentences | None = None
+    stepper: Stepper,
+    batch: Tensor,
+    options: SearchOptions,
+    sentences: Sentences | None = None,
+    advance: Callable[[SearchState], SearchState] | None = None,
 ) -> SearchResult:
     """Finds the best translations of a batch of sentences, or draws samples.
 
@@ -48,6 +52,7 @@ def search(
         batch: Number of sentences.
         options: What to search for.
         sentences: Limits, prefixes and other inputs that differ from sentence to sentence.
+        advance: As for `search_steps`; traced anew for each length of the buffers if None.
 
     Returns:
         The `options.num_hypotheses` best of each sentence, or its samples.
@@ -58,11 +63,14 @@ def search(
     sentences = sentences or Sentences()
     if options.sample and sentences.uniforms is None:
         raise ValueError("sample=True needs random numbers: give Sentences(uniforms=...).")
+    advance = advance or (lambda state: advance_one(stepper, state, sentences, options))
     first, *longer = _stages(options.max_length)
     state = start(stepper, batch, first, sentences, options)
-    state = _run_stage(stepper, state, first, sentences, options)
-    for length in longer:
-        state = _run_stage(stepper, grow(stepper, state, length), length, sentences, options)
+    for length in (first, *longer):
+        if length > first:
+            state = grow(stepper, state, length)
+        state = read_prefixes(stepper, state, sentences, options)
+        state = _run_stage(state, length, advance)
     count = options.num_hypotheses
     return SearchResult(
         state.finished_ids[:, :count],
@@ -108,17 +116,12 @@ def advance_one(
 
 
 def _run_stage(
-    stepper: Stepper,
-    state: SearchState,
-    length: int,
-    sentences: Sentences,
-    options: SearchOptions,
+    state: SearchState, length: int, advance: Callable[[SearchState], SearchState]
 ) -> SearchState:
     """Advances the search until every sentence is done or the buffers are full."""
-    state = read_prefixes(stepper, state, sentences, options)
     parts = ops.while_loop(
         lambda *parts: _running(SearchState(*parts), length),
-        lambda *parts: tuple(advance_one(stepper, SearchState(*parts), sentences, options)),
+        lambda *parts: tuple(advance(SearchState(*parts))),
         tuple(state),
     )
     return SearchState(*parts)

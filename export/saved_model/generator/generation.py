@@ -8,14 +8,14 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
+from keras_transformer.decoding.parts import ROWS, SharedSteps, as_graph
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.single_stack.parts import SharedDecoder
 from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
-from keras_transformer.layers.attention import KeysValues
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 from ..id_rows import row_lengths, with_end
-from ..parts import ROWS, cache_specs, of_known_length, shared
 from ..translation import LOWEST, Found
 
 Tensor = Any
@@ -39,11 +39,12 @@ class Generation:
         self.options = options
         self.max_prompt_length = max_prompt_length
         self.special_ids = model.config.special_ids
-        self._steps = PromptSteps(_SharedDecoder(model), self.special_ids)
+        self._steps = PromptSteps(SharedDecoder(model), self.special_ids)
+        self._shared = SharedSteps(lambda: self._steps)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
-        self.search = _graph(self._search, ROWS)
-        self.search_with_options = _graph(self._search_with_options, ROWS, *numbers)
-        self.score = _graph(self._score, ROWS)
+        self.search = as_graph(self._search, ROWS)
+        self.search_with_options = as_graph(self._search_with_options, ROWS, *numbers)
+        self.score = as_graph(self._score, ROWS)
 
     def _search(self, prompts: Tensor) -> Found:
         """Searches with the options as they are."""
@@ -92,7 +93,8 @@ class Generation:
             prompt_lengths=lengths,
         )
         options = dataclasses.replace(self.options, max_length=most)
-        found = search(self._steps, tf.shape(prompts)[0], options, sentences)
+        advance = self._shared.advance(options, (), sentences)
+        found = search(self._steps, tf.shape(prompts)[0], options, sentences, advance)
         possible = is_possible(found.scores)
         ids = self._new_ids(found.ids, lengths)
         tokens = possible[:, :, None] & (ids != self.special_ids.eos)
@@ -107,33 +109,3 @@ class Generation:
         count = self.options.max_length
         wider = tf.pad(ids, [[0, 0], [0, 0], [0, count]], constant_values=self.special_ids.pad)
         return tf.gather(wider, lengths[:, None] + tf.range(count), axis=2, batch_dims=1)
-
-
-class _SharedDecoder:
-    """The parts of a model that generation uses; the decode step is in the graph once."""
-
-    def __init__(self, model: DecoderOnly) -> None:
-        self.empty_caches = model.empty_caches
-        config = model.config
-        caches = [cache_specs(config)] * config.num_layers
-        self._decode_step = shared(
-            model.decode_step, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32), caches
-        )
-        self._read_prompt = shared(model.read_prompt, ROWS, tf.TensorSpec((), tf.int32), caches)
-
-    def decode_step(
-        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
-    ) -> tuple[Tensor, list[KeysValues]]:
-        """As `DecoderOnly.decode_step`."""
-        logits, written = self._decode_step(token_ids, step, caches)
-        return logits, of_known_length(written, caches)
-
-    def read_prompt(
-        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
-    ) -> list[KeysValues]:
-        """As `DecoderOnly.read_prompt`."""
-        return of_known_length(self._read_prompt(token_ids, step, caches), caches)
-
-
-def _graph(function: Any, *specs: tf.TensorSpec) -> Any:
-    return tf.function(function, input_signature=specs, autograph=False)

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.search.text_limits import check_vocabulary
 from keras_transformer.understanding.engine import Array, Row
@@ -86,9 +87,6 @@ class KerasEncoderEngine:
         return [found[row] for row in range(len(rows))]
 
     def _graph(self, run: Callable[..., Tensor], *, places: bool = False) -> Callable[..., Tensor]:
-        ids = tf.TensorSpec((None, None), tf.int32)
         names = ["token_ids", *(["token_type_ids"] if self.config.num_token_types > 1 else [])]
-        signature = {name: ids for name in [*names, *(["places"] if places else [])]}
-        return tf.function(
-            lambda inputs: tf.cast(run(inputs), tf.float32), input_signature=[signature]
-        )
+        signature = {name: ROWS for name in [*names, *(["places"] if places else [])]}
+        return as_graph(lambda inputs: tf.cast(run(inputs), tf.float32), signature)

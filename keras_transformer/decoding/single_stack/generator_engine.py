@@ -13,8 +13,10 @@ from keras import ops
 
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.candidates import candidates_of, strip, with_seed
-from keras_transformer.decoding.hypotheses import SearchState, Sentences
-from keras_transformer.decoding.search import FIRST_STAGE, advance_one, search, search_steps
+from keras_transformer.decoding.hypotheses import Sentences
+from keras_transformer.decoding.parts import ROWS, SharedSteps, as_graph
+from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
+from keras_transformer.decoding.single_stack.parts import SharedDecoder
 from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
 from keras_transformer.generation.engine import Task, check_prompts, check_texts_fit
 from keras_transformer.models.decoder_only import DecoderOnly
@@ -43,10 +45,10 @@ class KerasGenerationEngine:
         self._model = model
         self._special_ids = model.config.special_ids
         self._batch_tokens = batch_tokens
-        self._steps = PromptSteps(model, model.config.special_ids)
+        self._steps = PromptSteps(SharedDecoder(model), model.config.special_ids)
+        self._shared = SharedSteps(lambda: self._steps)
         self._graphs: dict[tuple[Any, ...], Any] = {}
-        ids = tf.TensorSpec((None, None), tf.int32)
-        self._score = tf.function(self._log_probabilities, input_signature=[ids, ids])
+        self._score = as_graph(self._log_probabilities, ROWS, ROWS)
 
     def search(
         self, prompts: IdRows, options: SearchOptions, *, with_scores: bool = True
@@ -94,11 +96,9 @@ class KerasGenerationEngine:
     def _stream(
         self, said: int, options: SearchOptions, given: dict[str, np.ndarray]
     ) -> Iterator[int]:
-        def advance(state: SearchState) -> SearchState:
-            return self._step(options, state, given)(state, given)
-
-        states = search_steps(self._steps, options, Sentences(**given), advance)
-        for state in states:
+        sentences = Sentences(**given)
+        advance = self._shared.advance(options, (), sentences)
+        for state in search_steps(self._steps, options, sentences, advance):
             if not state.done[0] and state.step > said:
                 yield int(state.ids[0, 0, said])
                 said += 1
@@ -111,22 +111,12 @@ class KerasGenerationEngine:
 
             def run(given: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
                 batch = tf.shape(given["limits"])[0]
-                found = search(self._steps, batch, options, Sentences(**given))
+                sentences = Sentences(**given)
+                advance = self._shared.advance(options, (), sentences)
+                found = search(self._steps, batch, options, sentences, advance)
                 return found.ids, found.scores, found.log_probabilities
 
-            self._graphs[key] = tf.function(run, input_signature=[_specs(options, names)])
-        return self._graphs[key]
-
-    def _step(self, options: SearchOptions, state: SearchState, names: Iterable[str]) -> Any:
-        """Returns one step of a search as a graph."""
-        key = (options, *names, state.ids.shape[2])
-        if key not in self._graphs:
-
-            def run(state: SearchState, given: dict[str, Tensor]) -> SearchState:
-                return advance_one(self._steps, state, Sentences(**given), options)
-
-            spec = tf.nest.map_structure(lambda one: tf.TensorSpec(one.shape, one.dtype), state)
-            self._graphs[key] = tf.function(run, input_signature=[spec, _specs(options, names)])
+            self._graphs[key] = as_graph(run, _specs(options, names))
         return self._graphs[key]
 
 
