@@ -16,6 +16,9 @@ from keras_transformer.data.batching.in_memory import plan_pairs
 from keras_transformer.data.batching.reading import ONE_WORKER, Place, reader_of
 from keras_transformer.data.encoding.id_pairs import EncodedPairs
 
+# The functions of a pipeline are plain TensorFlow: AutoGraph would only slow down making it.
+_unconverted = tf.autograph.experimental.do_not_convert
+
 
 def batches_per_epoch(pairs: object, batch_tokens: int, workers: int = 1) -> int:
     """Returns the number of steps in every epoch of `training_batches`, for each worker.
@@ -57,7 +60,8 @@ def training_batches(
         ValueError: A pair is longer than `batch_tokens`, `start_step` is negative, `worker`
             names no worker, or a shard is damaged.
     """
-    return reader_of(pairs).training(Place(batch_tokens, seed, start_step, worker))
+    place = Place(batch_tokens, seed, start_step, worker)
+    return _unconverted(reader_of(pairs).training)(place)
 
 
 def evaluation_batches(pairs: object, batch_tokens: int) -> tf.data.Dataset:
@@ -65,7 +69,7 @@ def evaluation_batches(pairs: object, batch_tokens: int) -> tf.data.Dataset:
 
     Arguments, elements and errors are those of `training_batches`.
     """
-    return reader_of(pairs).evaluation(batch_tokens)
+    return _unconverted(reader_of(pairs).evaluation)(batch_tokens)
 
 
 def batch_pairs(
@@ -87,7 +91,7 @@ def batch_pairs(
     Returns:
         int64 (rows of the batch,), positions in the text that the pairs come from.
     """
-    return reader_of(pairs).lines(Place(batch_tokens, seed, step, worker))
+    return _unconverted(reader_of(pairs).lines)(Place(batch_tokens, seed, step, worker))
 
 
 def padding_fraction(encoded: EncodedPairs, batch_tokens: int) -> float:
