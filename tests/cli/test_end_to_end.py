@@ -15,7 +15,7 @@ from keras_transformer.export import OnnxTranslator
 WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
 SMALL_MODEL = (
     "--vocab-size 28 --model.model-dim 16 --model.feed-forward-dim 16 --model.num-heads 2 "
-    "--model.num-encoder-layers 1 --model.num-decoder-layers 1 --batch-tokens 256"
+    "--model.num-encoder-layers 1 --model.num-decoder-layers 1 --batch-tokens 256 --r-drop 0"
 ).split()
 
 

@@ -18,7 +18,7 @@ from keras_transformer.decoding.hypotheses import Sentences
 from keras_transformer.decoding.search import FIRST_STAGE, search
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.random_numbers import uniforms
-from tools.covering import sampled
+from tools.covering import covering, sampled
 
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
@@ -74,9 +74,13 @@ def run(
     log_probs: np.ndarray,
     prefixes: list[list[int]] | None = None,
     source_lengths: list[int] | None = None,
+    in_graph: bool = False,
     **options: Any,
 ) -> Found:
-    """Searches in a graph; per sentence the possible ones as (ids, score, log-probability)."""
+    """Searches, eagerly or in a graph; per sentence the possible ones as (ids, score, total).
+
+    A graph is traced anew for every call.
+    """
     chosen = SearchOptions(**options)
     batch = len(log_probs)
     samples = [
@@ -90,7 +94,11 @@ def run(
         uniforms=tf.constant(np.array(samples)) if samples else None,
     )
     steps = TableSteps(log_probs, chosen.rows_per_sentence)
-    found = tf.function(lambda: vars(search(steps, batch, chosen, given)))()
+
+    def find() -> dict[str, Any]:
+        return vars(search(steps, batch, chosen, given))
+
+    found = tf.function(find, autograph=False)() if in_graph else find()
     assert found["ids"].shape[:2] == (batch, chosen.num_hypotheses)
     return [
         [
@@ -132,9 +140,18 @@ def agree(found: Found, expected: Found) -> None:
         np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-5)
 
 
-def test_the_table_of_cases(search_case, naive_search) -> None:
+@pytest.fixture(scope="module")
+def traced(search_cases) -> set[str]:
+    """The names of cases that hold each option three times: they are searched in graphs."""
+    names = sorted({name for case in search_cases for name in case.options})
+    held = [tuple(name in case.options for name in names) for case in search_cases]
+    return {search_cases[place].name for place in covering(held, times=3)}
+
+
+def test_the_table_of_cases(search_case, traced, naive_search) -> None:
     lengths = search_case.source_lengths if "max_length_ratio" in search_case.options else None
-    found = run(search_case.logits, search_case.prefixes, lengths, **search_case.options)
+    graph, options = search_case.name in traced, search_case.options
+    found = run(search_case.logits, search_case.prefixes, lengths, graph, **options)
     assert [[ids for ids, _, _ in sentence] for sentence in found] == search_case.expected
     agree(
         found,
@@ -220,7 +237,6 @@ def compare_with_naive(naive_search: Any, given: Given) -> None:
     agree(run(logits, prefixes if any(prefixes) else None, limits, **options), expected)
 
 
-# Every example is traced anew.
 @given(searches(BEAMS))
 @settings(max_examples=15)
 def test_any_options_find_what_the_naive_search_finds(naive_search, given) -> None:
@@ -300,7 +316,7 @@ def test_long_outputs_go_through_growing_buffers(beam_size: int, naive_search) -
         log_probs[end - 1 :, :, EOS_ID] += 30
     table = np.asarray(ops.log_softmax(table))
     options = {"beam_size": beam_size, "max_length": length, "num_hypotheses": beam_size}
-    found = run(table, **options)
+    found = run(table, in_graph=True, **options)
     for sentence, log_probs in zip(found, table, strict=True):
         expected = naive_search(log_probs, length_penalty=0.6, **options)
         assert [ids for ids, _, _ in sentence] == [ids for ids, _, _ in expected]

@@ -1,5 +1,6 @@
 """What every layer promises, whatever it computes: names, config, saving, dtypes, shapes."""
 
+import functools
 import inspect
 import json
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer import layers
+from tools.covering import sampled
 
 BLOCK = {
     "num_heads": 2,
@@ -161,7 +163,9 @@ CALLS: dict[str, dict[str, str]] = {
 }
 BATCH, LENGTH, SOURCE_LENGTH, WIDTH = 2, 4, 5, 6
 
-pytestmark = pytest.mark.parametrize("name", ARGUMENTS)
+HALVES = {"mixed_bfloat16": "bfloat16", "mixed_float16": "float16"}
+
+every_layer = pytest.mark.parametrize("name", ARGUMENTS)
 
 
 def make(name: str, /, **more: Any) -> keras.layers.Layer:
@@ -174,6 +178,14 @@ def layer_class(name: str) -> type[keras.layers.Layer]:
 
 def call_of(name: str) -> dict[str, str]:
     return CALLS.get(name, CALLS[name.split()[0]])
+
+
+@functools.cache
+def called(name: str) -> keras.layers.Layer:
+    """A layer that has been called once, for tests that leave it as it is."""
+    layer = make(name)
+    layer(**inputs(name))
+    return layer
 
 
 def inputs(name: str, length: int = LENGTH, source_length: int = SOURCE_LENGTH) -> dict[str, Any]:
@@ -200,12 +212,14 @@ def symbolic(name: str) -> dict[str, keras.KerasTensor]:
     }
 
 
+@every_layer
 def test_is_registered_under_our_package(name: str) -> None:
     registered = f"keras_transformer>{name.split()[0]}"
     assert keras.saving.get_registered_name(layer_class(name)) == registered
     assert keras.saving.get_registered_object(registered) is layer_class(name)
 
 
+@every_layer
 def test_config_holds_the_constructor_arguments(name: str) -> None:
     constructor = {
         argument.name
@@ -221,6 +235,7 @@ def test_config_holds_the_constructor_arguments(name: str) -> None:
     assert {key: config[key] for key in constructor} == ARGUMENTS[name]
 
 
+@every_layer
 def test_config_round_trip(name: str, randomize: Callable[..., Any]) -> None:
     layer = make(name, name="mine", dtype="mixed_bfloat16")
     config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
@@ -234,6 +249,7 @@ def test_config_round_trip(name: str, randomize: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(twin(**given), layer(**given))
 
 
+@every_layer
 def test_saved_inside_a_functional_model(name: str, tmp_path, randomize) -> None:
     arguments = symbolic(name)
     model = keras.Model(arguments, make(name)(**arguments))
@@ -245,18 +261,17 @@ def test_saved_inside_a_functional_model(name: str, tmp_path, randomize) -> None
 
 
 @pytest.mark.parametrize(
-    ("policy", "compute_dtype"), [("mixed_bfloat16", "bfloat16"), ("mixed_float16", "float16")]
+    ("name", "policy"), sampled([(name, policy) for name in ARGUMENTS for policy in HALVES])
 )
-def test_computes_in_its_policy_and_stores_float32(
-    name: str, policy: str, compute_dtype: str
-) -> None:
-    layer = make(name, dtype=policy)
+def test_computes_in_its_policy_and_stores_float32(name: str, policy: str) -> None:
+    layer, compute_dtype = make(name, dtype=policy), HALVES[policy]
     outputs = layer(**inputs(name))
     assert keras.backend.standardize_dtype(outputs.dtype) == compute_dtype
     assert {weight.dtype for weight in layer.weights} <= {"float32"}
     assert {part.compute_dtype for part in layer._flatten_layers()} == {compute_dtype}
 
 
+@every_layer
 def test_mixed_precision_stays_close_to_float32(name: str, randomize: Callable[..., Any]) -> None:
     given = inputs(name)
     layer, low = make(name), make(name, dtype="mixed_bfloat16")
@@ -268,13 +283,15 @@ def test_mixed_precision_stays_close_to_float32(name: str, randomize: Callable[.
     np.testing.assert_allclose(tf.cast(low(**given), "float32"), layer(**given), atol=0.15)
 
 
+@every_layer
 def test_computed_shape_is_the_real_one(name: str) -> None:
-    layer, given = make(name), inputs(name)
+    layer, given = called(name), inputs(name)
     outputs = layer(**given)
     first = next(iter(given.values()))
     assert tuple(layer.compute_output_shape(first.shape)) == tuple(outputs.shape)
 
 
+@every_layer
 def test_symbolic_shape_and_dtype_are_the_real_ones(name: str) -> None:
     layer = make(name, dtype="mixed_bfloat16")
     outputs = layer(**symbolic(name))
@@ -282,9 +299,9 @@ def test_symbolic_shape_and_dtype_are_the_real_ones(name: str) -> None:
     assert outputs.dtype == "bfloat16"
 
 
+@every_layer
 def test_lengths_may_change_from_call_to_call(name: str) -> None:
-    layer = make(name)
-    layer(**inputs(name))
+    layer = called(name)
     traces = []
 
     @tf.function(
@@ -306,9 +323,9 @@ def test_lengths_may_change_from_call_to_call(name: str) -> None:
     assert len(traces) == 1
 
 
+@every_layer
 def test_every_weight_gets_a_finite_gradient(name: str) -> None:
-    layer, given = make(name), inputs(name)
-    layer(**given)
+    layer, given = called(name), inputs(name)
     with tf.GradientTape() as tape:
         if name.startswith("Residual"):
             # Pre-norm normalises on the way into the sub-layer, here the identity.
@@ -321,8 +338,9 @@ def test_every_weight_gets_a_finite_gradient(name: str) -> None:
         assert np.isfinite(tf.convert_to_tensor(gradient)).all(), weight.name
 
 
+@every_layer
 def test_dropout_acts_in_training_only(name: str) -> None:
-    layer, given = make(name), inputs(name)
+    layer, given = called(name), inputs(name)
     still = np.array(layer(**given))
     np.testing.assert_array_equal(layer(**given), still)
     if not any("dropout" in argument for argument in ARGUMENTS[name]):

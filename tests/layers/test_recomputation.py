@@ -60,7 +60,10 @@ import tensorflow as tf
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models import build_transformer
 
-config = TransformerConfig.preset("small", vocab_size=50, model_dim=64, feed_forward_dim=256)
+config = TransformerConfig.preset(
+    "small", vocab_size=50, model_dim=64, feed_forward_dim=256,
+    num_encoder_layers=4, num_decoder_layers=4,
+)
 model = build_transformer(config)
 ids = tf.random.uniform((32, 128), 4, 50, tf.int32, seed=1)
 
@@ -73,7 +76,7 @@ for recompute in (True, False):
     model.recompute_activations(recompute)
     states = model.prediction_states
 
-    @tf.function
+    @tf.function(input_signature=[tf.TensorSpec((None, 128), tf.int32)], autograph=False)
     def gradients(ids):
         with tf.GradientTape() as tape:
             outputs = states({"source_ids": ids, "target_ids": ids}, training=True)
@@ -81,7 +84,6 @@ for recompute in (True, False):
         return tape.gradient(loss, states.trainable_variables)
 
     gradients(ids[:1])  # A machine's own work space is made but once.
-    gradients.get_concrete_function(ids)
     before = peak_kilobytes()
     gradients(ids)
     print((peak_kilobytes() - before) // 1024)

@@ -250,5 +250,5 @@ def _graph_of(model: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def few_families() -> list[Family]:
-    """Those of `one_of_few`."""
+    """The six of `one_of_few`."""
     return list(FEW)

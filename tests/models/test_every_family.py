@@ -14,6 +14,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tools.covering import sampled
+
 PAIRS = [([2, 5, 9, 6, 3], [2, 7, 4, 11]), ([2, 17, 3], [2, 18]), ([8, 3], [2, 3, 5])]
 sentences = st.lists(st.integers(4, 18), min_size=1, max_size=6)
 
@@ -30,7 +32,7 @@ def test_inputs_are_named_integers_of_any_length(family, random_of) -> None:
         assert (tuple(tensor.shape), tensor.dtype) == ((None, None), "int32")
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(first=sentences, second=sentences, pads=st.tuples(*[st.integers(0, 4)] * 4))
 def test_padding_changes_nothing(family, random_of, outputs_of, first, second, pads) -> None:
     """On the left, on the right, on both, or more of it, on either side of the model."""
@@ -43,7 +45,7 @@ def test_padding_changes_nothing(family, random_of, outputs_of, first, second, p
         np.testing.assert_allclose(found, plain[name], atol=1e-4)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(rows=st.lists(st.tuples(sentences, sentences), min_size=2, max_size=4))
 def test_a_batch_equals_its_rows(family, random_of, outputs_of, rows) -> None:
     model = random_of(family)
@@ -57,7 +59,7 @@ def test_a_batch_equals_its_rows(family, random_of, outputs_of, rows) -> None:
             np.testing.assert_allclose(found, alone[0], atol=1e-4)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(data=st.data(), source=sentences, target=sentences)
 def test_a_changed_future_token_changes_no_earlier_output(
     causal_family, random_of, outputs_of, data, source, target
@@ -115,11 +117,16 @@ def test_recomputed_activations_give_the_same_gradients(one_of_few, random_of) -
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-3 * np.abs(theirs).max() + 1e-5)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize(
+    ("place", "policy"),
+    sampled(
+        [(place, policy) for place in range(6) for policy in ("mixed_bfloat16", "mixed_float16")]
+    ),
+)
 def test_mixed_precision_is_close_and_kept_by_the_file(
-    policy: str, one_of_few, tmp_path, random_of, outputs_of
+    place: int, policy: str, few_families, tmp_path, random_of, outputs_of
 ) -> None:
-    family = one_of_few
+    family = few_families[place]
     model, inputs = random_of(family), family.inputs(PAIRS)
     low = family.build(policy)
     low.set_weights(model.get_weights())

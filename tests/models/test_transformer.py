@@ -150,7 +150,8 @@ def test_probabilities_sum_to_one_in_float32(random_model) -> None:
     )
 
 
-@pytest.mark.parametrize("beams", [1, 3])
+# One beam: greedy searches are compared with full passes in decoding/.
+@pytest.mark.parametrize("beams", [pytest.param(1, marks=pytest.mark.exhaustive), 3])
 def test_cached_steps_equal_the_full_pass(
     transformer_fields: dict, beams: int, random_model
 ) -> None:

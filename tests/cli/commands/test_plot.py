@@ -9,6 +9,7 @@ import matplotlib.image
 import pytest
 
 from keras_transformer.cli.commands.plot import KINDS, build_parser
+from tools.covering import sampled
 
 PARTS = {"curves": ["runs/a"], "attention": ["runs/a", "--source", "x"]}
 PARTS["alignment"] = PARTS["attention"]
@@ -84,13 +85,16 @@ def test_curves_of_two_runs(run_cli, run: Path, tmp_path: Path) -> None:
     assert is_png(output)
 
 
-@pytest.mark.parametrize("kind", ["attention", "alignment"])
-@pytest.mark.parametrize("target", [["--target", "ba"], []], ids=["given", "translated"])
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    sampled([(kind, target) for kind in ("attention", "alignment") for target in ("", "ba")]),
+)
 def test_attention_of_a_sentence_pair(
-    run_cli, run: Path, tmp_path: Path, kind: str, target: list[str]
+    run_cli, run: Path, tmp_path: Path, kind: str, target: str
 ) -> None:
-    output = tmp_path / "attention.png"
-    result = run_cli("plot", kind, run, "--source", "ab cab", *target, "--output", output)
+    """With a given target, or without one: the model translates."""
+    output, given = tmp_path / "attention.png", ["--target", target] if target else []
+    result = run_cli("plot", kind, run, "--source", "ab cab", *given, "--output", output)
     assert (result.code, is_png(output)) == (0, True)
 
 

@@ -37,7 +37,8 @@ def test_text_is_prepared_and_trained_on(run_cli, text, tmp_path) -> None:
     assert "training pairs: kept 240 of 240 pairs" in result.out
     assert f"2 shards: train with --data prepared --prepared {shards}" in result.out
 
-    training = "--batch-tokens 256 --checkpoint-steps 2 --bleu-sentences 0".split()
+    training = "--batch-tokens 256 --checkpoint-steps 2 --bleu-sentences 0 --r-drop 0".split()
+    training += "--model.num-encoder-layers 1 --model.num-decoder-layers 1".split()
     command = ["train", "--data", "prepared", "--prepared", shards, *training, "--output", run]
     result = run_cli(*command, "--max-steps", 2)
     assert result.code == 0, result.err

@@ -40,11 +40,15 @@ def open_session() -> Iterator[Callable[[Path], Callable[..., dict[str, np.ndarr
     """`open_session(path)` loads a SavedModel and returns `Served.run`."""
     import tensorflow as tf
 
+    # A graph is optimized anew for each set of outputs, which takes longer than all of its answers.
+    # The export has compared those of the optimized graph, which servers and serve.c run.
+    unoptimized = tf.compat.v1.ConfigProto()
+    unoptimized.graph_options.rewrite_options.disable_meta_optimizer = True
     with ExitStack() as stack:
 
         def load(path: Path) -> Callable[..., dict[str, np.ndarray]]:
             # Not entered: its graph would take the place of eager execution.
-            session = tf.compat.v1.Session(graph=tf.Graph())
+            session = tf.compat.v1.Session(graph=tf.Graph(), config=unoptimized)
             stack.callback(session.close)
             with session.graph.as_default():
                 loaded = tf.compat.v1.saved_model.load(session, ["serve"], str(path))

@@ -60,39 +60,37 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-{imports}
-signature = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-found = signature(**{{sys.argv[2]: tf.constant({value})}})
-print(found[sys.argv[3]].numpy().tolist())
-print(sorted({{"keras_transformer", "tensorflow_text"}} & set(sys.modules)))
+
+def answer(path, name, value, output):
+    signature = tf.saved_model.load(path).signatures["serving_default"]
+    return signature(**{name: tf.constant(value)})[output].numpy().tolist()
+
+given, ids, texts = eval(sys.argv[1])
+found = [answer(ids, "source_ids", given[0], "ids")]
+known = [sorted({"keras_transformer", "tensorflow_text"} & set(sys.modules))]
+import tensorflow_text
+found.append(answer(texts, "text", given[1], "translation"))
+known.append(sorted({"keras_transformer", "tensorflow_text"} & set(sys.modules)))
+print((found, known))
 """
 
 
-def run_fresh(imports: str, value: Any, *arguments: object) -> tuple[Any, Any]:
-    """Runs a signature in a process that knows TensorFlow and nothing of ours."""
-    program = FRESH.format(imports=imports, value=value)
-    found = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    result, modules = found.stdout.splitlines()[-2:]
-    return eval(result), eval(modules)
-
-
-def test_text_needs_tensorflow_and_tensorflow_text_only(text_served: Any, texts: list[str]) -> None:
-    wanted = text_served.run("serving_default", text=texts)["translation"].tolist()
-    imports = "import tensorflow_text"
-    found = run_fresh(imports, texts, text_served.path, "text", "translation")
-    assert found == (wanted, ["tensorflow_text"])
-
-
-def test_ids_need_tensorflow_only(ids_served: Any) -> None:
+def test_ids_need_tensorflow_only_and_text_tensorflow_text(
+    ids_served: Any, text_served: Any, texts: list[str]
+) -> None:
+    """In a process that knows nothing of ours."""
     ids = [[5, 6, 7, 8], [9, 10, 0, 0]]
-    wanted = ids_served.run("serving_default", source_ids=ids)["ids"].tolist()
-    assert run_fresh("", ids, ids_served.path, "source_ids", "ids") == (wanted, [])
+    given = ([ids, texts], str(ids_served.path), str(text_served.path))
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, repr(given)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found, known = eval(done.stdout.splitlines()[-1])
+    assert found == [
+        ids_served.run("serving_default", source_ids=ids)["ids"].tolist(),
+        text_served.run("serving_default", text=texts)["translation"].tolist(),
+    ]
+    assert known == [[], ["tensorflow_text"]]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Frozen layers and slower lower ones: what changes in an update, and by how much."""
 
+import functools
 from typing import Any
 
 import keras
@@ -25,8 +26,9 @@ ENCODER = EncoderConfig.preset(
 )
 
 
+@functools.cache
 def step(**options: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Returns a classifier's weights before and after one update."""
+    """Returns a classifier's weights before and after one update, which is made once."""
     model, training = trained_model(**options)
     before = weights_of(model)
     train_on_batch(training)
