@@ -17,7 +17,8 @@ from keras_transformer.data.batching.batches import (
 )
 from keras_transformer.data.encoding.encode import EncodedPairs
 
-PROPERTY = settings(max_examples=20, deadline=None)
+# Each example makes a pipeline or several.
+PROPERTY = settings(max_examples=10, deadline=None)
 
 
 def make(lengths):
