@@ -15,12 +15,13 @@ from .architecture import Architecture
 from .decoders import GPT2, LLAMA
 from .encoders import BERT, DISTILBERT, ROBERTA
 from .fairseq import BART, M2M100, MBART
+from .fsmt import FSMT
 from .t5 import T5
 from .translators import MARIAN, PEGASUS
 from .vocabularies import write_json
 
 CONFIG = "config.json"
-_TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100)
+_TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
 _ENCODERS = (DISTILBERT, BERT, ROBERTA)
 _DECODERS = (GPT2, LLAMA)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)

@@ -33,7 +33,7 @@ _ALIASES = (
 )
 # Of models with a vocabulary for each side: the target's embeddings, and the head's matrix, which
 # is the same if it is tied.
-_TARGET = ("model.decoder.embed_tokens.weight", "model.decoder.output_projection.weight")
+TARGET_MATRICES = ("model.decoder.embed_tokens.weight", "model.decoder.output_projection.weight")
 _SINUSOIDS = ("embed_positions.weight", "embed_positions.weights")
 
 
@@ -104,9 +104,9 @@ def _sharing(tensors: Tensors, variant: Variant) -> str:
     """Returns which matrices of the embeddings and the head are one, whatever the config says."""
     if variant.is_shared:
         return "all"
-    if not all(name in tensors for name in _TARGET):
+    if not all(name in tensors for name in TARGET_MATRICES):
         return "target"
-    embeddings, head = (tensors[name] for name in _TARGET)
+    embeddings, head = (tensors[name] for name in TARGET_MATRICES)
     return "target" if np.array_equal(embeddings, head) else "none"
 
 
@@ -156,9 +156,10 @@ def bart_table(model: Any, tensors: Collection[str] = ()) -> Iterator[Entry]:
         yield Entry(source.matrix, shared)
     else:
         yield Entry(source.matrix, "model.encoder.embed_tokens.weight")
-        yield Entry(target.matrix, next((name for name in _TARGET if name in tensors), _TARGET[0]))
+        found = [name for name in TARGET_MATRICES if name in tensors] or TARGET_MATRICES
+        yield Entry(target.matrix, found[0])
     if model.head.linear is not None:
-        yield Entry(model.head.linear.kernel, _TARGET[1], transposed=True)
+        yield Entry(model.head.linear.kernel, TARGET_MATRICES[1], transposed=True)
     if model.head.bias is not None:
         yield Entry(model.head.bias, "final_logits_bias", lead=1, absent=0.0)
     sides = (

@@ -18,7 +18,8 @@ from keras_transformer.pretrained.huggingface.vocabularies import Vocabularies, 
 from keras_transformer.text.tokenizer import Tokenizer
 
 # No text holds these, though a model may write the first one.
-_CONTROL = ("<s>", "<pad>", "</s>")
+BOS = "<s>"
+_CONTROL = (BOS, "<pad>", "</s>")
 _UNKNOWN = "<unk>"
 
 

@@ -17,6 +17,7 @@ NAMES = {
     "translators/mbart50": "MBartForConditionalGeneration",
     "translators/m2m100": "M2M100ForConditionalGeneration",
     "translators/nllb": "M2M100ForConditionalGeneration",
+    "translators/fsmt": "FSMTForConditionalGeneration",
     "stacks/bert": "BertForMaskedLM",
     "stacks/bert_classes": "BertForSequenceClassification",
     "stacks/roberta": "RobertaForMaskedLM",

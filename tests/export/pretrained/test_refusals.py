@@ -40,6 +40,14 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"norm": "pre", "sinusoid_layout": "tensor2tensor", "position_offset": 2},
         "tokenizers of languages need one vocabulary that begins with <s>, <pad>, </s>, <unk>",
     ),
+    (
+        "huggingface",
+        {
+            **{"sinusoid_layout": "tensor2tensor", "position_offset": 2},
+            **{"share_embeddings": "target"},
+        },
+        "FSMTForConditionalGeneration needs vocabularies of pieces with spaces between them",
+    ),
     ("huggingface", {"value_dim": 4}, "value_dim=8, got 4"),
     ("marian", {}, "sinusoid_layout='tensor2tensor', got 'interleaved'"),
     ("ctranslate2", {"decoder_recurrence": "ssru"}, "decoder_recurrence=None, got 'ssru'"),
