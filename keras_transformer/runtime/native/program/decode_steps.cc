@@ -109,6 +109,7 @@ class Beams {
 
   // Chooses what goes on after `step` tokens; returns whether the caller need not look at it.
   bool choose(const Found& found, int64_t step) {
+    if (found.count < beams_) return false;
     order_.resize(batch_ * found.count);
     for (int64_t sentence = 0; sentence < batch_; ++sentence) {
       const int32_t* ids = found.ids + sentence * found.count;
