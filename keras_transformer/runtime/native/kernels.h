@@ -1,8 +1,11 @@
 // The operators of the domain, each of which may be part of a program.
 #pragma once
 
+#include "attention_operators.h"
 #include "gelu.h"
-#include "operators.h"
+#include "layer_operators.h"
+#include "linear_operators.h"
+#include "ranking_operators.h"
 
 namespace keras_transformer {
 

@@ -1,6 +1,6 @@
 // Attention of every beam of a sentence to the sentence's source.
 #include "attention.h"
-#include "operators.h"
+#include "attention_operators.h"
 #include "versions.h"
 
 namespace keras_transformer {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "attention.h"
-#include "operators.h"
+#include "attention_operators.h"
 #include "versions.h"
 
 namespace keras_transformer {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attention.h"
-#include "operators.h"
+#include "attention_operators.h"
 #include "sentences.h"
 #include "versions.h"
 

@@ -1,7 +1,7 @@
 // Projections of whole sequences, such as the decoder's keys and values, one tensor for each.
 #include <cstring>
 
-#include "operators.h"
+#include "attention_operators.h"
 #include "sentences.h"
 
 namespace keras_transformer {

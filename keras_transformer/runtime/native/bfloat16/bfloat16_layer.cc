@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "operators.h"
+#include "linear_operators.h"
 #include "versions.h"
 
 namespace keras_transformer {

@@ -2,7 +2,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "operators.h"
+#include "layer_operators.h"
 #include "versions.h"
 
 namespace keras_transformer {

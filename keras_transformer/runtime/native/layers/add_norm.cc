@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
+#include "layer_operators.h"
 #include "norm.h"
-#include "operators.h"
 #include "vectors.h"
 #include "versions.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "operators.h"
+#include "layer_operators.h"
 #include "vectors.h"
 #include "versions.h"
 

@@ -1,5 +1,5 @@
 // The position-wise feed-forward sub-layer, section 3.3 of "Attention Is All You Need".
-#include "operators.h"
+#include "layer_operators.h"
 
 namespace keras_transformer {
 

@@ -1,7 +1,7 @@
 // Looks up rows of a table in bytes, each with its own scale.
 #include <string>
 
-#include "operators.h"
+#include "layer_operators.h"
 #include "vectors.h"
 #include "versions.h"
 

@@ -1,7 +1,7 @@
 // Which places of sequences hold tokens, and the position of each, not counting padding.
 #include <algorithm>
 
-#include "operators.h"
+#include "layer_operators.h"
 
 namespace keras_transformer {
 

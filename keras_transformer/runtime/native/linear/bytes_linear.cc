@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "operators.h"
+#include "linear_operators.h"
 #include "quantize.h"
 #include "versions.h"
 

@@ -1,6 +1,6 @@
 // Rounds rows to bytes for int8 products, with a scale for each row, so that no row's result
 // depends on the others.
-#include "operators.h"
+#include "linear_operators.h"
 #include "quantize.h"
 #include "versions.h"
 

@@ -2,7 +2,7 @@
 // then bias and ReLU.
 #include <vector>
 
-#include "operators.h"
+#include "linear_operators.h"
 #include "vectors.h"
 #include "versions.h"
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "operators.h"
 #include "ranking.h"
+#include "ranking_operators.h"
 
 namespace keras_transformer {
 namespace {

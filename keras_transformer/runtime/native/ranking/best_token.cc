@@ -12,7 +12,7 @@
 #include <limits>
 #include <vector>
 
-#include "operators.h"
+#include "ranking_operators.h"
 #include "vectors.h"
 #include "versions.h"
 

@@ -1,7 +1,7 @@
 // The place of each row's largest value; the first place wins a tie.
 #include <string>
 
-#include "operators.h"
+#include "ranking_operators.h"
 #include "vectors.h"
 #include "versions.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bfloat16.h"
-#include "operators.h"
 #include "quantize.h"
+#include "ranking_operators.h"
 #include "vectors.h"
 #include "versions.h"
 

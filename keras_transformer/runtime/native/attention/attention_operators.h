@@ -1,0 +1,120 @@
+// The operators of the domain keras_transformer that attend. Values are row-major.
+#pragma once
+
+#include "operator.h"
+#include "sub_layer.h"
+
+namespace keras_transformer {
+
+// packed (rows, 3·heads·width), cached keys and values (rows, heads, capacity, width), step (1),
+// which beam's row holds each token (batch, beams, capacity), left out if a sentence has one row
+// → (rows, heads·width) and the caches.
+struct SelfAttention {
+  static constexpr const char* kName = "SelfAttention";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32,
+                                                 ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit SelfAttention(const Node&) {}
+  void compute(Context& context) const;
+};
+
+// queries (batch·beams, heads·width), keys and values (batch, heads, length, width), mask
+// (batch, length) → (batch·beams, heads·width).
+struct CrossAttention {
+  static constexpr const char* kName = "CrossAttention";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat,
+                                                 ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit CrossAttention(const Node&) {}
+  void compute(Context& context) const;
+};
+
+// packed (rows, 3·heads·width), mask (batch, length) → (rows, heads·width); there is a row for each
+// place, or one for each token.
+class SequenceAttention {
+ public:
+  static constexpr const char* kName = "SequenceAttention";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit SequenceAttention(const Node& node) : heads_(node.count("heads")) {}
+  void compute(Context& context) const;
+
+ private:
+  int64_t heads_;
+};
+
+// projected (rows, parts·heads·width), mask (batch, length) → of each part (batch, heads, length,
+// width); there is a row for each place, or one for each token, and padding then is 0.
+class SplitHeads {
+ public:
+  static constexpr const char* kName = "SplitHeads";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit SplitHeads(const Node& node)
+      : parts_(node.count("parts")), heads_(node.count("heads")) {}
+  void compute(Context& context) const;
+
+ private:
+  int64_t parts_, heads_;
+};
+template <>
+inline constexpr bool kManyOutputs<SplitHeads> = true;
+
+// x and residual (rows, width), two linear layers as those of `BytesLinear` or of `Bfloat16Linear`,
+// gamma and beta (width),
+// then caches, step and beams as in `SelfAttention` → residual + the sub-layer's output, LayerNorm of
+// that, and the caches.
+class SelfAttentionSubLayer {
+ public:
+  static constexpr const char* kName = "SelfAttentionSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 11;
+  explicit SelfAttentionSubLayer(const Node& node) : layer_(node) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+};
+
+// The same with keys, values and mask as in `CrossAttention` → sums and norms.
+class CrossAttentionSubLayer {
+ public:
+  static constexpr const char* kName = "CrossAttentionSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 11;
+  explicit CrossAttentionSubLayer(const Node& node) : layer_(node) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+};
+
+// The same with a mask (batch, length); rows as in `SequenceAttention` → sums and norms.
+class SequenceAttentionSubLayer {
+ public:
+  static constexpr const char* kName = "SequenceAttentionSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
+      ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 9;
+  explicit SequenceAttentionSubLayer(const Node& node)
+      : layer_(node), heads_(node.count("heads")), units_(node.count("units")) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+  int64_t heads_, units_;
+};
+
+}  // namespace keras_transformer

@@ -1,0 +1,146 @@
+// The operators of the domain keras_transformer that embed, normalise or feed forward. Values are row-major.
+#pragma once
+
+#include "bfloat16_layer.h"
+#include "norm.h"
+#include "operator.h"
+#include "sub_layer.h"
+
+namespace keras_transformer {
+
+// ids (batch, length) → mask (batch, length), 1 where there is no padding, and each token's position
+// (batch·length).
+class TokenPositions {
+ public:
+  static constexpr const char* kName = "TokenPositions";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kInt32};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit TokenPositions(const Node& node)
+      : pad_(static_cast<int32_t>(node.attribute<int64_t>("pad"))) {}
+  void compute(Context& context) const;
+
+ private:
+  int32_t pad_;
+};
+
+// ids (batch, length) → mask (batch, length), 1 where there is no padding, and of each token, sentence
+// after sentence, the id (tokens) and the position (tokens).
+class PackTokens {
+ public:
+  static constexpr const char* kName = "PackTokens";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kInt32, ort::kInt32};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit PackTokens(const Node& node)
+      : pad_(static_cast<int32_t>(node.attribute<int64_t>("pad"))) {}
+  void compute(Context& context) const;
+
+ private:
+  int32_t pad_;
+};
+
+// table in bytes (count, width) and the scale of each of its rows (count), ids (rows) → their rows
+// (rows, width).
+class LookUp {
+ public:
+  static constexpr const char* kName = "LookUp";
+  static constexpr ort::ElementType kInputs[] = {ort::kInt8, ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit LookUp(const Node& node)
+      : table_(node.constant<int8_t>(0, "table", 2)),
+        scales_(node.constant<float>(1, "scales", {table_.shape[0]})) {}
+  void compute(Context& context) const;
+
+ private:
+  Constant<int8_t> table_;
+  const float* scales_;
+};
+
+// weights in bfloat16 as those of `Bfloat16Linear`, ids (rows) or (batch, length) → of each the weights
+// of the output with this number, `width` of them.
+class Bfloat16LookUp {
+ public:
+  static constexpr const char* kName = "Bfloat16LookUp";
+  static constexpr ort::ElementType kInputs[] = {ort::kBfloat16, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit Bfloat16LookUp(const Node& node)
+      : weights_(node.constant<uint16_t>(0, "weights", 4)),
+        units_(node.count("units")),
+        width_(node.count("width")) {
+    check_packed(weights_.shape, width_, units_);
+  }
+  void compute(Context& context) const;
+
+ private:
+  Constant<uint16_t> weights_;
+  int64_t units_, width_;
+};
+
+// found (rows, width), the position of each or of all (rows or 1), each feature's rate (width) →
+// scale · found + PE(position).
+class AddSinusoid {
+ public:
+  static constexpr const char* kName = "AddSinusoid";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit AddSinusoid(const Node& node)
+      : rates_(node.constant<float>(2, "rates", 1)), scale_(node.attribute<float>("scale")) {}
+  void compute(Context& context) const;
+
+ private:
+  Constant<float> rates_;
+  float scale_;
+};
+
+// x, y (rows, width), gamma and beta (width) → x + y and LayerNorm(x + y).
+class AddNorm {
+ public:
+  static constexpr const char* kName = "AddNorm";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat,
+                                                 ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit AddNorm(const Node& node) : norm_(node, 2) {}
+  void compute(Context& context) const;
+
+ private:
+  Norm norm_;
+};
+
+// x (rows, width), gamma and beta (width) → LayerNorm(x).
+class NormRows {
+ public:
+  static constexpr const char* kName = "NormRows";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit NormRows(const Node& node) : norm_(node, 1) {}
+  void compute(Context& context) const;
+
+ private:
+  Norm norm_;
+};
+
+// The same with nothing but ReLU between the linear layers → sums and norms.
+class FeedForwardSubLayer {
+ public:
+  static constexpr const char* kName = "FeedForwardSubLayer";
+  static constexpr ort::ElementType kInputs[] = {
+      ort::kFloat, ort::kFloat, ort::kAny, ort::kFloat, ort::kAny, ort::kFloat, ort::kFloat,
+      ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 8;
+  explicit FeedForwardSubLayer(const Node& node)
+      : layer_(node), units_(node.count("units")) {}
+  void compute(Context& context) const;
+
+ private:
+  SubLayer layer_;
+  int64_t units_;
+};
+
+}  // namespace keras_transformer
