@@ -37,6 +37,7 @@ RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 # What the runtime stands on: plain Python and numpy.
 SHARED = {
     "keras_transformer.artefact.entries",
+    "keras_transformer.artefact.families",
     "keras_transformer.artefact.manifest",
     "keras_transformer.artefact.shortlist",
     "keras_transformer.search.confidence",
