@@ -18,7 +18,8 @@ struct Sequences {
   float* output;  // (rows, heads · width)
 };
 
-constexpr int64_t kMostQueries = 8, kPanels = 2, kMostLanes = kLanesOf<Wide>;
+constexpr int64_t kMostLanes = kLanesOf<Wide>;
+constexpr int kMostQueries = 8, kPanels = 2;
 
 int64_t rounded_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
@@ -132,7 +133,7 @@ void attend_head(const Sequences& s, const Sentence& sentence, int64_t first, in
                  float* room) {
   static const bool is_wide = has_wide_registers();
   if (is_wide) {
-    fastest<attend_head<Wide, 8>>(s, sentence, first, head, room);
+    fastest<attend_head<Wide, kMostQueries>>(s, sentence, first, head, room);
   } else {
     fastest<attend_head<Floats, 4>>(s, sentence, first, head, room);
   }

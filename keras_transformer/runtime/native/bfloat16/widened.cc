@@ -8,8 +8,6 @@
 namespace keras_transformer {
 namespace {
 
-typedef float Sixteen __attribute__((vector_size(64)));
-
 // Sums of a tile: enough to keep the processor busy, few enough for its registers.
 constexpr int kSums = 8;
 
@@ -62,7 +60,7 @@ KT_INLINE void multiply_block(const Bfloat16Matrix& m, int64_t block, const uint
 template <typename Lanes>
 KT_INLINE void multiply(const Bfloat16Matrix& m, int64_t first, int64_t last, const uint16_t* rows,
                         int64_t count, float* output) {
-  constexpr int kTall = kSums * sizeof(Lanes) / sizeof(Sixteen);
+  constexpr int kTall = kSums * sizeof(Lanes) / sizeof(Wide);
   int64_t row = 0;
   for (; row + kTall <= count; row += kTall) {
     for (int64_t block = first; block < last; ++block) {
@@ -80,11 +78,9 @@ KT_INLINE void multiply(const Bfloat16Matrix& m, int64_t first, int64_t last, co
 
 void multiply_widened(const Bfloat16Matrix& m, int64_t first, int64_t last, const uint16_t* rows,
                       int64_t count, float* output) {
-#ifdef KT_X86
-  if (instructions() >= Instructions::kVnni) {
-    return fastest<multiply<Sixteen>>(m, first, last, rows, count, output);
+  if (has_wide_registers()) {
+    return fastest<multiply<Wide>>(m, first, last, rows, count, output);
   }
-#endif
   fastest<multiply<Floats>>(m, first, last, rows, count, output);
 }
 

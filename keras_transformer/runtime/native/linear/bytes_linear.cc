@@ -57,7 +57,6 @@ struct Finish {
   int64_t count, outputs;  // blocks, and outputs of them that there are
 };
 
-typedef float Sixteen __attribute__((vector_size(64)));
 typedef int32_t SixteenInts __attribute__((vector_size(64)));
 
 KT_INLINE void finish(const Finish& f, const int32_t* sums, const Rounded& rounded, int64_t rows,
@@ -67,13 +66,13 @@ KT_INLINE void finish(const Finish& f, const int32_t* sums, const Rounded& round
     const float step = rounded.steps[row];
     for (int64_t block = 0; block < f.count; ++block) {
       SixteenInts sum, shift;
-      Sixteen scales, values;
+      Wide scales, values;
       std::memcpy(&sum, sums + block * kTokens, sizeof sum);
       std::memcpy(&shift, shifts + block * kTokens, sizeof shift);
       std::memcpy(&scales, f.ends + 2 * block * kTokens, sizeof scales);
       std::memcpy(&values, f.ends + (2 * block + 1) * kTokens, sizeof values);
-      values += __builtin_convertvector(sum + shift, Sixteen) * (scales * step);
-      values = values < f.floor ? Sixteen{} + f.floor : values;  // NaN stays.
+      values += __builtin_convertvector(sum + shift, Wide) * (scales * step);
+      values = values < f.floor ? Wide{} + f.floor : values;  // NaN stays.
       const int64_t left = f.outputs - block * kTokens;
       if (left >= kTokens) {
         std::memcpy(output + block * kTokens, &values, sizeof values);
