@@ -84,6 +84,17 @@ gc.set_threshold(100_000, 20, 20)
 
 def pytest_collection_finish() -> None:
     """Leaves what has been imported out of collections of garbage, of which Keras makes many."""
+    _leave_out_what_lives()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_collections() -> Iterator[None]:
+    """Leaves out what the tests of a file leave in memory, such as traced functions, too."""
+    yield
+    _leave_out_what_lives()
+
+
+def _leave_out_what_lives() -> None:
     gc.collect()
     gc.freeze()
 
