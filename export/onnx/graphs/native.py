@@ -3,7 +3,6 @@
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import keras
@@ -35,7 +34,7 @@ from keras_transformer.export.onnx.layers.linear import (
     weight_array,
 )
 from keras_transformer.export.onnx.layers.norms import normalized
-from keras_transformer.export.onnx.layers.recurrence import recurrent_step
+from keras_transformer.export.onnx.layers.recurrence import recurrent_projection, state_name
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
@@ -176,7 +175,11 @@ class Native(OnnxRuntime):
             between = Between(graph, "CrossAttention", (*named("cross", number), "source_mask"))
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
 
-        recurrence = partial(recurrent_step, graph, ids=parts.ids, beams=beams)
+        def recurrence(layer: Any, number: int) -> Parts:
+            cache, written = (state_name(one, number) for one in ("cache", "new_cache"))
+            between = Between(graph, "Ssru", (cache, "step", *beams[1:]), (written,))
+            return Parts(recurrent_projection(layer), between, None)
+
         attend: dict[str, EmitAttention] = {
             "own": own,
             "source": source,

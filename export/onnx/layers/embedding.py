@@ -30,7 +30,8 @@ def position_vectors(
     """Returns the vectors of integer positions `(length,)`: float32 `(length, model_dim)`."""
     layer: Any = embeddings.positions
     if not isinstance(layer, SinusoidalPositions):
-        return kernels.embedding(graph, weight_array(layer.matrix)[layer.offset :], positions)
+        places = graph.cast(positions, "int32")
+        return kernels.embedding(graph, weight_array(layer.matrix)[layer.offset :], places)
     column = graph.op("Unsqueeze", graph.cast(positions, "float32"), integers(1))
     if layer.offset:
         column = graph.op("Add", column, np.float32(layer.offset))

@@ -36,7 +36,7 @@ def recurrent_step(
         beams: The inputs beam_size and cache_beams, which name the row that holds the token before;
             empty if a sentence has one row.
     """
-    cache, projection = state_name("cache", number), _projection(layer)
+    cache, projection = state_name("cache", number), recurrent_projection(layer)
 
     def between(projected: str) -> str:
         candidate, forget = _split(graph, projected)
@@ -64,7 +64,7 @@ def recurrent_sequence(
         ids: A value `(batch, length)`.
         fills_cache: Whether the block's cache is written: the state after the last place.
     """
-    projection = _projection(layer)
+    projection = recurrent_projection(layer)
     width = projection.units // 2
 
     def between(projected: str) -> str:
@@ -93,7 +93,7 @@ def recurrent_sequence(
     return Parts(projection, between, None)
 
 
-def _projection(layer: SSRU) -> Linear:
+def recurrent_projection(layer: SSRU) -> Linear:
     """Returns one layer for candidates and forget gates."""
     candidate, forget = map(Linear.of, layer.linear_layers)
     kernel = np.concatenate([candidate.kernel, forget.kernel], axis=1)

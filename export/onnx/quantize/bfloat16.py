@@ -42,7 +42,6 @@ class NativeBfloat16:
         if self._has_shortlist:
             return graph.cast(graph.op("Gather", table.astype(BFLOAT16), ids, axis=0), "float32")
         attributes = {"units": table.shape[0], "width": table.shape[1]}
-        ids = graph.cast(ids, "int32")
         return graph.op("Bfloat16LookUp", pack(table), ids, domain=NATIVE, **attributes)
 
     def packed(self, layer: Linear) -> Sequence[Operand]:

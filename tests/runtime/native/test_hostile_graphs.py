@@ -43,6 +43,7 @@ EPSILON = {"epsilon": 1e-6}
 # Inputs, how many outputs, the places of stored inputs, and attributes that fit.
 OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any]]] = {
     "SelfAttention": ([floats(4, 48), *CACHES, *STEP], 3, (), {}),
+    "Ssru": ([floats(4, 16), floats(4, 1, 2, 8), *STEP], 2, (), {}),
     "CrossAttention": ([floats(4, 16), *SOURCE], 1, (), {}),
     "SequenceAttention": ([floats(6, 48), ints(2, 3)], 1, (), {"heads": 2}),
     "SplitHeads": ([floats(6, 32), ints(2, 3)], 2, (), {"heads": 2, "parts": 2}),

@@ -5,6 +5,7 @@
 
 #include "attention.h"
 #include "attention_operators.h"
+#include "beam_table.h"
 #include "versions.h"
 
 namespace keras_transformer {
@@ -13,8 +14,8 @@ namespace {
 struct Step {
   float* keys;  // (rows, heads, capacity, width)
   float* values;
-  const int32_t* beams;  // (rows, capacity): which beam's row holds each token; or null
-  int64_t rows, beam_size, heads, capacity, width, step;
+  BeamTable table;
+  int64_t rows, heads, capacity, width, step;
 
   int64_t model_width() const { return heads * width; }
   double cost() const { return heads * (step + 1) * (4 + width * 0.1); }
@@ -27,8 +28,8 @@ KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const fl
   const int64_t model = s.heads * s.width, of_head = s.capacity * s.width;
   const int64_t of_row = s.heads * of_head;
   for (int64_t row = first; row < first + count; ++row, packed += 3 * model, output += model) {
-    const int32_t* beams = s.beams == nullptr ? nullptr : s.beams + row * s.capacity;
-    const int64_t sentence = row - row % s.beam_size;
+    const int32_t* beams = s.table.of_row(row);
+    const int64_t sentence = s.table.first_of(row);
     for (int64_t head = 0; head < s.heads; ++head) {
       const int64_t own = row * of_row + head * of_head, there = head * s.width;
       std::memcpy(s.keys + own + s.step * s.width, packed + model + there, s.width * sizeof(float));
@@ -54,41 +55,6 @@ float* cache_of(Context& context, size_t input, size_t output, const Shape& shap
   return cache;
 }
 
-// Whether all are from 0 to `limit` - 1.
-KT_INLINE bool all_below(const int32_t* values, int64_t count, uint32_t limit) {
-  uint32_t top = 0;
-  for (int64_t i = 0; i < count; ++i) top = std::max(top, static_cast<uint32_t>(values[i]));
-  return top < limit;
-}
-
-// Throws if a row of an earlier token does not belong to its sentence.
-void check_beams(const Step& s) {
-  for (int64_t row = 0; row < s.rows; ++row) {
-    const int32_t* beams = s.beams + row * s.capacity;
-    if (fastest<all_below>(beams, s.step, static_cast<uint32_t>(s.beam_size))) continue;
-    const auto is_outside = [&](int32_t beam) { return beam < 0 || beam >= s.beam_size; };
-    const int32_t* wrong = std::find_if(beams, beams + s.step, is_outside);
-    throw std::invalid_argument("beams must be from 0 to " + std::to_string(s.beam_size - 1) +
-                                ", got " + std::to_string(*wrong) + " for token " +
-                                std::to_string(wrong - beams) + " of row " + std::to_string(row));
-  }
-}
-
-// Reads the table of beams, if there is one.
-void read_beams(Context& context, size_t place, Step& step) {
-  step.beam_size = 1;
-  if (!context.has_input(place)) return;
-  const int64_t size = context.shape(place, "beams", 3)[1];
-  if (size < 1 || step.rows % size != 0) {
-    throw std::invalid_argument("cached keys must have a multiple of " + std::to_string(size) +
-                                " rows, the beams of a sentence, got " +
-                                std::to_string(step.rows));
-  }
-  step.beams = context.input<int32_t>(place, "beams", {step.rows / size, size, step.capacity});
-  step.beam_size = size;
-  check_beams(step);
-}
-
 // Reads caches, step and beams, which are consecutive inputs, and makes the caches' outputs.
 Step read_step(Context& context, size_t place, size_t output) {
   const Shape shape = context.shape(place, "cached keys", 4);
@@ -100,7 +66,8 @@ Step read_step(Context& context, size_t place, size_t output) {
     throw std::invalid_argument("step " + std::to_string(step.step) + " is outside a cache of " +
                                 std::to_string(step.capacity) + " tokens");
   }
-  read_beams(context, place + 3, step);
+  step.table = BeamTable::read(context, place + 3, step.rows, step.capacity);
+  step.table.check(step.rows, 0, step.step);
   step.keys = cache_of(context, place, output, shape);
   step.values = cache_of(context, place + 1, output + 1, shape);
   return step;

@@ -125,6 +125,19 @@ class NormRows {
   Norm norm_;
 };
 
+// packed (rows, 2 · width): candidates and forget gates of new tokens, their cached states
+// (rows, 1, 2, width), step, beams as in `SelfAttention` → ReLU of each row's new state (rows, width),
+// and the cache with it.
+class Ssru {
+ public:
+  static constexpr const char* kName = "Ssru";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kInt32, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit Ssru(const Node&) {}
+  void compute(Context& context) const;
+};
+
 // The same with nothing but ReLU between the linear layers → sums and norms.
 class FeedForwardSubLayer {
  public:
