@@ -1,4 +1,4 @@
-"""The SSRU of one token a row follows equation 3 of Kim et al. 2019 in float64, whatever the widths."""
+"""The SSRU of one token a row follows equation 3 of Kim et al. 2019 in float64, for any width."""
 
 from collections.abc import Callable
 from typing import Any
@@ -78,7 +78,11 @@ def test_gates_of_any_size_are_from_0_to_1(run: Run) -> None:
         (1, np.zeros((3, 1, 2, 8), np.float32), "a multiple of 2 rows, .* got 3"),
         (2, np.array([-1], np.int32), "step must be at least 0, got -1"),
         (2, np.array([6], np.int32), "step 6 is outside beams of 5 tokens"),
-        (3, np.full((2, 2, 5), 2, np.int32), "beams must be from 0 to 1, got 2 for token 1 of row 0"),
+        (
+            3,
+            np.full((2, 2, 5), 2, np.int32),
+            "beams must be from 0 to 1, got 2 for token 1 of row 0",
+        ),
         (3, np.zeros((1, 2, 5), np.int32), r"beams must have the shape \(2, 2, 5, \)"),
     ],
 )
