@@ -69,8 +69,9 @@ def checked_graphs(manifest: Manifest, directory: Path, name: str) -> list[Check
 
 
 # Beside the tolerance, differences may be this share of it for each unit of the value: the logit of
-# a token that is never written is about -10,000, where float32's own steps are 0.001.
-_RELATIVE = 0.01
+# a token that is never written is about -10,000, where float32's own steps are 0.001. In int8 the 1
+# that its bias is multiplied by is rounded by up to half a 127th of the largest of all states.
+_RELATIVE = 0.05
 
 
 class Comparison:

@@ -21,6 +21,13 @@ def test_others_are_refused(change: tuple[float, float]) -> None:
         Comparison(1e-4)({"logits": EXPECTED["logits"] + np.array(change)}, EXPECTED)
 
 
+def test_in_int8_what_is_never_written_may_be_rounded() -> None:
+    compare = Comparison(1.0)
+    compare({"logits": np.array([[0.5, -9_600.0]], np.float32)}, EXPECTED)
+    with pytest.raises(ValueError, match="output logits differs"):
+        compare({"logits": np.array([[1.6, -10_000.0]], np.float32)}, EXPECTED)
+
+
 def test_another_shape_is_refused() -> None:
     with pytest.raises(ValueError, match=r"has the shape \(1, 1\) in ONNX and \(1, 2\) in Keras"):
         Comparison(1e-4)({"logits": np.zeros((1, 1))}, EXPECTED)
