@@ -1,4 +1,4 @@
-"""The comparison with Bergamot: texts are translated in batches, and ratios are of processor time."""
+"""The comparison with Bergamot: texts are translated in batches, and ratios are of CPU time."""
 
 import beside_bergamot
 import pytest
