@@ -32,6 +32,7 @@ from keras_transformer.cli.single_texts import (
 from keras_transformer.config import PRESETS, SpecialIds
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
+from keras_transformer.training.run.defaults import default_options
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
     DEFAULT_VOCAB_SIZE,
@@ -153,16 +154,17 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
 
 def _recipe(data: DataOptions, run: RunOptions) -> TrainOptions:
     """Returns the default options of a translation."""
+    begun = None
     if run.init is not None and run.init_decoder is None:
         check_finished_run(run.init)
         begun = RunDirectory(run.init)
-        if begun.is_translation:
-            config: Any = begun.load_config()
-            return TrainOptions.for_fine_tuning(
-                config, has_valid=data.has_valid, has_general=bool(data.general_source)
-            )
-    own = DEMO_TRAINING if data.data == "demo" else {}
-    return TrainOptions.preset(run.preset or DEFAULT_PRESET, **own)
+    return default_options(
+        begun,
+        run.preset,
+        has_valid=data.has_valid,
+        has_general=bool(data.general_source),
+        own=DEMO_TRAINING if data.data == "demo" else {},
+    )
 
 
 def _on_texts(given: Namespace, run: RunOptions) -> Any:

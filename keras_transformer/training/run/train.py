@@ -16,6 +16,7 @@ from keras_transformer.models.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
 from keras_transformer.training.recipes import WORD_LEVEL
+from keras_transformer.training.run.defaults import default_options
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
     DEFAULT_VOCAB_SIZE,
@@ -102,7 +103,8 @@ def train(
         ConnectionError: Another worker is gone.
     """
     start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
-    options = options or recipe(start, preset, has_valid=corpus.valid is not None)
+    has_valid = corpus.valid is not None
+    options = options or default_options(start.run, preset, has_valid=has_valid)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     if not resume:
         refuse_to_overwrite(place)
@@ -122,14 +124,6 @@ def train(
     run = TrainingRun.open(task, place, options, resume=resume)
     run.fit(callbacks or [])
     return run.finish()
-
-
-def recipe(start: StartingPoint, preset: str | None, *, has_valid: bool) -> TrainOptions:
-    """Returns how a translation is trained by default, from where it starts."""
-    if start.run is not None and start.run.is_translation:
-        config: Any = start.run.load_config()
-        return TrainOptions.for_fine_tuning(config, has_valid=has_valid)
-    return TrainOptions.preset(preset or DEFAULT_PRESET)
 
 
 def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokenizer]:
