@@ -31,8 +31,8 @@ from keras_transformer.cli.single_texts import (
 )
 from keras_transformer.config import PRESETS, SpecialIds
 from keras_transformer.text.tokenizer import Tokenizer, check_vocab_size
+from keras_transformer.training.defaults import default_options
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
-from keras_transformer.training.run.defaults import default_options
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
     DEFAULT_VOCAB_SIZE,

@@ -6,7 +6,14 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.training.loss.linear_loss import Tokens, distribution, linear_loss
+from keras_transformer.training.loss.few_passes import in_few_passes
+from keras_transformer.training.loss.linear_loss import (
+    Softmax,
+    Tokens,
+    figures,
+    linear_loss,
+    softmax,
+)
 
 Tensor = Any
 
@@ -36,12 +43,17 @@ def linear_cross_entropy(
 
 def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     states, weights = tokens.states[0], tokens.weights
-    found = distribution(states, tokens, matrix)
+    found = _softmax(ops.matmul(states, ops.transpose(matrix)))
     share = weights / found.total
-    # Exponentials in the dtype of the matrix; in float32 the cast does nothing.
-    exponentials = ops.cast(found.exponentials, matrix.dtype)
-    by_states = share[:, None] * ops.cast(ops.matmul(exponentials, matrix), "float32")
+    by_states = share[:, None] * ops.cast(ops.matmul(found.exponentials, matrix), "float32")
     by_states = by_states - weights[:, None] * tokens.centre
     scaled = ops.cast(share[:, None] * ops.cast(states, "float32"), matrix.dtype)
-    by_matrix = ops.cast(ops.matmul(ops.transpose(exponentials), scaled), "float32")
-    return ops.matmul(found.figures, weights), by_states[None], by_matrix
+    by_matrix = ops.cast(ops.matmul(ops.transpose(found.exponentials), scaled), "float32")
+    return ops.matmul(figures(states, tokens, found), weights), by_states[None], by_matrix
+
+
+@in_few_passes
+def _softmax(logits: Tensor) -> Softmax:
+    """Returns exponentials in the dtype of the logits, for products."""
+    found = softmax(logits)
+    return found._replace(exponentials=ops.cast(found.exponentials, logits.dtype))

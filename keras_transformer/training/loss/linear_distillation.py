@@ -7,7 +7,14 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.training.loss.linear_loss import Tokens, distribution, linear_loss
+from keras_transformer.training.loss.few_passes import in_few_passes
+from keras_transformer.training.loss.linear_loss import (
+    Softmax,
+    Tokens,
+    figures,
+    linear_loss,
+    softmax,
+)
 
 Tensor = Any
 
@@ -57,22 +64,37 @@ def _distillation(
     tokens: Tokens, matrix: Tensor, teacher_matrix: Tensor, share: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     states, weights = tokens.states[0], tokens.weights
-    found = distribution(states, tokens, matrix)
-    logits = ops.matmul(
-        ops.cast(tokens.guides, teacher_matrix.dtype), ops.transpose(teacher_matrix)
-    )
-    log_teacher = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-    teacher = ops.exp(log_teacher)
+    guides = ops.cast(tokens.guides, teacher_matrix.dtype)
+    logits = [
+        ops.matmul(one, ops.transpose(by))
+        for one, by in ((states, matrix), (guides, teacher_matrix))
+    ]
+    by_logits, teachers, total, highest = _by_logits(*logits, weights, share)
+    found = figures(states, tokens, Softmax(None, total, highest))
     # q's logarithm without its normalizer, which the teacher's probabilities leave as it is.
-    log_total = found.figures[1] + ops.sum(ops.cast(states, "float32") * tokens.rows, axis=-1)
-    divergence = log_total + ops.sum(teacher * (log_teacher - found.logits), axis=-1)
+    log_total = found[1] + ops.sum(ops.cast(states, "float32") * tokens.rows, axis=-1)
+    loss = (1 - share) * found[0] + share * (log_total + teachers)
 
-    # d loss / d logits is q minus the mean of both targets; linear_loss subtracts the labels' part.
-    by_logits = (weights / found.total)[:, None] * found.exponentials
-    by_logits = ops.cast(by_logits - (share * weights)[:, None] * teacher, matrix.dtype)
     by_states = ops.cast(ops.matmul(by_logits, matrix), "float32")
     by_states = by_states - (1 - share) * weights[:, None] * tokens.centre
     by_matrix = ops.cast(ops.matmul(ops.transpose(by_logits), states), "float32")
-    loss = (1 - share) * found.figures[0] + share * divergence
-    figures = ops.stack([loss, found.figures[1], found.figures[2]])
-    return ops.matmul(figures, weights), by_states[None], by_matrix
+    sums = ops.matmul(ops.stack([loss, found[1], found[2]]), weights)
+    return sums, by_states[None], by_matrix
+
+
+@in_few_passes
+def _by_logits(
+    logits: Tensor, teacher_logits: Tensor, weights: Tensor, share: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Returns what depends on all logits `(tokens, vocabulary)`.
+
+    That is the loss's gradient by those of the student, q minus the mean of both targets without
+    the labels' part, which `linear_loss` subtracts; the mean over the teacher's distribution of its
+    logarithm minus the student's logit; and the total and the highest of the student's `Softmax`.
+    """
+    found, wide = softmax(logits), ops.cast(logits, "float32")
+    log_teacher = ops.log_softmax(ops.cast(teacher_logits, "float32"), axis=-1)
+    teacher = ops.exp(log_teacher)
+    by_logits = (weights / found.total)[:, None] * found.exponentials
+    by_logits = ops.cast(by_logits - (share * weights)[:, None] * teacher, logits.dtype)
+    return by_logits, ops.sum(teacher * (log_teacher - wide), axis=-1), found.total, found.highest

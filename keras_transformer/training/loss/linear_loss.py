@@ -111,38 +111,53 @@ def linear_loss(
     return sums(states, matrix)
 
 
-class Distribution(NamedTuple):
-    """The final layer's output for some tokens, `(..., tokens)` unless stated otherwise.
+class Softmax(NamedTuple):
+    """What the probabilities of tokens are made of; `(..., tokens)` unless stated otherwise.
 
     Attributes:
-        logits: float32 `(..., tokens, vocabulary)`.
-        exponentials: exp of the logits minus their maximum, in the same shape.
-        total: Sum of the exponentials.
-        figures: `(3, ..., tokens)`: smoothed cross-entropy and negative log-likelihood in nats, and
-            1 if the label has the highest logit, else 0.
+        exponentials: exp of the logits minus their maximum, `(..., tokens, vocabulary)`.
+        total: float32, sum of the exponentials.
+        highest: float32, the maximum.
     """
 
-    logits: Tensor
     exponentials: Tensor
     total: Tensor
-    figures: Tensor
+    highest: Tensor
+
+    @property
+    def log_total(self) -> Tensor:
+        """The logarithm of the sum of the logits' own exponentials."""
+        return self.highest + ops.log(self.total)
 
 
-def distribution(states: Tensor, tokens: Tokens, matrix: Tensor) -> Distribution:
-    """Applies the final layer to states `(..., tokens, model_dim)` and compares with the labels."""
-    wide_states = ops.cast(states, "float32")
-    logits = ops.cast(ops.matmul(states, ops.transpose(matrix)), "float32")
+def softmax(logits: Tensor) -> Softmax:
+    """Takes logits of any float dtype; the exponentials are float32."""
+    logits = ops.cast(logits, "float32")
     # With fewer tokens than parts a part is empty, and its maximum needs an initial value.
     highest = ops.max(logits, axis=-1, initial=float("-inf"))
     exponentials = ops.exp(logits - highest[..., None])
-    total = ops.sum(exponentials, axis=-1)
-    log_total = highest + ops.log(total)
+    return Softmax(exponentials, ops.sum(exponentials, axis=-1), highest)
+
+
+def figures(states: Tensor, tokens: Tokens, found: Softmax) -> Tensor:
+    """Compares the final layer's output with the labels.
+
+    Args:
+        states: `(..., tokens, model_dim)`.
+        tokens: Whose they are.
+        found: Of their logits.
+
+    Returns:
+        `(3, ..., tokens)`: smoothed cross-entropy and negative log-likelihood in nats, and 1 if the
+        label has the highest logit, else 0.
+    """
+    wide_states = ops.cast(states, "float32")
     at_label = ops.sum(wide_states * tokens.rows, axis=-1)
-    figures = ops.stack(
+    log_total = found.log_total
+    return ops.stack(
         [
             cross_entropy(log_total, ops.sum(wide_states * tokens.centre, axis=-1)),
             cross_entropy(log_total, at_label),
-            ops.cast(is_best(at_label, highest), "float32"),
+            ops.cast(is_best(at_label, found.highest), "float32"),
         ]
     )
-    return Distribution(logits, exponentials, total, figures)

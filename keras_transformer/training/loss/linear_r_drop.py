@@ -7,7 +7,14 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.training.loss.linear_loss import Tokens, distribution, linear_loss
+from keras_transformer.training.loss.few_passes import in_few_passes
+from keras_transformer.training.loss.linear_loss import (
+    Softmax,
+    Tokens,
+    figures,
+    linear_loss,
+    softmax,
+)
 
 Tensor = Any
 
@@ -43,30 +50,41 @@ def linear_r_drop(
 
 
 def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
-    found = distribution(tokens.states, tokens, matrix)
-    # log(p / q) up to a constant, which cancels in the sum of both divergences and in its
-    # gradient. From logits, because a probability that rounds to 0 has no logarithm.
-    ratio = found.logits[0] - found.logits[1]
-    means = ops.sum(found.exponentials * ratio, axis=-1) / found.total
-    extra = strength / 4 * (means[0] - means[1])
-
-    # Each pass over (tokens, vocabulary) costs more than a product, so there are few.
-    scale = strength / 4 * tokens.weights / found.total
-    scaled = scale[..., None] * found.exponentials
-    first, second = scaled[0], scaled[1]
-    constant = 1 + 2 / strength
-    by_logits = [
-        ops.cast(first * (ratio + (constant - means[0])[:, None]) - second, matrix.dtype),
-        ops.cast(second * ((constant + means[1])[:, None] - ratio) - first, matrix.dtype),
-    ]
+    logits = ops.matmul(tokens.states, ops.transpose(matrix))
+    by_logits, extra, total, highest = _by_logits(logits, tokens.weights, strength)
     by_states = ops.stack([ops.matmul(by_pass, matrix) for by_pass in by_logits])
     by_matrix = [
         ops.matmul(ops.transpose(by_pass), tokens.states[number])
         for number, by_pass in enumerate(by_logits)
     ]
-    figures = ops.mean(found.figures, axis=1) + ops.stack([extra, 0 * extra, 0 * extra])
+    found = ops.mean(figures(tokens.states, tokens, Softmax(None, total, highest)), axis=1)
+    found = found + ops.stack([extra, 0 * extra, 0 * extra])
     return (
-        ops.matmul(figures, tokens.weights),
+        ops.matmul(found, tokens.weights),
         ops.cast(by_states, "float32") - tokens.weights[:, None] / 2 * tokens.centre,
         ops.cast(by_matrix[0] + by_matrix[1], "float32"),
     )
+
+
+@in_few_passes
+def _by_logits(
+    logits: Tensor, weights: Tensor, strength: float
+) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
+    """Returns what depends on all logits `(2, tokens, vocabulary)` of both passes.
+
+    That is the loss's gradient by those of each pass, without the part of the labels, what the
+    divergences add to each token's loss, and the total and the highest of `Softmax`.
+    """
+    found, wide = softmax(logits), ops.cast(logits, "float32")
+    # log(p / q) up to a constant, which cancels in the sum of both divergences and in its
+    # gradient. From logits, because a probability that rounds to 0 has no logarithm.
+    ratio = wide[0] - wide[1]
+    means = ops.sum(found.exponentials * ratio, axis=-1) / found.total
+    scaled = (strength / 4 * weights / found.total)[..., None] * found.exponentials
+    first, second = scaled[0], scaled[1]
+    constant = 1 + 2 / strength
+    by_logits = [
+        ops.cast(first * (ratio + (constant - means[0])[:, None]) - second, logits.dtype),
+        ops.cast(second * ((constant + means[1])[:, None] - ratio) - first, logits.dtype),
+    ]
+    return by_logits, strength / 4 * (means[0] - means[1]), found.total, found.highest

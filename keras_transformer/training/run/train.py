@@ -14,9 +14,9 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
 from keras_transformer.models.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
+from keras_transformer.training.defaults import default_options
 from keras_transformer.training.loop.strategy import open_replicas
 from keras_transformer.training.recipes import WORD_LEVEL
-from keras_transformer.training.run.defaults import default_options
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
     DEFAULT_VOCAB_SIZE,

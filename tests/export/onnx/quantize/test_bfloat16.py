@@ -52,13 +52,13 @@ def test_a_vocabulary_is_stored_once_for_lookups_and_logits(build: Any, open_gra
     matrix, x = draw(0, OUTPUTS, INPUTS), draw(1, 5, INPUTS)
     kernels = NativeBfloat16()
     native = Native(kernels, kernels)
-    ids = np.array([[0, OUTPUTS - 1, 16], [15, 3, 3]])
+    ids = np.array([[0, OUTPUTS - 1, 16], [15, 3, 3]], np.int32)
 
     def emit(graph: GraphBuilder) -> dict[str, str]:
         found = kernels.embedding(graph, matrix, "ids")
         return {"found": found, "y": native.logits(graph, "x", matrix)}
 
-    given = {**X, "ids": ("int64", ("batch", "length"))}
+    given = {**X, "ids": ("int32", ("batch", "length"))}
     model = build(emit, given, {**Y, "found": ("float32", ("batch", "length", INPUTS))})
     kinds = [tensor.data_type for tensor in model.graph.initializer]
     assert kinds.count(onnx.TensorProto.BFLOAT16) == 1

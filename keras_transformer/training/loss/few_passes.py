@@ -1,0 +1,44 @@
+"""Compiles functions of whole logits: takes one and returns one with the same results that reads
+and writes its logits few times.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+# With fewer logits a row they stay in a core's caches, and compiling takes longer than it saves.
+_LARGE_VOCABULARY = 4096
+
+
+def in_few_passes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a function of logits `(..., vocabulary)` that gets no gradient.
+
+    TensorFlow's operators each pass over all logits, which takes as long as the products beside
+    them; XLA makes loops that do the work of several. It compiles once for each number of tokens,
+    a third of a second. Other backends compile whole steps, and where there is a GPU its own
+    operators are used.
+
+    Args:
+        function: Takes logits and further arguments; Python's numbers among them are constants.
+    """
+    compiled: list[Callable[..., Any]] = []
+
+    @functools.wraps(function)
+    def call(logits: Tensor, *arguments: Any) -> Any:
+        if keras.backend.backend() != "tensorflow" or logits.shape[-1] < _LARGE_VOCABULARY:
+            return function(logits, *arguments)
+        import tensorflow as tf
+
+        if tf.config.list_physical_devices("GPU"):
+            return function(logits, *arguments)
+        if not compiled:
+            compiled.append(tf.function(function, jit_compile=True, autograph=False))
+        # Else TensorFlow would prepare a gradient.
+        return compiled[0](ops.stop_gradient(logits), *arguments)
+
+    return call
