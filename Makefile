@@ -12,7 +12,7 @@ ORACLES := .oracles
 SOURCES := keras_transformer export tools
 # A worker a core; tests/conftest.py groups tests that share what they export. In their own order:
 # files of a single, slow test would else come last, for one worker while the other waits.
-PYTEST_FLAGS ?= -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST_FLAGS ?= -n 2 --no-loadscope-reorder
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1

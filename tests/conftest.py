@@ -31,12 +31,17 @@ SEARCH_CASES = [
 ]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)  # Of pytest-xdist.
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keeps on one worker the tests of a file, for what they share; of SavedModels, of a folder."""
-    for item in items:
-        shared = item.path.parent if "saved_model" in item.path.parts else item.path
-        item.add_marker(pytest.mark.xdist_group(str(shared)))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return file.rpartition("/")[0] if "/saved_model/" in file else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(params=SEARCH_CASES, ids=lambda case: case.name.replace(" ", "-"))

@@ -90,6 +90,7 @@ for recompute in (True, False):
 """
 
 
+@pytest.mark.exhaustive  # Gradients of both are compared below.
 def test_a_recomputing_transformer_takes_less_memory() -> None:
     printed = subprocess.run(
         [sys.executable, "-c", _GROWTH], capture_output=True, text=True, check=True

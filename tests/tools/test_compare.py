@@ -4,11 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tools.compare import differing, table_searches
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.exhaustive
 def test_a_checkout_equals_itself(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tools.compare", str(ROOT), str(ROOT)]
     command += ["--work", str(tmp_path), "--sizes", "tiny", "--norms", "pre", "--shares", "none"]

@@ -141,7 +141,7 @@ def ids_served(
     return Served(path, learned_model, tokenizer, tokenizer, BEAM, open_session(path))
 
 
-@pytest.fixture(params=["text_served", "other_served"])
+@pytest.fixture(params=["text_served", pytest.param("other_served", marks=pytest.mark.exhaustive)])
 def served(request: pytest.FixtureRequest) -> Served:
     """Each of the models that take text."""
     return request.getfixturevalue(request.param)

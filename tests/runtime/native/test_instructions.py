@@ -1,6 +1,7 @@
 """Every set of instructions that this processor has makes the same of matrices and logits, and none
 is used where another was asked for or on a processor without it."""
 
+import functools
 import os
 import platform
 import re
@@ -57,16 +58,26 @@ PROGRAMS = {
 }
 
 
-@pytest.fixture(scope="module", params=PROGRAMS)
-def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    compiler, runner, machine = PROGRAMS[request.param]
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Program]:
+    """`build(name)`: one of the programs, each built once."""
+    return functools.cache(lambda name: make(name, tmp_path_factory.mktemp(name)))
+
+
+@pytest.fixture(params=PROGRAMS)
+def program(request: pytest.FixtureRequest, build: Callable[[str], Program]) -> Program:
+    return build(request.param)
+
+
+def make(name: str, folder: Path) -> Program:
+    compiler, runner, machine = PROGRAMS[name]
     for tool in [compiler[0], *runner]:
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool}")
     sources = [Path(__file__).with_name("instructions_test.cc")]
     sources += map(source_of, ("instructions", "widened"))
     sources += (SOURCES / "sets").glob("*.cc")
-    built = tmp_path_factory.mktemp(request.param) / "instructions_test"
+    built = folder / "instructions_test"
     subprocess.run([*compiler, *COMPILE, *map(str, sources), "-o", str(built)], check=True)
     return Program([*runner, str(built)], SETS.get(machine, ["portable"]))
 

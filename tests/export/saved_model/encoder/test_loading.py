@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 TEXTS = ["a small house", "", "the red dog"]
 
@@ -16,6 +17,7 @@ def test_a_c_program_classifies_texts(
     assert serve(served.path, "serving_default", "text", "label", TEXTS) == wanted
 
 
+@pytest.mark.exhaustive
 def test_a_c_program_classifies_ids_without_tensorflow_text(
     serve_encoder: Callable[..., Any], serve: Callable[..., list[str]]
 ) -> None:
