@@ -64,10 +64,14 @@ class Cell:
 
 
 def measure(
-    workers: dict[str, Worker], model: Model, setting: Setting, texts: list[str], **given: int
+    workers: dict[str, Worker],
+    model: Model,
+    setting: Setting,
+    texts: list[str],
+    batch: int,
+    rounds: int,
 ) -> Cell:
     """Lets the engines take turns on texts."""
-    batch, rounds = given["batch"], given["rounds"]
     texts = texts if batch > 1 else texts[:_MOST_ALONE]
     pieces, written, cpu = model.pieces(), {}, {name: [] for name in workers}
     for name, worker in workers.items():
@@ -94,19 +98,21 @@ def measure(
     )
 
 
+def row(cell: Cell) -> str:
+    """Writes a cell as a row of the table."""
+    ours, peer = (median(cell.rates[name]) for name in _NAMES)
+    ratios = cell.ratios()
+    return (
+        f"| {'yes' if cell.listed else 'no'} | {cell.beam_size} | {cell.batch} | {ours:,.0f} | "
+        f"{peer:,.0f} | **{median(ratios):.2f}** ({min(ratios):.2f}–{max(ratios):.2f}) | "
+        f"{cell.equal:.0%} |"
+    )
+
+
 def table(cells: Sequence[Cell]) -> str:
     """Writes the cells as Markdown."""
     head = "| shortlist | beam | sentences a call | ours | Bergamot | ratio (rounds) | same text |"
-    lines = [head, "|---|---|---|---|---|---|---|"]
-    for cell in cells:
-        ours, peer = (median(cell.rates[name]) for name in _NAMES)
-        ratios = cell.ratios()
-        lines.append(
-            f"| {'yes' if cell.listed else 'no'} | {cell.beam_size} | {cell.batch} | {ours:,.0f} | "
-            f"{peer:,.0f} | **{median(ratios):.2f}** ({min(ratios):.2f}–{max(ratios):.2f}) | "
-            f"{cell.equal:.0%} |"
-        )
-    return "\n".join(lines)
+    return "\n".join([head, "|---|---|---|---|---|---|---|", *map(row, cells)])
 
 
 def run(given: argparse.Namespace, cells: list[Cell]) -> None:
@@ -122,9 +128,8 @@ def run(given: argparse.Namespace, cells: list[Cell]) -> None:
             for beam_size in given.beam_size:
                 for batch in given.batch:
                     setting = Setting(listed, beam_size, given.ratio)
-                    sizes = {"batch": batch, "rounds": given.repeats}
-                    cells.append(measure(workers, model, setting, texts, **sizes))
-                    print(table(cells[-1:]).splitlines()[-1], file=sys.stderr)
+                    cells.append(measure(workers, model, setting, texts, batch, given.repeats))
+                    print(row(cells[-1]), file=sys.stderr)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -3,7 +3,6 @@ vocabulary and its shortlist, and our artefacts of the same.
 """
 
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer, sentence
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.export import export_run
 from keras_transformer.export.onnx.shortlists.model_1 import train_model_1
+from keras_transformer.export.placement import placed
 from keras_transformer.training.transfer.import_run import import_run
 
 # Translators in browsers have this form: `tiny11` with SSRU.
@@ -67,17 +67,14 @@ class Model(NamedTuple):
             candidates: How many target pieces a source piece gets.
         """
         if not folder.exists():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            # Under its own name only when it is whole.
-            place = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
-            _make_vocabulary(place, pairs)
-            _make_model(place, pairs, marian)
-            _make_list(place, pairs, marian, candidates)
-            import_run(place / "source", place / "run")
-            for name, listed in (("full", None), ("listed", place / "list.txt")):
-                form = {"target": "native", "quantize": "int8", "shortlist": listed}
-                export_run(place / "run", place / f"ours-{name}", **form)
-            place.rename(folder)
+            with placed(folder, mark="model.npz", overwrite=False) as place:
+                _make_vocabulary(place, pairs)
+                _make_model(place, pairs, marian)
+                _make_list(place, pairs, marian, candidates)
+                import_run(place / "source", place / "run")
+                for name, listed in (("full", None), ("listed", place / "list.txt")):
+                    form = {"target": "native", "quantize": "int8", "shortlist": listed}
+                    export_run(place / "run", place / f"ours-{name}", **form)
         return cls(folder)
 
 

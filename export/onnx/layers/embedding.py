@@ -30,8 +30,7 @@ def position_vectors(
     """Returns the vectors of integer positions `(length,)`: float32 `(length, model_dim)`."""
     layer: Any = embeddings.positions
     if not isinstance(layer, SinusoidalPositions):
-        places = graph.cast(positions, "int32")
-        return kernels.embedding(graph, weight_array(layer.matrix)[layer.offset :], places)
+        return kernels.embedding(graph, weight_array(layer.matrix)[layer.offset :], positions)
     column = graph.op("Unsqueeze", graph.cast(positions, "float32"), integers(1))
     if layer.offset:
         column = graph.op("Add", column, np.float32(layer.offset))
@@ -92,7 +91,8 @@ def embed_sequences(
 
     states = embed_tokens(graph, kernels, embeddings, chosen(ids))
     if embeddings.positions is not None:
-        vectors = position_vectors(graph, kernels, embeddings, places_of_rows(graph, ids))
+        places = graph.cast(places_of_rows(graph, ids), "int32")
+        vectors = position_vectors(graph, kernels, embeddings, places)
         if mask is not None:
             positions = chosen(token_positions(graph, mask))
             vectors = graph.op("Gather", vectors, positions, axis=0)

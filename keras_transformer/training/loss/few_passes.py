@@ -26,19 +26,26 @@ def in_few_passes(function: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         function: Takes logits and further arguments; Python's numbers among them are constants.
     """
-    compiled: list[Callable[..., Any]] = []
+
+    @functools.cache
+    def compiled() -> Callable[..., Any]:
+        import tensorflow as tf
+
+        return tf.function(function, jit_compile=True, autograph=False)
 
     @functools.wraps(function)
     def call(logits: Tensor, *arguments: Any) -> Any:
-        if keras.backend.backend() != "tensorflow" or logits.shape[-1] < _LARGE_VOCABULARY:
+        if logits.shape[-1] < _LARGE_VOCABULARY or not _is_tensorflow_on_a_processor():
             return function(logits, *arguments)
-        import tensorflow as tf
-
-        if tf.config.list_physical_devices("GPU"):
-            return function(logits, *arguments)
-        if not compiled:
-            compiled.append(tf.function(function, jit_compile=True, autograph=False))
         # Else TensorFlow would prepare a gradient.
-        return compiled[0](ops.stop_gradient(logits), *arguments)
+        return compiled()(ops.stop_gradient(logits), *arguments)
 
     return call
+
+
+def _is_tensorflow_on_a_processor() -> bool:
+    if keras.backend.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    return not tf.config.list_physical_devices("GPU")

@@ -49,7 +49,8 @@ def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tens
     by_states = by_states - weights[:, None] * tokens.centre
     scaled = ops.cast(share[:, None] * ops.cast(states, "float32"), matrix.dtype)
     by_matrix = ops.cast(ops.matmul(ops.transpose(found.exponentials), scaled), "float32")
-    return ops.matmul(figures(states, tokens, found), weights), by_states[None], by_matrix
+    compared = figures(states, tokens, found.log_total, found.highest)
+    return ops.matmul(compared, weights), by_states[None], by_matrix
 
 
 @in_few_passes

@@ -9,7 +9,6 @@ from keras import ops
 
 from keras_transformer.training.loss.few_passes import in_few_passes
 from keras_transformer.training.loss.linear_loss import (
-    Softmax,
     Tokens,
     figures,
     linear_loss,
@@ -69,10 +68,9 @@ def _distillation(
         ops.matmul(one, ops.transpose(by))
         for one, by in ((states, matrix), (guides, teacher_matrix))
     ]
-    by_logits, teachers, total, highest = _by_logits(*logits, weights, share)
-    found = figures(states, tokens, Softmax(None, total, highest))
-    # q's logarithm without its normalizer, which the teacher's probabilities leave as it is.
-    log_total = found[1] + ops.sum(ops.cast(states, "float32") * tokens.rows, axis=-1)
+    by_logits, teachers, log_total, highest = _by_logits(*logits, weights, share)
+    found = figures(states, tokens, log_total, highest)
+    # `teachers` leaves out q's normalizer, which the teacher's probabilities leave as it is.
     loss = (1 - share) * found[0] + share * (log_total + teachers)
 
     by_states = ops.cast(ops.matmul(by_logits, matrix), "float32")
@@ -90,11 +88,12 @@ def _by_logits(
 
     That is the loss's gradient by those of the student, q minus the mean of both targets without
     the labels' part, which `linear_loss` subtracts; the mean over the teacher's distribution of its
-    logarithm minus the student's logit; and the total and the highest of the student's `Softmax`.
+    logarithm minus the student's logit; and the last two of `figures`' arguments.
     """
     found, wide = softmax(logits), ops.cast(logits, "float32")
     log_teacher = ops.log_softmax(ops.cast(teacher_logits, "float32"), axis=-1)
     teacher = ops.exp(log_teacher)
     by_logits = (weights / found.total)[:, None] * found.exponentials
     by_logits = ops.cast(by_logits - (share * weights)[:, None] * teacher, logits.dtype)
-    return by_logits, ops.sum(teacher * (log_teacher - wide), axis=-1), found.total, found.highest
+    teachers = ops.sum(teacher * (log_teacher - wide), axis=-1)
+    return by_logits, teachers, found.log_total, found.highest

@@ -139,13 +139,14 @@ def softmax(logits: Tensor) -> Softmax:
     return Softmax(exponentials, ops.sum(exponentials, axis=-1), highest)
 
 
-def figures(states: Tensor, tokens: Tokens, found: Softmax) -> Tensor:
+def figures(states: Tensor, tokens: Tokens, log_total: Tensor, highest: Tensor) -> Tensor:
     """Compares the final layer's output with the labels.
 
     Args:
         states: `(..., tokens, model_dim)`.
         tokens: Whose they are.
-        found: Of their logits.
+        log_total: As in `Softmax`, of their logits, as is the next.
+        highest: Their maximum.
 
     Returns:
         `(3, ..., tokens)`: smoothed cross-entropy and negative log-likelihood in nats, and 1 if the
@@ -153,11 +154,10 @@ def figures(states: Tensor, tokens: Tokens, found: Softmax) -> Tensor:
     """
     wide_states = ops.cast(states, "float32")
     at_label = ops.sum(wide_states * tokens.rows, axis=-1)
-    log_total = found.log_total
     return ops.stack(
         [
             cross_entropy(log_total, ops.sum(wide_states * tokens.centre, axis=-1)),
             cross_entropy(log_total, at_label),
-            ops.cast(is_best(at_label, found.highest), "float32"),
+            ops.cast(is_best(at_label, highest), "float32"),
         ]
     )

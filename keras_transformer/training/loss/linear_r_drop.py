@@ -9,7 +9,6 @@ from keras import ops
 
 from keras_transformer.training.loss.few_passes import in_few_passes
 from keras_transformer.training.loss.linear_loss import (
-    Softmax,
     Tokens,
     figures,
     linear_loss,
@@ -51,13 +50,13 @@ def linear_r_drop(
 
 def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
     logits = ops.matmul(tokens.states, ops.transpose(matrix))
-    by_logits, extra, total, highest = _by_logits(logits, tokens.weights, strength)
+    by_logits, extra, log_total, highest = _by_logits(logits, tokens.weights, strength)
     by_states = ops.stack([ops.matmul(by_pass, matrix) for by_pass in by_logits])
     by_matrix = [
         ops.matmul(ops.transpose(by_pass), tokens.states[number])
         for number, by_pass in enumerate(by_logits)
     ]
-    found = ops.mean(figures(tokens.states, tokens, Softmax(None, total, highest)), axis=1)
+    found = ops.mean(figures(tokens.states, tokens, log_total, highest), axis=1)
     found = found + ops.stack([extra, 0 * extra, 0 * extra])
     return (
         ops.matmul(found, tokens.weights),
@@ -73,7 +72,7 @@ def _by_logits(
     """Returns what depends on all logits `(2, tokens, vocabulary)` of both passes.
 
     That is the loss's gradient by those of each pass, without the part of the labels, what the
-    divergences add to each token's loss, and the total and the highest of `Softmax`.
+    divergences add to each token's loss, and the last two of `figures`' arguments.
     """
     found, wide = softmax(logits), ops.cast(logits, "float32")
     # log(p / q) up to a constant, which cancels in the sum of both divergences and in its
@@ -87,4 +86,4 @@ def _by_logits(
         ops.cast(first * (ratio + (constant - means[0])[:, None]) - second, logits.dtype),
         ops.cast(second * ((constant + means[1])[:, None] - ratio) - first, logits.dtype),
     ]
-    return by_logits, strength / 4 * (means[0] - means[1]), found.total, found.highest
+    return by_logits, strength / 4 * (means[0] - means[1]), found.log_total, found.highest

@@ -31,16 +31,10 @@ struct Step {
   }
 };
 
-// 1 / (1 + e⁻ˣ), for large numbers of either sign, too.
-template <typename Vector>
-KT_INLINE Vector sigmoid(Vector x) {
-  const Vector e = exp_of_negative(x < 0.0f ? x : -x);
-  return (x < 0.0f ? e : Vector{} + 1.0f) / (e + 1.0f);
-}
-
 // candidate + σ(gate) · (before - candidate)
 KT_INLINE Floats mixed(Floats candidate, Floats gate, Floats before) {
-  return candidate + sigmoid(gate) * (before - candidate);
+  const Floats e = exp_of_negative(gate < 0.0f ? gate : -gate);  // For large gates of either sign, too.
+  return candidate + (gate < 0.0f ? e : Floats{} + 1.0f) / (e + 1.0f) * (before - candidate);
 }
 
 // packed (count, 2 · width): candidate and gate of the new tokens of some rows → output (count, width).
@@ -49,8 +43,13 @@ KT_INLINE void read_rows(const Step& s, int64_t first, int64_t count, const floa
   for (int64_t row = first; row < first + count; ++row, packed += 2 * s.width, output += s.width) {
     const float *gate = packed + s.width, *before = s.state_of(s.row_before(row), s.step + 1);
     float* state = s.state_of(row, s.step);
-    for (int64_t i = 0; i < s.width; i += kLanes) {
-      const int64_t left = std::min<int64_t>(kLanes, s.width - i);
+    int64_t i = 0;
+    for (; i + kLanes <= s.width; i += kLanes) {
+      const Floats found = mixed(load(packed + i), load(gate + i), load(before + i));
+      store(state + i, found);
+      store(output + i, larger(found, Floats{}));
+    }
+    if (const int64_t left = s.width - i) {
       const Floats found = mixed(load_some(packed + i, left), load_some(gate + i, left),
                                  load_some(before + i, left));
       store_some(state + i, found, left);
