@@ -4,10 +4,10 @@ Standard library and numpy only: an engine may run in another environment's inte
 """
 
 import abc
-import time
 from typing import Any
 
 import numpy as np
+from speed.serving import timed
 
 Rows = list[list[int]]
 
@@ -50,14 +50,12 @@ class EncoderEngine(abc.ABC):
         CPU seconds are those of all the process's threads.
         """
         prepared = [self.prepare(rows) for rows in batches]
-        cpu, start = time.process_time(), time.perf_counter()
-        for _ in range(times):
+
+        def run_all() -> None:
             for batch in prepared:
                 self.run(batch)
-        return {
-            "seconds": (time.perf_counter() - start) / times,
-            "cpu_seconds": (time.process_time() - cpu) / times,
-        }
+
+        return timed(run_all, times)
 
 
 def padded(rows: Rows) -> tuple[np.ndarray, np.ndarray]:

@@ -4,8 +4,9 @@ Standard library only: an engine may run in another environment's interpreter.
 """
 
 import abc
-import time
 from typing import Any
+
+from speed.serving import timed
 
 # A sampled token is one of this many, as in GPT-2's paper.
 TOP_K = 40
@@ -53,10 +54,4 @@ class GenerationEngine(abc.ABC):
         CPU seconds are those of all the process's threads.
         """
         prepared = self.prepare(prompts)
-        cpu, start = time.process_time(), time.perf_counter()
-        for _ in range(times):
-            self.run(prepared, length, sample)
-        return {
-            "seconds": (time.perf_counter() - start) / times,
-            "cpu_seconds": (time.process_time() - cpu) / times,
-        }
+        return timed(lambda: self.run(prepared, length, sample), times)

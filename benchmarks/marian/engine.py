@@ -4,8 +4,9 @@ Standard library only: an engine may run in another environment's interpreter.
 """
 
 import abc
-import time
 from typing import NamedTuple
+
+from speed.serving import timed
 
 
 class Setting(NamedTuple):
@@ -48,10 +49,4 @@ class TextEngine(abc.ABC):
 
     def measure(self, texts: list[str], batch: int, times: int) -> dict:
         """Returns the mean "seconds" and "cpu_seconds", the latter of all threads."""
-        cpu, start = time.process_time(), time.perf_counter()
-        for _ in range(times):
-            self.translate(texts, batch)
-        return {
-            "seconds": (time.perf_counter() - start) / times,
-            "cpu_seconds": (time.process_time() - cpu) / times,
-        }
+        return timed(lambda: self.translate(texts, batch), times)

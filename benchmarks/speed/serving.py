@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -75,6 +75,20 @@ class Engine(abc.ABC):
         for first in range(0, len(texts), size):
             self.translate(texts[first : first + size], beam_size)
         return time.perf_counter() - start
+
+
+def timed(work: Callable[[], object], times: int) -> dict[str, float]:
+    """Returns the mean "seconds" and "cpu_seconds" of a piece of work among `times` in a row.
+
+    CPU seconds are those of all the process's threads.
+    """
+    cpu, start = time.process_time(), time.perf_counter()
+    for _ in range(times):
+        work()
+    return {
+        "seconds": (time.perf_counter() - start) / times,
+        "cpu_seconds": (time.process_time() - cpu) / times,
+    }
 
 
 def serve(engine: object) -> None:
