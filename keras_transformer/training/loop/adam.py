@@ -20,18 +20,35 @@ class Moments:
     Attributes:
         variables: The variables to update.
         first: First moment of each.
-        second: Second moment of each.
+        second: Second moment of each; None for those that have only one.
     """
 
     variables: Sequence[Variable]
     first: Sequence[Variable]
-    second: Sequence[Variable]
+    second: Sequence[Variable | None]
 
-    def of(self, variable: Variable) -> tuple[Variable, Variable]:
+    def of(self, variable: Variable) -> tuple[Variable, Any]:
         """Returns both moments of a variable."""
         places = {id(known): place for place, known in enumerate(self.variables)}
         place = places[id(variable)]
         return self.first[place], self.second[place]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is to be done to one variable in an update.
+
+    Attributes:
+        variable: The variable.
+        gradient: Its gradient, clipped.
+        learning_rate: Its learning rate.
+        decays: β₁ᵗ and β₂ᵗ.
+    """
+
+    variable: Variable
+    gradient: Tensor
+    learning_rate: Tensor
+    decays: tuple[Tensor, Tensor]
 
 
 class FusedAdam(keras.optimizers.Optimizer):
@@ -77,10 +94,7 @@ class FusedAdam(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        pairs = [
-            [self.add_variable_from_reference(variable, name) for name in ("momentum", "velocity")]
-            for variable in variables
-        ]
+        pairs = [self._moments_for(variable) for variable in variables]
         self.moments = Moments(tuple(variables), *zip(*pairs, strict=True))
 
     def apply(self, grads: Sequence[Tensor], trainable_variables: Any = None) -> None:
@@ -109,13 +123,26 @@ class FusedAdam(keras.optimizers.Optimizer):
             gradients = clip_together(gradients, self.global_clipnorm)
         decays = {first: self._decays(count, first) for first in set(firsts)}
         learning_rate = ops.cast(self.learning_rate, "float32")
+        steps = []
         for (variable, _), gradient, first in zip(found, gradients, firsts, strict=True):
             rate = self.rates.get(variable.path)
             own = learning_rate if rate is None else learning_rate * rate
-            self._update(variable, gradient, own, decays[first])
+            steps.append(Step(variable, gradient, own, decays[first]))
+        self.make(steps)
+        for variable, _ in found:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable))
         count.assign_add(1)
+
+    def make(self, steps: Sequence[Step]) -> None:
+        """Changes moments and variables."""
+        for step in steps:
+            self._update(step)
+
+    def _moments_for(self, variable: Variable) -> tuple[Variable, Variable | None]:
+        """Creates what is kept between the updates of a variable."""
+        first = self.add_variable_from_reference(variable, "momentum")
+        return first, self.add_variable_from_reference(variable, "velocity")
 
     def _decays(self, count: Variable, first: int) -> tuple[Tensor, Tensor]:
         """Returns β₁ᵗ and β₂ᵗ for variables that begin to learn after `first` updates."""
@@ -124,25 +151,19 @@ class FusedAdam(keras.optimizers.Optimizer):
             step = ops.maximum(step - first, 1.0)  # t = 0 would divide by 0
         return ops.power(self.beta_1, step), ops.power(self.beta_2, step)
 
-    def _update(
-        self,
-        variable: Variable,
-        gradient: Tensor,
-        learning_rate: Tensor,
-        decays: tuple[Tensor, Tensor],
-    ) -> None:
-        first, second = self.moments.of(variable)
+    def _update(self, step: Step) -> None:
+        first, second = self.moments.of(step.variable)
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.value.handle,
+            var=step.variable.value.handle,
             m=first.value.handle,
             v=second.value.handle,
-            beta1_power=decays[0],
-            beta2_power=decays[1],
-            lr=learning_rate,
+            beta1_power=step.decays[0],
+            beta2_power=step.decays[1],
+            lr=step.learning_rate,
             beta1=self.beta_1,
             beta2=self.beta_2,
             epsilon=self.epsilon,
-            grad=gradient,
+            grad=step.gradient,
         )
 
     def get_config(self) -> dict[str, Any]:

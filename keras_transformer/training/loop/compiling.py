@@ -10,8 +10,13 @@ from keras_transformer.models.families import AnyModel
 from keras_transformer.models.lora.adaptation import adapt_low_rank
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
 from keras_transformer.training.loop.adam import FusedAdam
+from keras_transformer.training.loop.muon import FusedMuon
 from keras_transformer.training.loop.schedule import WarmupSchedule
-from keras_transformer.training.loop.synchronous import SynchronousAdam, SynchronousTrainingModel
+from keras_transformer.training.loop.synchronous import (
+    SynchronousAdam,
+    SynchronousMuon,
+    SynchronousTrainingModel,
+)
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.transfer.freezing import (
@@ -20,6 +25,12 @@ from keras_transformer.training.transfer.freezing import (
     layer_rates,
 )
 from keras_transformer.training.word_level.training_model import DistillingTrainingModel, Teacher
+
+# Each for one device and for several.
+_OPTIMIZERS = {
+    "adam": (FusedAdam, SynchronousAdam),
+    "muon": (FusedMuon, SynchronousMuon),
+}
 
 
 def compile_transformer(
@@ -89,7 +100,8 @@ def compile_training(
     Raises:
         ValueError: Gradual unfreezing would take longer than the run.
     """
-    optimizer = SynchronousAdam if tf.distribute.has_strategy() else FusedAdam
+    alone, together = _OPTIMIZERS[options.optimizer]
+    optimizer = together if tf.distribute.has_strategy() else alone
     cooldown = round(options.cooldown * updates)
     model.compile(
         optimizer=optimizer(

@@ -18,11 +18,12 @@ from keras_transformer.training.loop.accumulation import (
     accumulated_gradients,
 )
 from keras_transformer.training.loop.adam import FusedAdam
+from keras_transformer.training.loop.muon import FusedMuon
 from keras_transformer.training.loss.cross_entropy import count_tokens
 
 
-class SynchronousAdam(FusedAdam):
-    """Adam that sums the replicas' gradients first and clips the sum.
+class _OfReplicas(FusedAdam):
+    """An optimizer that sums the replicas' gradients first and clips the sum.
 
     Each replica then makes the same update of its own copy of the variables.
     """
@@ -37,8 +38,16 @@ class SynchronousAdam(FusedAdam):
         return tf.convert_to_tensor(super().iterations)
 
 
+class SynchronousAdam(_OfReplicas, FusedAdam):
+    """`FusedAdam` for several replicas."""
+
+
+class SynchronousMuon(_OfReplicas, FusedMuon):
+    """`FusedMuon` for several replicas."""
+
+
 class SynchronousTrainingModel(AccumulatingTrainingModel):
-    """A training model to be built and compiled with `SynchronousAdam` in a strategy's scope.
+    """A training model to be built and compiled with one of these optimizers in a strategy's scope.
 
     Both steps run on all replicas at once and return the same values on each.
 

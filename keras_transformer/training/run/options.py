@@ -17,6 +17,8 @@ class TrainOptions:
         epochs: Passes over the training pairs.
         max_steps: Most updates; None for no limit but `epochs`.
         batch_tokens: Most padded tokens of one side in a batch.
+        optimizer: "adam", or "muon" (Jordan et al. 2024), which changes the matrices of the blocks
+            by their momentum with all singular values near 1, and everything else as Adam does.
         learning_rate: Peak of the warm-up schedule.
         warmup_steps: Updates until the peak.
         cooldown: Share of all updates, at the end, over which the learning rate falls to 0, in
@@ -69,6 +71,7 @@ class TrainOptions:
     epochs: int = 30
     max_steps: int | None = None
     batch_tokens: int = 1024
+    optimizer: Literal["adam", "muon"] = "adam"
     learning_rate: float = 0.004
     warmup_steps: int = 500
     cooldown: float = 0.5
@@ -141,6 +144,8 @@ class TrainOptions:
             raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}.")
         if not 0 <= self.r_drop < math.inf:
             raise ValueError(f"r_drop must be at least 0, got {self.r_drop}.")
+        if self.optimizer not in ("adam", "muon"):
+            raise ValueError(f"optimizer must be 'adam' or 'muon', got {self.optimizer!r}.")
         if self.final_model not in ("average", "best"):
             raise ValueError(f"final_model must be 'average' or 'best', got {self.final_model!r}.")
         # Not mixed_float16: its loss scaling skips updates, so steps and batches would diverge.
