@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from keras_transformer.text.graph_tokenizer import GraphTokenizer
     from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
     from keras_transformer.text.training_text import TrainingText
-    from keras_transformer.training.loop.schedule import WarmupSchedule
     from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
     from keras_transformer.training.loss.metrics import Perplexity, TokenAccuracy
+    from keras_transformer.training.optimizer.schedule import WarmupSchedule
     from keras_transformer.training.run.options import TrainOptions
     from keras_transformer.training.run.run_directory import (
         load_min_score,
@@ -145,7 +145,7 @@ _HOMES = {
     "Transformer": "models.transformer",
     "TransformerConfig": "config.transformer",
     "Translator": "decoding.translator",
-    "WarmupSchedule": "training.loop.schedule",
+    "WarmupSchedule": "training.optimizer.schedule",
     "batches_per_epoch": "data.batching.batches",
     "build_decoder": "models.decoder_only",
     "build_encoder": "models.encoder_only",

@@ -40,7 +40,7 @@ HOMES = {
     "TokenEmbedding": "layers.token_embedding",
     "Transformer": "models.transformer",
     "VocabularyHead": "layers.head",
-    "WarmupSchedule": "training.loop.schedule",
+    "WarmupSchedule": "training.optimizer.schedule",
 }
 
 

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_transformer.training.loop.schedule import WarmupSchedule
+from keras_transformer.training.optimizer.schedule import WarmupSchedule
 
 from .trainer import OPTIONS
 

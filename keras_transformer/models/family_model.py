@@ -12,10 +12,10 @@ import keras
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.garbage import quick_collections
 from keras_transformer.layers.variants.quantization import quantize_parts, quantized_parts
-from keras_transformer.models.keras_export import exporting
+from keras_transformer.models.files.keras_export import exporting
+from keras_transformer.models.files.preset import load_preset, save_preset
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
 from keras_transformer.models.lora.weights_file import load_lora_file, save_lora_file
-from keras_transformer.models.preset import load_preset, save_preset
 from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.text.tokenizer import Tokenizer
 

@@ -11,7 +11,7 @@ from typing import Any
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import CONFIG, MODEL
 from keras_transformer.models.families import AnyModel
-from keras_transformer.models.preset import existing_file, load_model
+from keras_transformer.models.files.preset import existing_file, load_model
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.ctranslate2 import is_ctranslate2, read_ctranslate2
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian

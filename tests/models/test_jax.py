@@ -34,7 +34,7 @@ from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.models import build_transformer
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import build_encoder
-from keras_transformer.training.loop.schedule import WarmupSchedule
+from keras_transformer.training.optimizer.schedule import WarmupSchedule
 from keras_transformer.training.loop.training_model import TrainingModel
 
 assert keras.backend.backend() == "jax"

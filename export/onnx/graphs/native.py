@@ -2,7 +2,6 @@
 (`runtime/native`), fewer and larger than onnxruntime's. The scorer keeps onnxruntime's operators.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -11,6 +10,7 @@ import onnx
 
 from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.export.inputs import AnyModel
+from keras_transformer.export.onnx.graphs.between import Between
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.operators import NATIVE, record_version
@@ -51,39 +51,6 @@ GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 NOT_OURS = ("scorer", "prefill", SHORTLIST)
 
 
-@dataclass(frozen=True)
-class Between:
-    """One of our operators between the linear layers of a sub-layer.
-
-    Attributes:
-        graph: The graph.
-        operator: Its name; followed by "SubLayer", the name of the whole sub-layer's operator.
-        operands: Its inputs beside the projection.
-        outputs: The graph's outputs that it computes beside the sub-layer's.
-        heads: Its attribute of that name; None without.
-        units: The same of the sub-layer's operator.
-    """
-
-    graph: GraphBuilder
-    operator: str
-    operands: tuple[str, ...]
-    outputs: tuple[str, ...] = ()
-    heads: int | None = None
-    units: int | None = None
-
-    @property
-    def flags(self) -> dict[str, int]:
-        """Its attributes."""
-        return {} if self.heads is None else {"heads": self.heads}
-
-    def __call__(self, projected: str) -> str:
-        """Adds the operator."""
-        flags = {"count": 1 + len(self.outputs), "domain": NATIVE, **self.flags}
-        attended, *others = self.graph.ops(self.operator, projected, *self.operands, **flags)
-        self.graph.outputs(self.outputs, others)
-        return attended
-
-
 class Native(OnnxRuntime):
     """The target "native"; see `target.Target`.
 
@@ -115,7 +82,7 @@ class Native(OnnxRuntime):
     def enter_encoder(
         self, graph: GraphBuilder, parts: EncoderParts
     ) -> tuple[str, str, EmitAttention, TokenRows | None]:
-        """Embeds ids; see `OnnxRuntime.enter_encoder`."""
+        """Embeds ids; see `Pieces.enter_encoder`."""
         ids, types = parts.ids, parts.token_types
         flags = {"domain": NATIVE, "pad": parts.pad}
         rows, reads_tokens = None, _reads_tokens(parts)
@@ -144,7 +111,7 @@ class Native(OnnxRuntime):
         return self._embed(graph, parts.embeddings, ids, positions, types), mask, own, rows
 
     def unpacked(self, graph: GraphBuilder, states: str, mask: str, width: int) -> str:
-        """Returns an encoder's states with padding; see `OnnxRuntime.unpacked`."""
+        """Returns an encoder's states with padding; see `Pieces.unpacked`."""
         flags = {"domain": NATIVE, "parts": 1, "heads": 1}
         [whole] = graph.ops("SplitHeads", states, mask, count=1, **flags)
         return graph.op("Squeeze", whole, integers(1))
@@ -152,13 +119,13 @@ class Native(OnnxRuntime):
     def split_source(
         self, graph: GraphBuilder, projected: str, attentions: list[Any], mask: str
     ) -> list[str]:
-        """Returns keys and values of the source; see `OnnxRuntime.split_source`."""
+        """Returns keys and values of the source; see `Pieces.split_source`."""
         parts = 2 * len(attentions)
         flags = {"domain": NATIVE, "parts": parts, "heads": attentions[0].num_key_value_heads}
         return graph.ops("SplitHeads", projected, mask, count=parts, **flags)
 
     def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:
-        """Emits all of a decoder step but its head; see `OnnxRuntime.step_states`."""
+        """Emits all of a decoder step but its head; see `Pieces.step_states`."""
         states = self._embed(graph, parts.embeddings, parts.ids, "step")
 
         def own(attention: Any, number: int) -> Parts:
@@ -190,7 +157,7 @@ class Native(OnnxRuntime):
     def best_continuations(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray
     ) -> tuple[str, tuple[str, ...]]:
-        """Returns logits and candidates; see `OnnxRuntime.best_continuations`."""
+        """Returns logits and candidates; see `Pieces.best_continuations`."""
         asked, operands = ("totals", "num_candidates"), self.kernels.continuations(matrix)
         if not operands:
             logits = self.logits(graph, states, matrix)

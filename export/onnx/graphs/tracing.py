@@ -15,7 +15,7 @@ import tf2onnx
 from onnx.numpy_helper import to_array
 
 from keras_transformer.artefact.entries import TensorSpec
-from keras_transformer.models.keras_export import teach_erfc
+from keras_transformer.models.files.keras_export import teach_erfc
 
 # Read by tf2onnx.
 _CATCH_ERRORS = "TF2ONNX_CATCH_ERRORS"

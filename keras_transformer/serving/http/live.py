@@ -18,7 +18,7 @@ from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
 from keras_transformer.serving.models.served import languages_of, streaming
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.versions import LoadedVersion
+from keras_transformer.serving.models.versioning.version import LoadedVersion
 
 _LANGUAGES = ("source_language", "target_language")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

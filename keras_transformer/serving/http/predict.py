@@ -19,7 +19,7 @@ from keras_transformer.serving.http.json_tensors import read_inputs, read_predic
 from keras_transformer.serving.models.model_options import is_version
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.signatures import signature_of
-from keras_transformer.serving.models.versions import Asked
+from keras_transformer.serving.models.versioning.versions import Asked
 
 
 class Predict:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.versions import LoadedVersion
+from keras_transformer.serving.models.versioning.versions import LoadedVersion
 
 Judgement = Literal["classify", "regress"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from keras_transformer.serving.journal import Entry
 from keras_transformer.serving.models.served import Run, Streaming
-from keras_transformer.serving.models.versions import LoadedVersion
+from keras_transformer.serving.models.versioning.versions import LoadedVersion
 from keras_transformer.text.sentences import Passage, gap_before
 
 

@@ -29,7 +29,7 @@ from keras_transformer.serving.models.reading import RequestReader
 from keras_transformer.serving.models.running import before, run_rows, stream_passage, stream_row
 from keras_transformer.serving.models.served import Served, explaining, streaming
 from keras_transformer.serving.models.signatures import signature_of
-from keras_transformer.serving.models.versions import (
+from keras_transformer.serving.models.versioning.versions import (
     Asked,
     LoadedVersion,
     Versions,

@@ -9,15 +9,15 @@ import tensorflow as tf
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.lora.adaptation import adapt_low_rank
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
-from keras_transformer.training.loop.adam import FusedAdam
-from keras_transformer.training.loop.muon import FusedMuon
-from keras_transformer.training.loop.schedule import WarmupSchedule
 from keras_transformer.training.loop.synchronous import (
     SynchronousAdam,
     SynchronousMuon,
     SynchronousTrainingModel,
 )
 from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.optimizer.adam import FusedAdam
+from keras_transformer.training.optimizer.muon import FusedMuon
+from keras_transformer.training.optimizer.schedule import WarmupSchedule
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.transfer.freezing import (
     first_updates,

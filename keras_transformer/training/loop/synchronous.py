@@ -17,9 +17,9 @@ from keras_transformer.training.loop.accumulation import (
     AccumulatingTrainingModel,
     accumulated_gradients,
 )
-from keras_transformer.training.loop.adam import FusedAdam
-from keras_transformer.training.loop.muon import FusedMuon
 from keras_transformer.training.loss.cross_entropy import count_tokens
+from keras_transformer.training.optimizer.adam import FusedAdam
+from keras_transformer.training.optimizer.muon import FusedMuon
 
 
 class _OfReplicas(FusedAdam):

@@ -12,7 +12,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
-from keras_transformer.models.model_file import load_model_file
+from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import SEARCH, RunDirectory
 from keras_transformer.training.transfer.parts import (

@@ -12,7 +12,7 @@ import keras
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
-from keras_transformer.models.model_file import load_model_file
+from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.defaults import default_options
 from keras_transformer.training.loop.strategy import open_replicas

@@ -18,8 +18,8 @@ import tensorflow as tf
 
 from keras_transformer.distribution import imported_versions
 from keras_transformer.models.families import AnyModel
+from keras_transformer.models.files.model_file import load_model_file, save_model
 from keras_transformer.models.lora.adaptation import without_low_rank
-from keras_transformer.models.model_file import load_model_file, save_model
 from keras_transformer.training.loop.callbacks import (
     LearningRateLog,
     RoundEnd,

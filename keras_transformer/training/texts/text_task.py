@@ -13,7 +13,7 @@ from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
-from keras_transformer.models.model_file import load_model_file
+from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.loop.compiling import choose_trained_weights, training_model

@@ -3,7 +3,7 @@
 from typing import Any
 
 from keras_transformer.models.families import AnyModel
-from keras_transformer.models.model_file import save_model
+from keras_transformer.models.files.model_file import save_model
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import Tokenizers

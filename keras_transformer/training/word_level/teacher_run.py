@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.models.model_file import load_model_file
+from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import Tokenizers, run_digest

@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
-from keras_transformer.training.loop.adam import FusedAdam
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 from keras_transformer.training.loss.metrics import Perplexity, TokenAccuracy
+from keras_transformer.training.optimizer.adam import FusedAdam
 
 
 @pytest.fixture(scope="module")

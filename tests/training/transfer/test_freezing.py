@@ -11,8 +11,8 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.families import build_model
-from keras_transformer.training.loop.adam import FusedAdam
 from keras_transformer.training.loop.compiling import compile_transformer
+from keras_transformer.training.optimizer.adam import FusedAdam
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.transfer.freezing import (
     first_updates,

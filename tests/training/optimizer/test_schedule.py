@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.training.loop.schedule import WarmupSchedule
+from keras_transformer.training.optimizer.schedule import WarmupSchedule
 
 
 @pytest.mark.parametrize("step", [1, 2, 1000, 3999, 4000, 4001, 100_000])

@@ -10,7 +10,7 @@ import numpy as np
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.layers.initializers import values_follow
 from keras_transformer.models.families import build_model
-from keras_transformer.models.model_file import load_model_file, save_model
+from keras_transformer.models.files.model_file import load_model_file, save_model
 
 CONFIG = EncoderConfig.preset(
     "bert-tiny", vocab_size=20, model_dim=8, feed_forward_dim=8, num_layers=1

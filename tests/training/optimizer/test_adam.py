@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.training.loop.adam import FusedAdam
-from keras_transformer.training.loop.schedule import WarmupSchedule
+from keras_transformer.training.optimizer.adam import FusedAdam
+from keras_transformer.training.optimizer.schedule import WarmupSchedule
 
 SHAPES = [(3, 4), (4,), ()]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from keras_transformer import TrainOptions, build_transformer
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.loop.compiling import compile_transformer
-from keras_transformer.training.loop.muon import FusedMuon, is_matrix_of_a_block, orthogonal
-from keras_transformer.training.loop.schedule import WarmupSchedule
+from keras_transformer.training.optimizer.muon import FusedMuon, is_matrix_of_a_block, orthogonal
+from keras_transformer.training.optimizer.schedule import WarmupSchedule
 
 SHAPES = {"kernel": [(4, 6), (6, 4), (4, 4), (4, 6), (1, 5)], "bias": [(6,)], "matrix": [(9, 4)]}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_transformer.training.loop.adam import FusedAdam, Step
+from keras_transformer.training.optimizer.adam import FusedAdam, Step
 
 Tensor = Any
 Variable = Any

@@ -14,7 +14,7 @@ from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy
-from keras_transformer.serving.models.versions import Versions
+from keras_transformer.serving.models.versioning.versions import Versions
 
 
 @dataclasses.dataclass

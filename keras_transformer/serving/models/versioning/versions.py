@@ -3,12 +3,8 @@ the directory at intervals, loads new complete versions and unloads those that a
 """
 
 import asyncio
-import dataclasses
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE
 from keras_transformer.serving.errors import Code, ServingError
@@ -16,67 +12,17 @@ from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.served import Served
+from keras_transformer.serving.models.versioning.directories import (
+    Stamp,
+    find_versions,
+    hint_for,
+    stamp_of,
+)
+from keras_transformer.serving.models.versioning.version import LoadedVersion, State, VersionStatus
 
 # A version's number or its label; None for the newest.
 Asked = int | str | None
-State = Literal["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]
 Load = Callable[[Path], Served]
-# A directory's files with their sizes and times: a version that failed is tried again when these
-# change.
-Stamp = tuple[tuple[str, int, int], ...]
-
-_SAVED_MODEL_FILE = "saved_model.pb"
-_VERSION_NAME = re.compile(r"[0-9]+")
-
-
-@dataclasses.dataclass(frozen=True)
-class VersionStatus:
-    """The state of one version of a model.
-
-    Attributes:
-        version: Its number.
-        state: As in TensorFlow Serving.
-        error: Why it could not be loaded; None if nothing went wrong.
-    """
-
-    version: int
-    state: State
-    error: str | None = None
-
-
-class LoadedVersion:
-    """A model that takes requests.
-
-    Attributes:
-        name: The model's name.
-        number: Its version.
-        model: The model.
-        batcher: Hands rows to it.
-    """
-
-    def __init__(self, name: str, number: int, model: Served, batcher: Batcher) -> None:
-        self.name, self.number, self.model, self.batcher = name, number, model, batcher
-        self._users = 0
-        self._unused = asyncio.Event()
-        self._unused.set()
-
-    @contextmanager
-    def use(self) -> Iterator[None]:
-        """Keeps the model loaded within the `with` block."""
-        self._users += 1
-        self._unused.clear()
-        try:
-            yield
-        finally:
-            self._users -= 1
-            if not self._users:
-                self._unused.set()
-
-    async def close(self) -> None:
-        """Waits until the model is no longer in use, then releases it."""
-        await self._unused.wait()
-        self.batcher.close()
-        self.model.close()
 
 
 class Versions:
@@ -113,7 +59,7 @@ class Versions:
         if not self._is_single and not find_versions(directory):
             raise FileNotFoundError(
                 f"{directory} holds neither {MANIFEST_FILE} (an exported artefact) nor directories "
-                f"named by version numbers.{_hint(directory)}"
+                f"named by version numbers.{hint_for(directory)}"
             )
         self._loaded: dict[int, LoadedVersion] = {}
         self._statuses: dict[int, VersionStatus] = {}
@@ -207,7 +153,7 @@ class Versions:
             self._check_served(number, f"version {number} is to be served")
         if not self._loaded:
             reasons = [f"version {status.version}: {status.error}" for status in self.status()]
-            hints = {_hint(path) for path in find_versions(self._directory).values()}
+            hints = {hint_for(path) for path in find_versions(self._directory).values()}
             raise ValueError(
                 f"{self._directory} holds nothing that can be served: "
                 f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
@@ -255,7 +201,7 @@ class Versions:
         seen = self._statuses.get(number)
         served = ", ".join(map(str, sorted(self._loaded))) or "none"
         reason = seen.error if seen else f"{self._directory} has no such version"
-        hint = _hint(self._directory / str(number))
+        hint = hint_for(self._directory / str(number))
         raise ValueError(f"{self._options.name}: {claim}, but {reason}; served: {served}.{hint}")
 
     async def _try(self, number: int, path: Path, stamp: Stamp | None = None) -> bool:
@@ -322,35 +268,3 @@ def not_found(name: str, asked: Asked) -> ServingError:
     else:
         request = f"Label({name}, {asked})"
     return ServingError(Code.NOT_FOUND, f"Servable not found for request: {request}")
-
-
-def find_versions(directory: Path) -> dict[int, Path]:
-    """Returns the version directories by number.
-
-    Raises:
-        OSError: The directory cannot be read.
-    """
-    return {
-        int(path.name): path
-        for path in directory.iterdir()
-        if _VERSION_NAME.fullmatch(path.name) and path.is_dir()
-    }
-
-
-def _hint(directory: Path) -> str:
-    """Returns what to do about a directory of another kind; "" if its kind is unknown."""
-    if not (directory / _SAVED_MODEL_FILE).is_file():
-        return ""
-    return (
-        f" {directory} is a TensorFlow SavedModel, which TensorFlow Serving serves: this server "
-        "needs an artefact from `keras-transformer export RUN --format onnx`."
-    )
-
-
-def stamp_of(directory: Path) -> Stamp:
-    """Returns a stamp that changes when a directory's files do; () if it is gone."""
-    try:
-        states = [(path.name, path.stat()) for path in sorted(directory.iterdir())]
-    except OSError:
-        return ()
-    return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)

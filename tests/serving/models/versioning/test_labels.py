@@ -19,7 +19,7 @@ from tensorflow_serving.apis import (
 
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.models.model import ServedModel
-from keras_transformer.serving.models.versions import Versions
+from keras_transformer.serving.models.versioning.versions import Versions
 
 LABELS = ("stable=1", "canary=2")
 

@@ -9,8 +9,8 @@ import keras
 
 from keras_transformer.config.families import CONFIG, MODEL, load_config
 from keras_transformer.layers.variants.quantization import quantized_parts
+from keras_transformer.models.files.model_file import load_model_file, save_model
 from keras_transformer.models.lora.adaptation import without_low_rank
-from keras_transformer.models.model_file import load_model_file, save_model
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import remove_tokenizers, save_tokenizers
 from keras_transformer.whole_files import check_output, write_text

@@ -1,0 +1,1 @@
+"""Files of models: `.keras`, presets and the formats that Keras exports to."""

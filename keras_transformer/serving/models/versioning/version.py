@@ -1,0 +1,62 @@
+"""One version of a model: the state that clients are told, and the loaded model with its users."""
+
+import asyncio
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from keras_transformer.serving.models.batching import Batcher
+from keras_transformer.serving.models.served import Served
+
+State = Literal["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]
+
+
+@dataclasses.dataclass(frozen=True)
+class VersionStatus:
+    """The state of one version of a model.
+
+    Attributes:
+        version: Its number.
+        state: As in TensorFlow Serving.
+        error: Why it could not be loaded; None if nothing went wrong.
+    """
+
+    version: int
+    state: State
+    error: str | None = None
+
+
+class LoadedVersion:
+    """A model that takes requests.
+
+    Attributes:
+        name: The model's name.
+        number: Its version.
+        model: The model.
+        batcher: Hands rows to it.
+    """
+
+    def __init__(self, name: str, number: int, model: Served, batcher: Batcher) -> None:
+        self.name, self.number, self.model, self.batcher = name, number, model, batcher
+        self._users = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Keeps the model loaded within the `with` block."""
+        self._users += 1
+        self._unused.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
+
+    async def close(self) -> None:
+        """Waits until the model is no longer in use, then releases it."""
+        await self._unused.wait()
+        self.batcher.close()
+        self.model.close()

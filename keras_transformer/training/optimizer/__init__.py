@@ -1,0 +1,1 @@
+"""The optimizers (paper, section 5.3) and the learning rate."""

@@ -1,0 +1,233 @@
+"""Scores and aligns given translations with any engine, and reads what every question about texts
+has in common: options, languages and lengths.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.config.sentence_marks import Begins, SentenceMarks
+from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.defaults import check_defaults, search_options
+from keras_transformer.search.inputs import IdRows, SourceLimit, check_texts
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
+from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.engine import TranslationEngine
+from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
+from keras_transformer.translation.results import (
+    pad_states,
+    scored,
+    to_hypothesis,
+)
+from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.unknown_words import aligned_words
+
+
+class TextScorer:
+    """The base of `TextTranslator`.
+
+    Args:
+        engine: Translates ids.
+        source: Texts and ids of the source side.
+        target: Texts and ids of the target side.
+        limit: What to do with sources that are too long.
+        marks: The model's ids before texts, such as those of languages; counted by no
+            limit. None for none.
+        training_text: What the model's training lines looked like; None if unknown.
+        min_score: Log-probability a token below which a hypothesis has `low_confidence`; None if
+            unknown.
+        search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
+            has them; None for none.
+
+    Attributes:
+        max_source_length: Most tokens of a source; None if there is no limit.
+        training_text: As given.
+        min_score: As given.
+        search: As given, {} for none.
+        marks: As given, or those of a model without any.
+
+    Raises:
+        ValueError: `min_score` is no mean of log-probabilities, or `search` is not valid.
+    """
+
+    def __init__(
+        self,
+        engine: TranslationEngine,
+        source: TextIds,
+        target: TextIds,
+        limit: SourceLimit,
+        marks: SentenceMarks | None = None,
+        *,
+        training_text: TrainingText | None = None,
+        min_score: float | None = None,
+        search: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_min_score(min_score)
+        self.search = check_defaults(search or {})
+        self.max_source_length = limit.length
+        self.training_text = training_text
+        self.min_score = min_score
+        self._engine = engine
+        self._source, self._target = source, target
+        self._limit = limit
+        self.marks = marks or SentenceMarks()
+
+    def search_options(self, **options: Any) -> SearchOptions:
+        """Returns a search's options: these, else the model's own, else the defaults.
+
+        Raises:
+            TypeError: An option is unknown or of the wrong type.
+            ValueError: An option is out of range.
+        """
+        return search_options(self.search, options)
+
+    def source_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each source text has, without eos.
+
+        Raises:
+            TypeError: As for `translate`.
+        """
+        rests = [self.marks.read_tag(text).text for text in check_texts(texts)]
+        return [len(ids) for ids in self._source.encode(rests)]
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        return_attention: bool = False,
+        **options: Any,
+    ) -> list[Hypothesis]:
+        """Scores given translations as a search would, but without its constraints.
+
+        Args:
+            sources: Source texts.
+            targets: A translation of each.
+            return_attention: Whether each target gets its `attention` to the source.
+            **options: `length_penalty`, `length_penalty_type` and the languages of `SearchOptions`.
+
+        Returns:
+            For each pair the target with its ids, score and log-probability, eos included.
+
+        Raises:
+            TypeError: As for `translate`.
+            ValueError: The numbers of sources and targets differ, or one is too long for the model.
+        """
+        asked = self._ask(sources, options, "sources")
+        texts = check_texts(targets, "targets")
+        rows = self._target.encode(texts)
+        if len(rows) != len(asked.begins):
+            raise ValueError(
+                f"got {len(rows)} targets for {len(asked.begins)} sources: give one for each."
+            )
+        target_ids = [
+            [*begins.target, *row] for begins, row in zip(asked.begins, rows, strict=True)
+        ]
+        alignments = asked.engine.align(asked.sources, target_ids)
+        candidates = scored(target_ids, alignments, asked.options)
+        return [
+            to_hypothesis(
+                text,
+                one,
+                self.min_score,
+                alignment.attention if return_attention else None,
+            )
+            for text, one, alignment in zip(texts, candidates, alignments, strict=True)
+        ]
+
+    def score_ids(self, source_ids: IdRows, target_ids: IdRows, **options: Any) -> list[Candidate]:
+        """Scores given translations as `score` does, from ids without bos and eos.
+
+        Args:
+            source_ids: Ids of each source.
+            target_ids: Ids of its translation.
+            **options: As for `score`.
+
+        Returns:
+            Tuples (ids, score, log_probability) of each target.
+
+        Raises:
+            ValueError: As for `score`, or an id is outside its vocabulary.
+        """
+        engine, chosen, begins = self._between(options)
+        targets = [[*begins.target, *row] for row in plain(target_ids)]
+        sources = self._limit.fit(plain(source_ids))
+        return list(scored(targets, engine.align(sources, targets), chosen))
+
+    def encoder_states(
+        self, texts: Sequence[str]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+        """Returns the encoder's states of each text, for retrieval or probing.
+
+        Args:
+            texts: The texts; each ends in eos, one without a token too.
+
+        Returns:
+            States float32 `(batch, source_length, model_dim)`, zeros after a text's end, and a
+            mask bool `(batch, source_length)`, True at its tokens, eos included.
+
+        Raises:
+            TypeError: As for `translate`.
+            ValueError: A text is longer than `max_source_length`.
+            RuntimeError: The translator is closed.
+        """
+        asked = self._ask(texts, {})
+        rows = asked.engine.encoder_states(asked.sources)
+        return pad_states(rows, self._engine.model_dim)
+
+    def align_words(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
+        """Returns which words of a text the words of its translation come from.
+
+        Args:
+            text: The source text.
+            hypothesis: Its translation, with `attention`.
+
+        Returns:
+            Pairs (source word, target word) in ascending order; words are separated by spaces and
+            counted from 0.
+        """
+        ids, tagged = hypothesis.ids, self.marks.read_tag(text)
+        # A tag is a word of the text, if a space follows it.
+        first = len(tagged.tag.split()) if tagged.tag[-1:].isspace() else 0
+        words = aligned_words(
+            hypothesis.attention,
+            ids,
+            self._target.special_ids.eos,
+            source_pieces=[one.spelling for one in self._source.subwords.place(tagged.text)],
+            target_pieces=[
+                "" if token in self.marks.ids else spelling
+                for token, spelling in zip(ids, self._target.spellings(ids), strict=True)
+            ],
+        )
+        return [(first + source, target) for source, target in words]
+
+    def _ask(self, texts: Sequence[str], options: dict[str, Any], name: str = "texts") -> "Asked":
+        """Returns texts as an engine takes them, each with the marks of its languages."""
+        chosen = self.search_options(**options)
+        rests, begins = read_tags(self.marks, check_texts(texts, name), chosen)
+        sources = self._limit.fit(self._source.encode(rests))
+        engine = MarkedEngine(self._engine, begins)
+        return Asked(engine, without_languages(chosen), begins, rests, sources)
+
+    def _between(self, options: dict[str, Any]) -> tuple[TranslationEngine, SearchOptions, Begins]:
+        """Returns the engine for rows of ids in the options' languages, and the marks of these."""
+        chosen = self.search_options(**options)
+        begins = self.marks.begins(chosen.source_language, chosen.target_language)
+        return MarkedEngine(self._engine, [begins]), without_languages(chosen), begins
+
+
+class Asked(NamedTuple):
+    """A request of texts: the engine for their rows, options, marks, texts without tags, ids."""
+
+    engine: TranslationEngine
+    options: SearchOptions
+    begins: list[Begins]
+    texts: list[str]
+    sources: list[list[int]]
+
+
+def plain(rows: IdRows) -> list[list[int]]:
+    """Returns rows of plain integers."""
+    return [[int(token) for token in row] for row in rows]

@@ -1,0 +1,238 @@
+"""The equations of the papers in float64 NumPy, which all layers are compared with."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+class Paper:
+    """The equations of "Attention Is All You Need" in float64 NumPy, one sentence at a time."""
+
+    @staticmethod
+    def softmax(scores: np.ndarray, keep: np.ndarray | None = None) -> np.ndarray:
+        """Row-wise softmax over the entries of `keep`; a row that keeps none is zeros."""
+        keep = np.broadcast_to(True if keep is None else keep, scores.shape)
+        largest = np.max(scores, axis=-1, keepdims=True, where=keep, initial=-1e300)
+        exponents = np.where(keep, np.exp(np.where(keep, scores - largest, 0)), 0)
+        return exponents / np.maximum(exponents.sum(axis=-1, keepdims=True), 1e-300)
+
+    @classmethod
+    def attention(
+        cls,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        keep: np.ndarray | None = None,
+        scale: bool = True,
+        bias: np.ndarray | float = 0.0,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Equation 1: q (T, d_k), k (S, d_k), v (S, d_v); outputs (T, d_v), weights (T, S)."""
+        weights = cls.softmax(q @ k.T / (math.sqrt(k.shape[-1]) if scale else 1) + bias, keep)
+        return weights @ v, weights
+
+    @classmethod
+    def relative_bias(cls, stack: Any, length: int, block: int = 0) -> np.ndarray | None:
+        """Raffel et al. 2020, section 2.1, distance by distance: (heads, T, T); None for none."""
+        layer = stack.relative_of(block)
+        if layer is None:
+            return None
+        matrix = np.asarray(layer.matrix, np.float64)
+        biases = np.empty((layer.num_heads, length, length))
+        for query in range(length):
+            for key in range(length):
+                biases[:, query, key] = matrix[cls.relative_bucket(layer, key - query)]
+        return biases
+
+    @staticmethod
+    def relative_bucket(layer: Any, ahead: int) -> int:
+        """The bucket of a key that stands a number of places after its query."""
+        one_way, first = layer.num_buckets, 0
+        if layer.attends_ahead:
+            one_way //= 2
+            first = one_way if ahead > 0 else 0
+        distance = abs(ahead) if layer.attends_ahead else max(-ahead, 0)
+        exact = one_way // 2
+        if distance < exact:
+            return first + distance
+        share = math.log(distance / exact) / math.log(layer.max_distance / exact)
+        # What float64 puts just below a whole number is that number.
+        return first + min(exact + int(share * (one_way - exact) + 1e-9), one_way - 1)
+
+    @staticmethod
+    def rotary(vectors: np.ndarray, base: float, first_place: int = 0) -> np.ndarray:
+        """Su et al. 2021, section 3.2, in complex numbers whose parts are halves: (T, d_k)."""
+        turned = np.empty_like(vectors)
+        half = vectors.shape[-1] // 2
+        for place, vector in enumerate(vectors):
+            for i in range(half):
+                angle = (first_place + place) * base ** (-2 * i / (2 * half))
+                number = complex(vector[i], vector[half + i]) * complex(
+                    math.cos(angle), math.sin(angle)
+                )
+                turned[place, i], turned[place, half + i] = number.real, number.imag
+        return turned
+
+    @classmethod
+    def multi_head(
+        cls,
+        layer: Any,
+        query: np.ndarray,
+        key: np.ndarray,
+        keep: np.ndarray | None = None,
+        bias: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Section 3.2.2 with the layer's weights; query (T, D), key (S, D), keep (T, S)."""
+        heads, all_weights = [], []
+        for head in range(layer.num_heads):
+            # With fewer heads of keys, neighbouring heads of queries share one.
+            shared = head // (layer.num_heads // layer.num_key_value_heads)
+            q, k, v = (
+                cls.linear(linear, states)[:, place * width : (place + 1) * width]
+                for linear, states, width, place in (
+                    (layer.query_linear, query, layer.key_dim, head),
+                    (layer.key_linear, key, layer.key_dim, shared),
+                    (layer.value_linear, key, layer.value_dim, shared),
+                )
+            )
+            if layer.rotary_base is not None:
+                q, k = (cls.rotary(vectors, layer.rotary_base) for vectors in (q, k))
+            own_bias = 0.0 if bias is None else bias[head]
+            if layer.distances is not None:
+                own_bias = own_bias + cls.distance_scores(layer, head, q, k)
+            attended, weights = cls.attention(q, k, v, keep, layer.scale, own_bias)
+            heads.append(attended)
+            all_weights.append(weights)
+        outputs = cls.linear(layer.output_linear, np.concatenate(heads, axis=-1))
+        if keep is not None:
+            outputs = outputs * keep.any(axis=-1, keepdims=True)
+        return outputs, np.stack(all_weights)
+
+    @classmethod
+    def distance_scores(cls, layer: Any, head: int, q: np.ndarray, k: np.ndarray) -> np.ndarray:
+        """Dai et al. 2019, section 3.3: terms (b), (c) and (d) of each query and key, (T, S)."""
+        distances, columns = layer.distances, slice(head * layer.key_dim, None)
+        kernel = np.asarray(distances.linear.kernel, np.float64)[:, columns][:, : layer.key_dim]
+        u, v = (
+            np.asarray(bias, np.float64)[head]
+            for bias in (distances.content_bias, distances.position_bias)
+        )
+        scores = np.empty((len(q), len(k)))
+        for i, query in enumerate(q):
+            for j, key in enumerate(k):
+                projected = cls.sinusoid(i - j, len(kernel)) @ kernel
+                scores[i, j] = query @ projected + u @ key + v @ projected
+        return scores / (math.sqrt(layer.key_dim) if layer.scale else 1)
+
+    @staticmethod
+    def sinusoid(position: int, width: int, layout: str = "interleaved") -> np.ndarray:
+        """Section 3.5 at a position, which may be negative: (D,).
+
+        The other layouts have all sines first; Tensor2Tensor's has rates of its own.
+        """
+        vector = np.empty(width)
+        for feature in range(width):
+            if layout == "interleaved":
+                pair, is_cosine = feature // 2, feature % 2 == 1
+            else:
+                pair, is_cosine = feature % (width // 2), feature >= width // 2
+            last = width / 2 - 1 if layout == "tensor2tensor" else width / 2
+            angle = position * 10000 ** (-pair / last)
+            vector[feature] = math.cos(angle) if is_cosine else math.sin(angle)
+        return vector
+
+    @staticmethod
+    def linear(dense: Any, states: np.ndarray) -> np.ndarray:
+        """xW + b."""
+        kernel = np.asarray(dense.kernel, np.float64)
+        return states @ kernel + (np.asarray(dense.bias, np.float64) if dense.use_bias else 0)
+
+    @classmethod
+    def ssru(cls, layer: Any, states: np.ndarray, keep: np.ndarray | None = None) -> np.ndarray:
+        """Kim et al. 2019, section 3.1, place by place: (T, D); places not kept are left out."""
+        found, remembered = [], np.zeros(states.shape[-1])
+        for place, state in enumerate(states):
+            if keep is None or keep[place]:
+                forget = 1 / (1 + np.exp(-cls.linear(layer.forget, state)))
+                new = cls.linear(layer.candidate, state)
+                remembered = forget * remembered + (1 - forget) * new
+            found.append(np.maximum(0, remembered))
+        return np.stack(found)
+
+    @classmethod
+    def feed_forward(cls, layer: Any, states: np.ndarray) -> np.ndarray:
+        """Equation 2, or gated, Shazeer 2020."""
+        hidden = cls.activate(layer.activation, cls.linear(layer.hidden, states))
+        if layer.gated:
+            hidden = hidden * cls.linear(layer.gate, states)
+        return cls.linear(layer.output_linear, hidden)
+
+    @staticmethod
+    def activate(activation: Any, x: np.ndarray) -> np.ndarray:
+        """An activation by its definition: GELU, Hendrycks and Gimpel 2016, equations 2 and 3."""
+        tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+        return {
+            "relu": np.maximum(0, x),
+            "silu": x / (1 + np.exp(-x)),
+            "gelu": x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+            "gelu_tanh": x / 2 * (1 + tanh),
+        }[activation.__name__]
+
+    @classmethod
+    def norm(cls, norm: Any, states: np.ndarray) -> np.ndarray:
+        """The norm that a layer is: with a bias LayerNorm, without RMSNorm."""
+        return (cls.layer_norm if hasattr(norm, "beta") else cls.rms_norm)(norm, states)
+
+    @staticmethod
+    def rms_norm(norm: Any, states: np.ndarray) -> np.ndarray:
+        """Zhang and Sennrich 2019, equation 4, over the last axis."""
+        root = np.sqrt((states**2).mean(axis=-1, keepdims=True) + norm.epsilon)
+        return states / root * np.asarray(norm.gamma, np.float64)
+
+    @staticmethod
+    def layer_norm(norm: Any, states: np.ndarray) -> np.ndarray:
+        """Ba et al. 2016, over the last axis."""
+        centred = states - states.mean(axis=-1, keepdims=True)
+        variance = (centred**2).mean(axis=-1, keepdims=True)
+        gamma, beta = (np.asarray(weight, np.float64) for weight in (norm.gamma, norm.beta))
+        return centred / np.sqrt(variance + norm.epsilon) * gamma + beta
+
+    @classmethod
+    def embed(cls, embeddings: Any, ids: Any, types: Any = None) -> np.ndarray:
+        """Section 3.4 and 3.5 with the layer's options, for a text without padding: (T, D)."""
+        states = np.asarray(embeddings.tokens.matrix, np.float64)[ids]
+        if embeddings.scale:
+            states = states * math.sqrt(embeddings.model_dim)
+        first, last = embeddings.position_offset, embeddings.position_offset + len(ids)
+        if embeddings.add_positions and embeddings.max_positions is not None:
+            states = states + np.asarray(embeddings.positions.matrix, np.float64)[first:last]
+        elif embeddings.add_positions:
+            layout = embeddings.sinusoid_layout
+            states = states + cls.positions(last, embeddings.model_dim, layout)[first:]
+        if types is not None:
+            states = states + np.asarray(embeddings.token_types.matrix, np.float64)[types]
+        if embeddings.layer_norm is not None:
+            states = cls.layer_norm(embeddings.layer_norm, states)
+        return states
+
+    @classmethod
+    def logits(cls, head: Any, states: np.ndarray) -> np.ndarray:
+        """Section 3.4's final linear layer: own or tied, with a bias or without."""
+        matrix = head.linear.kernel if head.tokens is None else np.transpose(head.tokens.matrix)
+        logits = states @ np.asarray(matrix, np.float64)
+        return logits if head.bias is None else logits + np.asarray(head.bias, np.float64)
+
+    @staticmethod
+    def positions(length: int, model_dim: int, layout: str = "interleaved") -> np.ndarray:
+        """Section 3.5, written entry by entry: (length, model_dim)."""
+        table = np.empty((length, model_dim))
+        for position in range(length):
+            table[position] = Paper.sinusoid(position, model_dim, layout)
+        return table
+
+
+@pytest.fixture(scope="session")
+def paper() -> type[Paper]:
+    """The paper's equations in float64 NumPy."""
+    return Paper
