@@ -26,9 +26,11 @@ from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.judgements import Judgement, judge
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.signatures import signature_of
-from keras_transformer.serving.models.versions import Asked, LoadedVersion
+from keras_transformer.serving.models.versioning.version import LoadedVersion
+from keras_transformer.serving.models.versioning.versions import Asked
 from keras_transformer.serving.rpc.examples import example_texts
-from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto, to_signature_def
+from keras_transformer.serving.rpc.grpc_metadata import metadata_of
+from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto
 from keras_transformer.serving.settings import ServeOptions
 
 _Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
@@ -176,23 +178,12 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
         request: get_model_metadata_pb2.GetModelMetadataRequest,
         context: grpc.aio.ServicerContext,
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
-        """Describes the signatures."""
+        """Describes the signatures, and the graphs that run."""
         name, asked = _model(request)
-        if not request.metadata_field:
-            message = "GetModelMetadataRequest must specify at least one metadata_field"
-            raise ServingError(Code.INVALID_ARGUMENT, message)
-        for field in request.metadata_field:
-            if field != "signature_def":
-                message = f"Metadata field {field} is not supported: ask for signature_def"
-                raise ServingError(Code.INVALID_ARGUMENT, message)
         loaded = self._service.find(name, asked)
-        definitions = {
-            key: to_signature_def(value) for key, value in loaded.model.signatures.items()
-        }
         response = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=_spec(loaded))
-        response.metadata["signature_def"].Pack(
-            get_model_metadata_pb2.SignatureDefMap(signature_def=definitions)
-        )
+        for field, found in metadata_of(loaded.model, request.metadata_field).items():
+            response.metadata[field].Pack(found)
         return response
 
     @_answering

@@ -14,6 +14,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import struct_pb2
 from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
@@ -28,7 +29,7 @@ from tensorflow_serving.apis import (
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.versions import VersionStatus
+from keras_transformer.serving.models.versioning.version import VersionStatus
 from keras_transformer.serving.rpc.grpc_server import GrpcServer, start_grpc
 from keras_transformer.serving.settings import ServeOptions
 
@@ -38,6 +39,7 @@ SHOUT = Signature(
     (TensorSpec("translation", "string", (None,)), TensorSpec("score", "float32", (None,))),
 )
 OTHER = dataclasses.replace(SHOUT, name="other")
+GRAPHS = {"family": "encoder-decoder", "target": "native"}
 OPTIONS: dict[str, Any] = {"artefact": Path("nowhere"), "grpc_port": 0, "max_body_bytes": 10_000}
 
 
@@ -78,9 +80,8 @@ class ScriptedService:
         if not isinstance(number, int):
             raise ServingError(Code.NOT_FOUND, f"no label {asked}, its labels are stable")
         signatures = {"serving_default": SHOUT, "other": OTHER}
-        return SimpleNamespace(
-            name=model, number=number, model=SimpleNamespace(signatures=signatures)
-        )
+        loaded = SimpleNamespace(signatures=signatures, graphs=GRAPHS)
+        return SimpleNamespace(name=model, number=number, model=loaded)
 
     def kinds(self) -> list[dict[str, Any]]:
         return [{"serving_default": SHOUT, "other": OTHER}]
@@ -295,6 +296,17 @@ def test_metadata_hold_the_signatures(running: Running) -> None:
         "translation": tf.string.as_datatype_enum,
         "score": tf.float32.as_datatype_enum,
     }
+
+
+def test_metadata_say_which_graphs_run(running: Running) -> None:
+    fields = ["graphs", "signature_def"]
+    asked = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=fields)
+    asked.model_spec.name = "shout"
+    response = running.stub.GetModelMetadata(asked, 20)
+    assert sorted(response.metadata) == fields
+    found = struct_pb2.Struct()
+    assert response.metadata["graphs"].Unpack(found)
+    assert dict(found) == GRAPHS
 
 
 @pytest.mark.parametrize(("fields", "message"), [([], "at least one"), (["graph"], "graph is not")])
