@@ -8,11 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_transformer.artefact.signatures import Signature, TensorSpec
+from keras_transformer.artefact.signatures import LOWEST, Signature, TensorSpec
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 from .id_rows import read_rows
-from .translation import LOWEST, Found, Translation
+from .translation import Found, Translation
 
 Tensor = Any
 Outputs = dict[str, Tensor]

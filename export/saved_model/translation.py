@@ -4,9 +4,9 @@ states. Each function is in the SavedModel once, whichever signatures use it.
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
+from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
 from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_graph
@@ -19,8 +19,6 @@ from .id_rows import row_lengths, with_end
 from .languages import RowLanguages
 
 Tensor = Any
-# Stands for minus infinity, which JSON cannot write.
-LOWEST = float(np.finfo(np.float32).min)
 
 
 class Found(NamedTuple):

@@ -5,8 +5,12 @@ to its clients, and a SavedModel's graph is traced from them. The batch is axis 
 import dataclasses
 from typing import Literal
 
+import numpy as np
+
 Dtype = Literal["string", "int32", "float32", "bool"]
 DEFAULT_SIGNATURE = "serving_default"
+# The score of what is missing: JSON has no infinity.
+LOWEST = float(np.finfo(np.float32).min)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,11 +3,12 @@ run directory.
 """
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
+from keras_transformer.cli.flags.run import RunOptions
 from keras_transformer.cli.flags.text_sources import TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import read_fields
@@ -21,9 +22,6 @@ from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output
-
-if TYPE_CHECKING:
-    from keras_transformer.cli.commands.train import RunOptions
 
 # The family of each task; its presets are those that the task takes.
 FAMILIES: dict[str, Any] = {
@@ -42,7 +40,7 @@ def presets_of(task: str) -> list[str]:
     return list(PRESETS if family is TransformerConfig else family.presets)
 
 
-def recipe_preset(run: "RunOptions") -> str:
+def recipe_preset(run: RunOptions) -> str:
     """Returns the preset whose recipe a run follows: its own, or that of the size to start from."""
     family = FAMILIES[run.task]
     if run.preset is not None:
@@ -58,7 +56,7 @@ def recipe_preset(run: "RunOptions") -> str:
     return min(presets_of(run.task), key=distance)
 
 
-def text_recipe(run: "RunOptions") -> TrainOptions:
+def text_recipe(run: RunOptions) -> TrainOptions:
     """Checks preset and starting point and returns the recipe of a run on single texts.
 
     Raises:
@@ -85,7 +83,7 @@ def text_recipe(run: "RunOptions") -> TrainOptions:
 
 def train_on_texts(
     given: Namespace,
-    run: "RunOptions",
+    run: RunOptions,
     tokenizers: tuple[Any, Any] | None,
     options: TrainOptions,
     overrides: dict[str, Any],
@@ -154,7 +152,7 @@ def _refuse_other_data(given: Namespace, task: str) -> None:
             raise ValueError(f"{flag} is for --task translation, not for {task}.")
 
 
-def _planned_config(run: "RunOptions", overrides: dict[str, Any], max_length: int) -> Any:
+def _planned_config(run: RunOptions, overrides: dict[str, Any], max_length: int) -> Any:
     """Refuses wrong fields of the model before the text is read and TensorFlow is loaded."""
     from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
     from keras_transformer.training.texts.model_config import text_model_config

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.decoding.parts import ROWS, shared
 from keras_transformer.layers.heads.pooler import first_state, mean_state
@@ -13,7 +14,7 @@ from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
 
 from ..id_rows import row_lengths, with_end
-from .fillings import LOWEST, Fillings, fill_masks
+from .fillings import Fillings, fill_masks
 
 Tensor = Any
 

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.config.special_ids import SpecialIds
 
 Tensor = Any
-# Stands for minus infinity, which JSON cannot write.
-LOWEST = float(np.finfo(np.float32).min)
 # What sums of log-probabilities stay above and sums with something impossible below.
 _IMPOSSIBLE = -1e30
 

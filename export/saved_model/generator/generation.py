@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
 from keras_transformer.decoding.parts import ROWS, SharedSteps, as_graph
 from keras_transformer.decoding.search import search
@@ -16,7 +17,7 @@ from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 from ..id_rows import row_lengths, with_end
-from ..translation import LOWEST, Found
+from ..translation import Found
 
 Tensor = Any
 

@@ -12,21 +12,17 @@ from keras_transformer.artefact.encoder_signatures import (
     EncoderSizes,
     encoder_text_signatures,
 )
-from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.serving.families.text_rows import (
-    LOWEST,
     check_lengths,
-    filled,
-    floats,
     grid,
     refusal,
-    strings,
     texts_of,
 )
-from keras_transformer.serving.models.inputs import Arrays, Request
-from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
+from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run
 from keras_transformer.translation.results import pad_states
 

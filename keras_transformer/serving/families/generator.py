@@ -12,23 +12,19 @@ from keras_transformer.artefact.generator_signatures import (
     GeneratorSizes,
     generator_text_signatures,
 )
-from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.families.text_rows import (
-    LOWEST,
     check_lengths,
-    filled,
-    floats,
     grid,
     refusal,
-    strings,
     texts_of,
 )
-from keras_transformer.serving.models.inputs import Arrays, Request
-from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
+from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run
 from keras_transformer.text.sentences import Passage
 

@@ -1,16 +1,14 @@
 """What the families with one stack share: texts of a request as rows, and its answers as arrays."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.inputs import Arrays
-
-# The score of what is missing: JSON has no infinity.
-LOWEST = float(np.finfo(np.float32).min)
+from keras_transformer.serving.models.outputs import filled, strings
+from keras_transformer.serving.models.rows import Arrays
 
 
 class Measured(Protocol):
@@ -58,22 +56,7 @@ def refusal(message: str) -> ServingError:
     return ServingError(Code.INVALID_ARGUMENT, message)
 
 
-def strings(texts: Sequence[str]) -> npt.NDArray[np.object_]:
-    """Returns texts as an array of bytes."""
-    return np.array([text.encode() for text in texts], object)
-
-
-def floats(values: Sequence[float]) -> npt.NDArray[np.float32]:
-    """Returns numbers, minus infinity as the lowest that JSON can write."""
-    return np.array([max(value, LOWEST) for value in values], np.float32)
-
-
 def grid(rows: Sequence[Sequence[str]], columns: int) -> npt.NDArray[np.object_]:
     """Returns rows of texts as an array of bytes `(rows, columns)`, filled up with empty ones."""
     flat = [text for row in rows for text in filled(row, columns, "")]
     return strings(flat).reshape(len(rows), columns)
-
-
-def filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:
-    """Returns a row with so many columns."""
-    return [*row, *[filler] * (columns - len(row))]

@@ -4,73 +4,25 @@ against the signature, turns texts into ids, and refuses those that are too long
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy.typing as npt
+from collections.abc import Callable, Sequence
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins, TaggedText
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.rows import (
+    ANY_BYTES,
+    Arrays,
+    PairRow,
+    Request,
+    TranslationRow,
+)
 from keras_transformer.text.sentences import Passage, TooManyPartsError
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 Tokenize = Callable[[list[bytes]], list[list[int]]]
 
-# Lets bytes that are not UTF-8 pass through a str unchanged.
-ANY_BYTES = ("utf-8", "surrogateescape")
 _KINDS = {"string": "O", "int32": "i", "float32": "f", "bool": "b"}
-
-
-class TranslationRow(NamedTuple):
-    """A text to translate, or one part of it.
-
-    Attributes:
-        source: Its ids, without bos and eos.
-        prefix: Ids that the translation begins with.
-        max_length: Most tokens of the translation, eos included.
-        length_penalty: Exponent of the length penalty.
-        begins: The marks of its languages.
-    """
-
-    source: Sequence[int]
-    prefix: Sequence[int]
-    max_length: int
-    length_penalty: float
-    begins: Begins = Begins()
-
-    def adapt(self, search: SearchOptions) -> SearchOptions:
-        """Returns the server's search with the row's own options."""
-        if (self.max_length, self.length_penalty) == (search.max_length, search.length_penalty):
-            return search
-        return dataclasses.replace(
-            search,
-            max_length=self.max_length,
-            min_length=min(search.min_length, self.max_length),
-            length_penalty=self.length_penalty,
-        )
-
-
-class PairRow(NamedTuple):
-    """A text and the translation to score: ids of both, without bos and eos, and their marks."""
-
-    source: Sequence[int]
-    target: Sequence[int]
-    begins: Begins = Begins()
-
-
-class Request(NamedTuple):
-    """What a request asks for.
-
-    Attributes:
-        rows: The rows that the model runs on: each a TranslationRow or a PairRow.
-        passages: The texts whose parts the rows are, in order; none if rows are not parts of texts.
-    """
-
-    rows: Sequence[Any]
-    passages: Sequence[Passage] = ()
 
 
 def check_inputs(signature: Signature, inputs: Arrays) -> int:

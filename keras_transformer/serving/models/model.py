@@ -18,14 +18,9 @@ from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, ModelLimits
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
-from keras_transformer.serving.models.inputs import (
-    Arrays,
-    PairRow,
-    Request,
-    RowReader,
-    TranslationRow,
-)
+from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter
+from keras_transformer.serving.models.rows import Arrays, PairRow, Request, TranslationRow
 from keras_transformer.serving.models.served import Languages, Run
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.sentences import LANGUAGE, Passage

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
-from keras_transformer.serving.models.inputs import ANY_BYTES, Request
+from keras_transformer.serving.models.rows import ANY_BYTES, Request
 from keras_transformer.translation.by_sentence import join_hypotheses
 from keras_transformer.translation.results import pad_states, to_hypotheses
 from keras_transformer.translation.text_ids import TextIds
 
 Outputs = dict[str, npt.NDArray[Any]]
 
-# The score of a missing hypothesis: JSON has no infinity.
-LOWEST = float(np.finfo(np.float32).min)
 _MISSING = Hypothesis("", [], LOWEST, LOWEST)
 
 
@@ -60,11 +58,11 @@ class ResultWriter:
     def _best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         best = [found[0] for found in self._joined(request, [found[:1] for found in results])]
         texts = [one.text for one in best]
-        return {"translation": _strings(texts), "score": _floats([one.score for one in best])}
+        return {"translation": strings(texts), "score": floats([one.score for one in best])}
 
     def _n_best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         count = self._search.num_hypotheses
-        rows = [_filled(found, count, _MISSING) for found in self._joined(request, results)]
+        rows = [filled(found, count, _MISSING) for found in self._joined(request, results)]
         return self._grids(rows, count)
 
     def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
@@ -73,17 +71,17 @@ class ResultWriter:
         best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
         columns = max(map(len, best), default=0)
         length = max((len(one.ids) for row in best for one in row), default=0)
-        rows = [_filled(row, columns, _MISSING) for row in best]
+        rows = [filled(row, columns, _MISSING) for row in best]
         ids = self._padding(len(rows), columns, length)
         for row, own in zip(ids, rows, strict=True):
             for line, one in zip(row, own, strict=True):
                 line[: len(one.ids)] = one.ids
-        sources = [_filled(passage.parts, columns, "") for passage in request.passages]
-        starts = [_filled(passage.starts, columns, -1) for passage in request.passages]
+        sources = [filled(passage.parts, columns, "") for passage in request.passages]
+        starts = [filled(passage.starts, columns, -1) for passage in request.passages]
         shape = (len(rows), columns)
         return {
             "count": np.array([len(row) for row in best], np.int32),
-            "sources": _strings([text for row in sources for text in row]).reshape(shape),
+            "sources": strings([text for row in sources for text in row]).reshape(shape),
             "starts": np.array(starts, np.int32).reshape(shape),
             **self._grids(rows, columns),
             "ids": ids,
@@ -101,8 +99,8 @@ class ResultWriter:
 
     def _scores(self, _: Request, results: Sequence[Candidate]) -> Outputs:
         return {
-            "score": _floats([one.score for one in results]),
-            "log_probability": _floats([one.log_probability for one in results]),
+            "score": floats([one.score for one in results]),
+            "log_probability": floats([one.log_probability for one in results]),
         }
 
     def _states(self, _: Request, results: Sequence[npt.NDArray[np.float32]]) -> Outputs:
@@ -125,9 +123,9 @@ class ResultWriter:
         """Returns texts, scores and flags of hypotheses, each `(rows, columns)`."""
         flat = [one for row in rows for one in row]
         grids: Outputs = {
-            "translations": _strings([one.text for one in flat]),
-            "scores": _floats([one.score for one in flat]),
-            "log_probabilities": _floats([one.log_probability for one in flat]),
+            "translations": strings([one.text for one in flat]),
+            "scores": floats([one.score for one in flat]),
+            "log_probabilities": floats([one.log_probability for one in flat]),
         }
         if self._min_score is not None:
             # A missing hypothesis does not count as one of low confidence.
@@ -135,13 +133,16 @@ class ResultWriter:
         return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
 
 
-def _filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:
+def filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:
+    """Returns a row with so many columns."""
     return [*row, *[filler] * (columns - len(row))]
 
 
-def _strings(texts: Sequence[str]) -> npt.NDArray[np.object_]:
+def strings(texts: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Returns texts as an array of bytes."""
     return np.array([text.encode(*ANY_BYTES) for text in texts], object)
 
 
-def _floats(values: Sequence[float]) -> npt.NDArray[np.float32]:
+def floats(values: Sequence[float]) -> npt.NDArray[np.float32]:
+    """Returns numbers, minus infinity as the lowest that JSON can write."""
     return np.array([max(value, LOWEST) for value in values], np.float32)

@@ -5,7 +5,8 @@ import asyncio
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Entry, Journal
-from keras_transformer.serving.models.inputs import Arrays, Request, check_inputs
+from keras_transformer.serving.models.inputs import check_inputs
+from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.running import before
 from keras_transformer.serving.models.served import Explaining, Served, Streaming
 

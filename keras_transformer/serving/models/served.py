@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.inputs import Arrays, Request
 from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.rows import Arrays, Request
 
 Run = Callable[[Sequence[Any]], list[Any]]
 

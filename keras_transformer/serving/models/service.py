@@ -22,10 +22,10 @@ from keras_transformer.serving.families.opening import open_model
 from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.journal import UNKNOWN, Journal
 from keras_transformer.serving.models.batching import Batcher
-from keras_transformer.serving.models.inputs import Arrays
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.reading import RequestReader
+from keras_transformer.serving.models.rows import Arrays
 from keras_transformer.serving.models.running import before, run_rows, stream_passage, stream_row
 from keras_transformer.serving.models.served import Served, explaining, streaming
 from keras_transformer.serving.models.signatures import signature_of

@@ -1,0 +1,78 @@
+"""The flags of a run: what is trained, from what, and where it is kept."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from keras_transformer.text.tokenizer import check_vocab_size
+
+Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
+Preset = Literal[
+    "tiny",
+    "small",
+    "base",
+    "big",
+    "student-tiny",
+    "student",
+    "bert-tiny",
+    "bert-base",
+    "bert-large",
+    "gpt2-tiny",
+    "gpt2",
+    "gpt2-medium",
+    "llama-tiny",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The model's size, its vocabulary and where the run is kept.
+
+    Args:
+        output: Run directory to write.
+        task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
+            that fills in hidden tokens ("masked-lm") or a decoder that continues texts
+            ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
+            ("classify"); on pairs of texts that mean the same (--train-tsv) one that gives them
+            similar vectors ("embed"); on words with tags (--train-text) one that tags words
+            ("tag"); on plain text a translation's model that restores hidden spans ("denoising").
+        preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
+            paper's), or student-tiny or student, which translate fastest; for masked-lm, classify,
+            embed and tag bert-*; for causal-lm gpt2* and llama-tiny. If not given, that of --init,
+            or the first of these. Single fields: --model.*.
+        vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
+            2000).
+        tokenizer_type: Kind of SentencePiece model.
+        joint_vocabulary: One vocabulary for both languages, or one for each (translation).
+        tokenizer: Existing vocabulary for both languages, or two, the source's and the target's:
+            SentencePiece models, or a tokenizer.json with byte-level BPE or WordPiece.
+        init: Directory of a finished run to fine-tune: training starts from its weights, with its
+            vocabulary and, for translation, its size; rates of dropout may differ. Other tasks
+            take the weights that fit, of any run, and list the others. A translation whose --init
+            is a run of masked-lm or classify takes its encoder.
+        init_decoder: Directory of a finished run of causal-lm, whose decoder a translation takes
+            (translation).
+        init_vectors: File of word vectors that the embeddings of the words begin as (translation:
+            the source's): text of word2vec, GloVe or fastText, plain or .gz; word2vec's binary; a
+            model of fastText (.bin).
+        init_target_vectors: The same for the target's embeddings (translation).
+        resume: Continue the run in the output directory where it stopped; start one if there is
+            none.
+    """
+
+    output: Path
+    task: Task = "translation"
+    preset: Preset | None = None
+    vocab_size: int | None = None
+    tokenizer_type: Literal["unigram", "bpe"] = "unigram"
+    joint_vocabulary: bool = True
+    tokenizer: list[Path] = field(default_factory=list)
+    init: Path | None = None
+    init_decoder: Path | None = None
+    init_vectors: Path | None = None
+    init_target_vectors: Path | None = None
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        if self.vocab_size is not None:
+            check_vocab_size(self.vocab_size)
