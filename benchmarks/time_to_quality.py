@@ -1,6 +1,6 @@
 """Measures how many minutes of training a translator needs for which quality.
 
-    python benchmarks/time_to_quality.py MULTI30K OUTPUT --vocab-size 4000 --epochs 46
+    python benchmarks/time_to_quality.py MULTI30K OUTPUT --optimizer muon --epochs 24
 
 Trains `tiny` by its recipe on Multi30k English-German and keeps the checkpoint of every round with
 the time that training took until then, validation included. Afterwards the mean of the newest
@@ -104,7 +104,8 @@ def read_times(path: Path) -> dict[int, float]:
 
 def learn(given: argparse.Namespace) -> TrainOptions:
     """Trains, or goes on with it; returns how."""
-    values = {name: getattr(given, name) for name in ("epochs", "max_steps", "r_drop")}
+    names = ("epochs", "max_steps", "optimizer", "r_drop", "average_checkpoints")
+    values = {name: getattr(given, name) for name in names}
     chosen = {name: value for name, value in values.items() if value is not None}
     options = TrainOptions.preset("tiny", seed=given.seed, bleu_sentences=0, **chosen)
     parts = [
@@ -164,8 +165,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("data", type=Path, help="Holds {train,val}.{en,de}.gz.")
     parser.add_argument("output", type=Path, help="Directory for the run and what is kept of it.")
     parser.add_argument("--vocab-size", type=count, default=10_000)
-    parser.add_argument("--epochs", type=count, help="The recipe's if not given, as the next two.")
+    parser.add_argument("--epochs", type=count, help="The recipe's if not given, as the next four.")
     parser.add_argument("--max-steps", type=count)
+    parser.add_argument("--optimizer", choices=("adam", "muon"))
+    parser.add_argument("--average-checkpoints", type=count)
     parser.add_argument("--r-drop", type=float)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=count, default=4, help="Rounds from one score to the next.")

@@ -34,7 +34,7 @@ def test_every_round_is_scored_with_its_minutes(
     small = {"num_encoder_layers": 1, "num_decoder_layers": 1, "model_dim": 32}
     monkeypatch.setattr(time_to_quality, "train", partial(train, overrides=small))
     words = [str(data), str(tmp_path), "--vocab-size", "150", "--epochs", "2", "--every", "1"]
-    main([*words, "--r-drop", "0", "--goals", "0", "100"])
+    main([*words, "--r-drop", "0", "--optimizer", "muon", "--goals", "0", "100"])
     shown = capsys.readouterr().out
     rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \|$", shown, flags=re.MULTILINE)
     times = read_times(tmp_path / "times.tsv")

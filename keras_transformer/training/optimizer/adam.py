@@ -128,13 +128,13 @@ class FusedAdam(keras.optimizers.Optimizer):
             rate = self.rates.get(variable.path)
             own = learning_rate if rate is None else learning_rate * rate
             steps.append(Step(variable, gradient, own, decays[first]))
-        self.make(steps)
+        self.take(steps)
         for variable, _ in found:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable))
         count.assign_add(1)
 
-    def make(self, steps: Sequence[Step]) -> None:
+    def take(self, steps: Sequence[Step]) -> None:
         """Changes moments and variables."""
         for step in steps:
             self._update(step)

@@ -38,9 +38,9 @@ class FusedMuon(FusedAdam):
         super().__init__(*arguments, **{"name": "muon", **options})
         self.momentum = momentum
 
-    def make(self, steps: Sequence[Step]) -> None:
+    def take(self, steps: Sequence[Step]) -> None:
         """Changes momenta, moments and variables."""
-        super().make([step for step in steps if not is_matrix_of_a_block(step.variable)])
+        super().take([step for step in steps if not is_matrix_of_a_block(step.variable)])
         by_shape = defaultdict(list)
         for step in steps:
             if is_matrix_of_a_block(step.variable):
