@@ -28,7 +28,8 @@ SHARED = (
     "text.subwords.tokenizer_json", "distribution",
     "artefact", "artefact.entries", "artefact.families", "artefact.manifest", "artefact.shortlist",
     "translation", "translation.engine", "translation.marked", "translation.results",
-    "translation.text_ids", "translation.translator", "translation.unknown_words",
+    "translation.scorer", "translation.text_ids", "translation.translator",
+    "translation.unknown_words",
 )
 
 
