@@ -23,14 +23,7 @@ from moses_bleu import moses_bleu, read_lines
 from speed.arguments import count
 from speed.machine import describe_machine
 
-from keras_transformer import (
-    Corpus,
-    OnnxTranslator,
-    TrainOptions,
-    load_run,
-    read_parallel,
-    train,
-)
+from keras_transformer import Corpus, OnnxTranslator, TrainOptions, load_run, read_parallel, train
 from keras_transformer.export import export_onnx
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.checkpoints import (

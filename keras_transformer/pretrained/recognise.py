@@ -27,10 +27,7 @@ from keras_transformer.pretrained.huggingface.bart_family import (
 )
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import left_out
-from keras_transformer.pretrained.huggingface.single_stacks import (
-    SINGLE_STACKS,
-    read_single_stack,
-)
+from keras_transformer.pretrained.huggingface.single_stacks import SINGLE_STACKS, read_single_stack
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.text.tokenizer import Tokenizer

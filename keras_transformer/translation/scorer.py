@@ -16,11 +16,7 @@ from keras_transformer.search.options import Candidate, Hypothesis, SearchOption
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
-from keras_transformer.translation.results import (
-    pad_states,
-    scored,
-    to_hypothesis,
-)
+from keras_transformer.translation.results import pad_states, scored, to_hypothesis
 from keras_transformer.translation.text_ids import TextIds
 from keras_transformer.translation.unknown_words import aligned_words
 

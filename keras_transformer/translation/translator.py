@@ -7,10 +7,7 @@ from typing import Any
 
 from keras_transformer.search.inputs import IdRows, check_texts
 from keras_transformer.search.options import Candidate, Hypothesis
-from keras_transformer.translation.results import (
-    attentions_of,
-    to_hypotheses,
-)
+from keras_transformer.translation.results import attentions_of, to_hypotheses
 from keras_transformer.translation.scorer import TextScorer, plain
 from keras_transformer.translation.unknown_words import replace_unknown
 

@@ -21,35 +21,35 @@ class Exported:
 
 
 @pytest.fixture(scope="session")
-def exported(
+def export_learned(
     learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> Exported:
+) -> Callable[[str], Exported]:
+    """`export_learned(target)`: the learned model and an artefact of it."""
+    return lambda target: _export(learned_model, tokenizer, tmp_path_factory, target)
+
+
+@pytest.fixture(scope="session")
+def exported(export_learned: Callable[[str], Exported]) -> Exported:
     """The learned model and its artefact; tests must not change its files."""
-    return _export(learned_model, tokenizer, tmp_path_factory, "onnxruntime")
+    return export_learned("onnxruntime")
 
 
 @pytest.fixture(scope="session")
-def exported_portable(
-    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> Exported:
+def exported_portable(export_learned: Callable[[str], Exported]) -> Exported:
     """As `exported`, of standard operators."""
-    return _export(learned_model, tokenizer, tmp_path_factory, "portable")
+    return export_learned("portable")
 
 
 @pytest.fixture(scope="session")
-def exported_native(
-    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> Exported:
+def exported_native(export_learned: Callable[[str], Exported]) -> Exported:
     """As `exported`, with this package's own operators."""
-    return _export(learned_model, tokenizer, tmp_path_factory, "native")
+    return export_learned("native")
 
 
 @pytest.fixture(scope="session")
-def exported_fastest(
-    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> Exported:
+def exported_fastest(export_learned: Callable[[str], Exported]) -> Exported:
     """As `exported`, with graphs for "onnxruntime" and for "native"."""
-    return _export(learned_model, tokenizer, tmp_path_factory, "fastest")
+    return export_learned("fastest")
 
 
 @pytest.fixture(scope="session")

@@ -4,16 +4,19 @@ written out naively.
 
 import dataclasses
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
+import constraint_cases
+import length_cases
+import naive_search as naive
+import plain_cases
 import pytest
+import sampling_cases
 
-NAIVE_SEARCH = import_module("naive_search").naive_search
 SEARCH_CASES = [
     case
-    for part in ("plain", "length", "constraint", "sampling")
-    for case in import_module(f"{part}_cases").CASES
+    for part in (plain_cases, length_cases, constraint_cases, sampling_cases)
+    for case in part.CASES
 ]
 
 
@@ -24,7 +27,7 @@ def search_case(request: pytest.FixtureRequest) -> Any:
     if case.expected is not None:
         return case
     found = [
-        [ids for ids, _, _ in NAIVE_SEARCH(log_probs, **case.options, **case.sentence(place))]
+        [ids for ids, _, _ in naive.naive_search(log_probs, **case.options, **case.sentence(place))]
         for place, log_probs in enumerate(case.log_probs)
     ]
     return dataclasses.replace(case, expected=found)
@@ -39,4 +42,4 @@ def search_cases() -> list[Any]:
 @pytest.fixture(scope="session")
 def naive_search() -> Callable[..., list[tuple[list[int], float, float]]]:
     """`naive_search(log_probs, **options)` of search_table: one sentence, as it is defined."""
-    return NAIVE_SEARCH
+    return naive.naive_search

@@ -40,8 +40,6 @@ def tiny_config() -> Callable[..., Any]:
     """`tiny_config(**fields)`: 24 ids, width 12, 2+2 layers, dropout 0.1."""
 
     def make(**fields: Any) -> Any:
-        from keras_transformer.config import TransformerConfig
-
         sizes = {
             "source_vocab_size": 24,
             "model_dim": 12,

@@ -21,26 +21,17 @@ from keras_transformer.export.onnx.graphs.readers import (
 from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
 from keras_transformer.export.onnx.heads import candidates, listed
 from keras_transformer.export.onnx.heads.of_encoders import emit_head, rows_that_are_read
-from keras_transformer.export.onnx.heads.vocabulary import (
-    vocabulary_matrix,
-    vocabulary_product,
-)
+from keras_transformer.export.onnx.heads.vocabulary import vocabulary_matrix, vocabulary_product
 from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.export.onnx.layers.attention.sequences import (
     prefill_attention,
     visible_attention,
 )
-from keras_transformer.export.onnx.layers.attention.steps import (
-    source_attention,
-)
+from keras_transformer.export.onnx.layers.attention.steps import source_attention
 from keras_transformer.export.onnx.layers.embedding import embed_sequences
 from keras_transformer.export.onnx.layers.linear import source_projection
 from keras_transformer.export.onnx.layers.recurrence import recurrent_sequence
-from keras_transformer.export.onnx.layers.stack import (
-    EmitAttention,
-    Parts,
-    first_bias,
-)
+from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, first_bias
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer

@@ -8,21 +8,13 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.readers import (
-    DecoderParts,
-    EncoderParts,
-)
+from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.graphs.specs import Listing
 from keras_transformer.export.onnx.heads import candidates, listed
 from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
 from keras_transformer.export.onnx.layers.attention.kinds import is_fused
-from keras_transformer.export.onnx.layers.attention.sequences import (
-    sequence_attention,
-)
-from keras_transformer.export.onnx.layers.attention.steps import (
-    cached_attention,
-    cross_attention,
-)
+from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
+from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
 from keras_transformer.export.onnx.layers.embedding import embed_sequences, embed_step
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.layers.recurrence import recurrent_step

@@ -25,11 +25,7 @@ from keras_transformer.cli.flags.training import (
 )
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
-from keras_transformer.cli.single_texts import (
-    single_stack_fields,
-    text_recipe,
-    train_on_texts,
-)
+from keras_transformer.cli.single_texts import single_stack_fields, text_recipe, train_on_texts
 from keras_transformer.config import PRESETS, SpecialIds
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.defaults import default_options

@@ -15,12 +15,7 @@ from keras_transformer.artefact.encoder_signatures import (
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.serving.families.text_rows import (
-    check_lengths,
-    grid,
-    refusal,
-    texts_of,
-)
+from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
 from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
 from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run

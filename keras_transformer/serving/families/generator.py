@@ -17,12 +17,7 @@ from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.options import Hypothesis, SearchOptions
-from keras_transformer.serving.families.text_rows import (
-    check_lengths,
-    grid,
-    refusal,
-    texts_of,
-)
+from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
 from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
 from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run

@@ -19,11 +19,7 @@ from keras_transformer.training.optimizer.adam import FusedAdam
 from keras_transformer.training.optimizer.muon import FusedMuon
 from keras_transformer.training.optimizer.schedule import WarmupSchedule
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.transfer.freezing import (
-    first_updates,
-    freeze_layers,
-    layer_rates,
-)
+from keras_transformer.training.transfer.freezing import first_updates, freeze_layers, layer_rates
 from keras_transformer.training.word_level.training_model import DistillingTrainingModel, Teacher
 
 # Each for one device and for several.

@@ -22,8 +22,8 @@ from keras_transformer.training.optimizer.adam import FusedAdam
 from keras_transformer.training.optimizer.muon import FusedMuon
 
 
-class _OfReplicas(FusedAdam):
-    """An optimizer that sums the replicas' gradients first and clips the sum.
+class SynchronousAdam(FusedAdam):
+    """Adam that sums the replicas' gradients first and clips the sum.
 
     Each replica then makes the same update of its own copy of the variables.
     """
@@ -38,12 +38,8 @@ class _OfReplicas(FusedAdam):
         return tf.convert_to_tensor(super().iterations)
 
 
-class SynchronousAdam(_OfReplicas, FusedAdam):
-    """`FusedAdam` for several replicas."""
-
-
-class SynchronousMuon(_OfReplicas, FusedMuon):
-    """`FusedMuon` for several replicas."""
+class SynchronousMuon(SynchronousAdam, FusedMuon):
+    """Muon that does the same."""
 
 
 class SynchronousTrainingModel(AccumulatingTrainingModel):

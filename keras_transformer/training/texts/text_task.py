@@ -27,10 +27,7 @@ from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import open_prepared_texts
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
-from keras_transformer.training.transfer.parts import (
-    differing_choices,
-    paths_between,
-)
+from keras_transformer.training.transfer.parts import differing_choices, paths_between
 from keras_transformer.training.transfer.weights import take_weights
 
 

@@ -16,11 +16,7 @@ from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.export import export_saved_model
 from keras_transformer.export.saved_model import export as export_module
 from keras_transformer.export.saved_model import signatures, translation_content
-from keras_transformer.export.saved_model.checks import (
-    check_answers,
-    check_operators,
-    live_answers,
-)
+from keras_transformer.export.saved_model.checks import check_answers, check_operators, live_answers
 from keras_transformer.export.saved_model.translation import Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer

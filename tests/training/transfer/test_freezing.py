@@ -14,11 +14,7 @@ from keras_transformer.models.families import build_model
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.optimizer.adam import FusedAdam
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.transfer.freezing import (
-    first_updates,
-    freeze_layers,
-    layer_rates,
-)
+from keras_transformer.training.transfer.freezing import first_updates, freeze_layers, layer_rates
 
 SMALL = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2}
 ENCODER = EncoderConfig.preset(
