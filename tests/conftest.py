@@ -2,6 +2,7 @@
 the state that each starts from. Their fixtures are in `shared/`.
 """
 
+import functools
 import gc
 import logging
 import os
@@ -36,6 +37,22 @@ gc.set_threshold(100_000, 20, 20)
 def pytest_collection_finish() -> None:
     """Leaves what has been imported out of collections of garbage, of which Keras makes many."""
     _leave_out_what_lives()
+    if "tensorflow" in sys.modules:
+        _trace_quickly()
+
+
+def _trace_quickly() -> None:
+    """Leaves out what takes a third of the time of tests that trace: optimizing graphs, which then
+    run on few tokens, and keeping where each of their nodes was written, for messages of errors.
+
+    Processes that tests start have both.
+    """
+    import tensorflow as tf
+    from tensorflow.python.framework import ops
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    # There is no setting for it.
+    ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
 
 
 @pytest.fixture(scope="module", autouse=True)

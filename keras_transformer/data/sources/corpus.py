@@ -47,6 +47,14 @@ class Pairs:
         """Return the number of pairs."""
         return len(self.source)
 
+    def joined(self, other: "Pairs") -> "Pairs":
+        """Returns these pairs, then others."""
+        return Pairs(
+            [*self.source, *other.source],
+            [*self.target, *other.target],
+            f"{self.origin}, and {len(other)} pairs of {other.origin}",
+        )
+
 
 @dataclass(frozen=True)
 class Corpus:

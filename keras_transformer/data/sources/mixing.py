@@ -34,8 +34,7 @@ def mixed(own: Pairs, general: Pairs, share: float) -> Pairs:
     if wanted < len(general):
         drawn = np.random.default_rng(_SEED).choice(len(general), wanted, replace=False)
         chosen = sorted(drawn.tolist())
-    return Pairs(
-        [*own.source, *(general.source[place] for place in chosen)],
-        [*own.target, *(general.target[place] for place in chosen)],
-        f"{own.origin}, and {len(chosen)} pairs of {general.origin}",
+    source, target = (
+        [side[place] for place in chosen] for side in (general.source, general.target)
     )
+    return own.joined(Pairs(source, target, general.origin))

@@ -53,6 +53,9 @@ class TrainOptions:
         lora_rank: Rank of low-rank adaptation (`docs/fine_tuning.md`): the weights to start from
             stay, and only a product of two matrices of this rank beside each linear map of the
             blocks is trained, and what is new; 0 to train the weights themselves.
+        rehearsal: Number of pairs, for each training pair, that the translation's run to start from
+            makes itself and learns, too, so that it keeps what it knows (`docs/fine_tuning.md`); 0
+            for none.
         micro_batches: Number of parts to split a batch into, processed one after the other:
             gradients are accumulated, so a step needs the memory of one part only, and the update
             is that of the whole batch.
@@ -93,6 +96,7 @@ class TrainOptions:
     layer_decay: float = 1.0
     unfreeze_steps: int = 0
     lora_rank: int = 0
+    rehearsal: float = 0.0
     micro_batches: int = 1
     recompute: bool = False
     seed: int = 0
@@ -142,8 +146,9 @@ class TrainOptions:
             raise ValueError(f"beta_2 must lie in [0, 1), got {self.beta_2}.")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}.")
-        if not 0 <= self.r_drop < math.inf:
-            raise ValueError(f"r_drop must be at least 0, got {self.r_drop}.")
+        for name in ("r_drop", "rehearsal"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
         if self.optimizer not in ("adam", "muon"):
             raise ValueError(f"optimizer must be 'adam' or 'muon', got {self.optimizer!r}.")
         if self.final_model not in ("average", "best"):
@@ -199,6 +204,15 @@ class TrainOptions:
                     f"{name} {what}, and there is none: give one with init (--init), or leave "
                     f"{name} out."
                 )
+
+    def check_rehearsal(self, *, is_possible: bool) -> None:
+        """Raises `ValueError` if a run shall rehearse and is none that can."""
+        if self.rehearsal and not is_possible:
+            raise ValueError(
+                f"rehearsal={self.rehearsal} mixes into text what a translation's run makes of "
+                "random pieces: give such a run with init (--init) and pairs that are not "
+                "prepared, or set rehearsal to 0."
+            )
 
     def check_in_batch(self) -> None:
         """Raises `ValueError` if an option does not go with negatives from the batch."""

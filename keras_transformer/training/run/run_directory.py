@@ -25,6 +25,7 @@ SEARCH = "search"
 CHECKPOINTS = "checkpoints"
 LOGS = "logs"
 LOSSES = "losses.tsv"
+REHEARSAL = "rehearsal.tsv"
 BAD_BATCH = "bad_batch.txt"
 
 
@@ -78,6 +79,11 @@ class RunDirectory:
     def bad_batch(self) -> Path:
         """File with the line numbers of the batch that ended training."""
         return self._own / BAD_BATCH
+
+    @property
+    def rehearsal(self) -> Path:
+        """File with the pairs that the run to start from made."""
+        return self.path / REHEARSAL
 
     @property
     def model(self) -> Path:

@@ -15,7 +15,7 @@ from keras_transformer.data.encoding.subword_regularization import (
 )
 from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.data.prepared.corpus import PreparedCorpus
-from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.options import TrainOptions
@@ -76,6 +76,7 @@ def encode_corpus(
     options: TrainOptions,
     vocabulary: Vocabulary,
     tokenizers: Tokenizers | None = None,
+    rehearsed: Pairs | None = None,
     *,
     special_ids: SpecialIds,
     begins: Begins,
@@ -89,6 +90,8 @@ def encode_corpus(
         vocabulary: The vocabulary to train if there are no tokenizers.
         tokenizers: Existing tokenizers of source and target; None to train them. A resumed run
             loads those in its directory.
+        rehearsed: Pairs that are trained on, too, and say nothing about the text that the model is
+            for.
         special_ids: The model's.
         begins: The ids that it reads and writes before texts.
 
@@ -105,22 +108,30 @@ def encode_corpus(
         kind = segmentation_type(source) if options.subword_sampling else kind
         vocabulary = Vocabulary(target.vocab_size, kind, source is target)
     longest = options.max_length - begins.most
-    train = encode_pairs(corpus.train, source, target, longest).framed(special_ids, begins)
+    own = corpus.train
+    pairs = own if rehearsed is None else own.joined(rehearsed)
+    train = encode_pairs(pairs, source, target, longest).framed(special_ids, begins)
     print(f"training pairs: {train.report}")
+    is_own = train.pair_numbers < len(own)
+    if not is_own.any():
+        raise ValueError(
+            f"no pair of {own.origin} has at most max_length={options.max_length} tokens on both "
+            "sides: raise it, or split the lines."
+        )
     training_text = TrainingText.from_lines(
-        [corpus.train.source[number] for number in train.pair_numbers],
-        longest_source=int(train.source.lengths.max()),
+        [own.source[number] for number in train.pair_numbers[is_own]],
+        longest_source=int(train.source.lengths[is_own].max()),
     )
     if options.subword_sampling:
         train = ResegmentedPairs.from_encoded(
-            train, corpus.train, source, target, vocabulary.tokenizer_type, longest
+            train, pairs, source, target, vocabulary.tokenizer_type, longest
         )
     valid = None
     if corpus.valid is not None:
         valid = encode_pairs(corpus.valid, source, target, longest).framed(special_ids, begins)
         print(f"validation pairs: {valid.report}")
     record = {
-        "origin": corpus.train.origin,
+        "origin": pairs.origin,
         "vocab_size": vocabulary.size,
         "tokenizer_type": vocabulary.tokenizer_type,
         "joint_vocabulary": vocabulary.is_joint,

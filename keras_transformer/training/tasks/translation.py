@@ -29,6 +29,7 @@ from keras_transformer.training.tasks.validation_translations import (
     validation_translations,
 )
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
+from keras_transformer.training.transfer.rehearsal import rehearsal_pairs
 from keras_transformer.training.word_level.teacher_run import WordLevel
 
 
@@ -62,6 +63,8 @@ class Translation:
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         start = self.starting_point
         self.options.check_start(has_weights=start.has_weights)
+        is_text = isinstance(self.corpus, Corpus)
+        self.options.check_rehearsal(is_possible=is_text and start.run is not None)
         start.check_corpus(self.corpus)
         if isinstance(self.corpus, PreparedCorpus) and self.corpus.is_single:
             raise ValueError(
@@ -87,12 +90,17 @@ class Translation:
         if isinstance(self.corpus, PreparedCorpus):
             return open_prepared(self.corpus, directory, self.options)
         config = self._planned_config()
+        rehearsed, begun = None, self.starting_point.run
+        if self.options.rehearsal and begun is not None:
+            share = self.options.rehearsal
+            rehearsed = rehearsal_pairs(directory, begun, self.corpus.train, share)
         return encode_corpus(
             self.corpus,
             directory,
             self.options,
             self.vocabulary,
             self.starting_point.tokenizers,
+            rehearsed,
             special_ids=config.special_ids,
             begins=config.marks.begins(),
         )

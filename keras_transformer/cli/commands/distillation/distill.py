@@ -41,7 +41,7 @@ from keras_transformer.whole_files import check_output, write_text
 
 RECORD = "distillation.json"
 # What belongs to starting from trained weights, which a student does not.
-_NOT_FOR_STUDENTS = ("freeze", "layer_decay", "unfreeze_steps", "lora_rank")
+_NOT_FOR_STUDENTS = ("freeze", "layer_decay", "unfreeze_steps", "lora_rank", "rehearsal")
 # Compared on more, the speeds say no more.
 _COMPARED_SENTENCES = 1_000
 

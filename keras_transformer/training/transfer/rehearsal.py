@@ -1,0 +1,76 @@
+"""Pseudo-rehearsal (Robins 1995, "Catastrophic Forgetting, Rehearsal and Pseudorehearsal"): pairs
+that a translation's run makes itself, of random pieces, by which a model that is trained further
+keeps what it knows where there is no text of that kind.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_transformer.data.sources.corpus import Pairs
+from keras_transformer.data.sources.tsv import read_tsv
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.models import Transformer
+from keras_transformer.models.files.model_file import load_model_file
+from keras_transformer.text.piece_probabilities import piece_probabilities
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.tasks.validation_translations import search_limits
+from keras_transformer.whole_files import write_text
+
+# The pairs are a part of the corpus, not of a run: runs with other seeds see the same.
+_SEED = 0
+# Lines longer than this cost time and teach no more.
+_LONGEST = 60
+
+
+def rehearsal_pairs(place: RunDirectory, begun: RunDirectory, own: Pairs, share: float) -> Pairs:
+    """Returns the pairs that a run rehearses, which it keeps in its directory.
+
+    Args:
+        place: The run that is trained; `rehearsal.tsv` in it holds the pairs, and is written if it
+            is missing.
+        begun: The finished run of a translation that it starts from.
+        own: The pairs that it learns.
+        share: Number of pairs to make for each of these.
+    """
+    if not place.rehearsal.is_file():
+        count = max(round(len(own) * share), 1)
+        made = made_pairs(load_model_file(begun.model), begun.load_tokenizers(), own.source, count)
+        lines = (f"{source}\t{target}\n" for source, target in made)
+        write_text(place.rehearsal, "".join(lines))
+    pairs = read_tsv(place.rehearsal)
+    return Pairs(pairs.source, pairs.target, "rehearsal")
+
+
+def made_pairs(
+    model: Transformer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    like: Sequence[str],
+    count: int,
+) -> list[tuple[str, str]]:
+    """Returns random lines of pieces with what a model translates them to, by greedy search.
+
+    A piece is as likely as its vocabulary says. The lines are as long as those of `like`, at most
+    60 tokens, and read as nonsense; a line without a translation is left out.
+
+    Args:
+        model: Translates.
+        tokenizers: Those of its source and target.
+        like: Source lines.
+        count: Number of lines to draw.
+    """
+    source, target = tokenizers
+    random = np.random.default_rng(_SEED)
+    lengths = [min(len(row), _LONGEST) for row in source.encode(like) if row]
+    probabilities = piece_probabilities(source)
+    rows = [
+        random.choice(len(probabilities), length, p=probabilities).tolist()
+        for length in random.choice(lengths, count)
+    ]
+    lines = [" ".join(line.split()) for line in source.decode(rows)]
+    lines = [line for line in lines if line]
+    limits = search_limits(source.encode(lines))
+    found = Translator(model, source, target, max_source_length=None).translate(lines, **limits)
+    translations = [" ".join(line.split()) for line in found]
+    return [pair for pair in zip(lines, translations, strict=True) if all(pair)]
