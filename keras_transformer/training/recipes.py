@@ -6,7 +6,15 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 
-_SMALL_CORPORA = {"epochs": 64, "max_steps": 100_000, "average_checkpoints": 10, "r_drop": 5.0}
+_SMALL_CORPORA = {
+    "optimizer": "muon",
+    "epochs": 36,
+    "max_steps": 100_000,
+    "average_checkpoints": 6,
+    "r_drop": 5.0,
+}
+# As those of people's translations were before Muon, which was not tried on a model's.
+_SMALL_STUDENTS = {**_SMALL_CORPORA, "optimizer": "adam", "epochs": 64, "average_checkpoints": 10}
 # Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
 _LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
 # Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
@@ -38,7 +46,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "max_steps": 300_000,
         "average_checkpoints": 20,
     },
-    "student-tiny": _SMALL_CORPORA,
+    "student-tiny": _SMALL_STUDENTS,
     "student": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
     "bert-tiny": _SMALL_TEXTS,
     "bert-base": _LARGE_TEXTS,
@@ -63,9 +71,10 @@ CLASSIFIERS: dict[str, dict[str, Any]] = {
 # what depends on the model and the data.
 FINE_TUNING: dict[str, Any] = {
     "epochs": 10,
-    "warmup_steps": "50, or 500 with general text",
+    "warmup_steps": "500, or 50 with a prepared corpus",
     "r_drop": 0.0,
-    "learning_rate": "a tenth, or all of it with general text",
+    "learning_rate": "that from scratch, or a tenth with a prepared corpus",
+    "rehearsal": "1 without general text",
     "final_model": "best if there are validation pairs",
 }
 # The widest model for which the rate of the small presets was measured, all of them pre-norm.
@@ -73,27 +82,34 @@ _SMALL_WIDTH = 256
 
 
 def fine_tuning(
-    config: TransformerConfig, *, has_valid: bool, has_general: bool = False
+    config: TransformerConfig,
+    *,
+    has_valid: bool,
+    has_general: bool = False,
+    is_text: bool = True,
 ) -> dict[str, Any]:
     """Returns the options that train a model further without destroying what it knows.
 
-    The learning rate is a tenth of that from scratch: of the small presets' for models as small,
-    else of the peak in section 5.3, which depends on the width. With general text among the pairs
-    it is all of it, so that a model learns what is far from its text, too.
+    Among general text, or pairs that the model makes itself where there is none, the learning rate
+    is that from scratch, so that a model learns what is far from its text, too: the small presets'
+    for models as small, else the peak in section 5.3, which depends on the width. Without either it
+    is a tenth.
 
     Args:
         config: The trained model's.
         has_valid: Whether there are validation pairs, by which the best checkpoint is chosen.
         has_general: Whether text as the model was trained on is mixed into the pairs.
+        is_text: Whether the pairs are text, into which others can be mixed, and not prepared.
     """
     is_small = config.norm == "pre" and config.model_dim <= _SMALL_WIDTH
     peak = 0.004 if is_small else (config.model_dim * 4000) ** -0.5
-    # With general text steps are as large as from scratch (`docs/results/fine_tuning.md`).
-    rate, warmup_steps = (peak, 500) if has_general else (peak / 10, 50)
+    # docs/results/fine_tuning.md has what each is worth.
+    rate, warmup_steps = (peak, 500) if has_general or is_text else (peak / 10, 50)
     return {
         **FINE_TUNING,
         "warmup_steps": warmup_steps,
         # One digit: nobody measured a second one.
         "learning_rate": float(f"{rate:.0e}"),
+        "rehearsal": float(is_text and not has_general),
         "final_model": "best" if has_valid else "average",
     }

@@ -90,6 +90,7 @@ def _recipe(data: DataOptions, run: RunOptions) -> TrainOptions:
         run.preset,
         has_valid=data.has_valid,
         has_general=bool(data.general_source),
+        is_text=data.data != "prepared",
         own=DEMO_TRAINING if data.data == "demo" else {},
     )
 

@@ -17,6 +17,7 @@ from keras_transformer.training.run.options import TrainOptions
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
 # grammar knows a few thousand words, so more pieces only make it slower.
 DEMO_TRAINING = {
+    "optimizer": "adam",
     "epochs": 8,
     "batch_tokens": 2048,
     "learning_rate": 0.003,

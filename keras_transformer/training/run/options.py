@@ -257,13 +257,14 @@ class TrainOptions:
 
     @classmethod
     def for_denoising(cls, preset: str, **overrides: Any) -> "TrainOptions":
-        """Returns a translation's recipe without R-Drop, in fewer passes.
+        """Returns a translation's recipe with Adam and without R-Drop, in fewer passes.
 
         Args:
             preset: The preset's name.
             **overrides: Any field, replacing the recipe's value.
         """
-        return cls.preset(preset, **{"r_drop": 0.0, "epochs": 20, **overrides})
+        own = {"optimizer": "adam", "r_drop": 0.0, "epochs": 20, "average_checkpoints": 10}
+        return cls.preset(preset, **{**own, **overrides})
 
     @classmethod
     def for_fine_tuning(
@@ -272,6 +273,7 @@ class TrainOptions:
         *,
         has_valid: bool,
         has_general: bool = False,
+        is_text: bool = True,
         **overrides: Any,
     ) -> "TrainOptions":
         """Returns the recipe that trains a translation's model further (`docs/fine_tuning.md`).
@@ -279,11 +281,13 @@ class TrainOptions:
         Args:
             config: The trained model's.
             has_valid: Whether there are validation pairs, which then choose the final model.
-            has_general: Whether text as the model was trained on is mixed into the pairs, which
-                allows for larger steps.
+            has_general: Whether text as the model was trained on is mixed into the pairs; if not,
+                the model rehearses.
+            is_text: Whether the pairs are text; into those of a prepared corpus nothing can be
+                mixed, so that steps are small.
             **overrides: Any field, replacing the recipe's value.
         """
-        recipe = fine_tuning(config, has_valid=has_valid, has_general=has_general)
+        recipe = fine_tuning(config, has_valid=has_valid, has_general=has_general, is_text=is_text)
         return cls(**{**recipe, **overrides})
 
     def to_dict(self) -> dict[str, Any]:

@@ -104,7 +104,8 @@ def train(
     """
     start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
     has_valid = corpus.valid is not None
-    options = options or default_options(start.run, preset, has_valid=has_valid)
+    is_text = isinstance(corpus, Corpus)
+    options = options or default_options(start.run, preset, has_valid=has_valid, is_text=is_text)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     if not resume:
         refuse_to_overwrite(place)

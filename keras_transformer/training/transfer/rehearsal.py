@@ -22,10 +22,15 @@ from keras_transformer.whole_files import write_text
 _SEED = 0
 # Lines longer than this cost time and teach no more.
 _LONGEST = 60
+# A translation with more tokens for each token of its source repeats itself.
+_MOST_WRITTEN = 1.8
+_MOST_DRAWS = 6
 
 
-def rehearsal_pairs(place: RunDirectory, begun: RunDirectory, own: Pairs, share: float) -> Pairs:
-    """Returns the pairs that a run rehearses, which it keeps in its directory.
+def rehearsal_pairs(
+    place: RunDirectory, begun: RunDirectory, own: Pairs, share: float
+) -> Pairs | None:
+    """Returns the pairs that a run rehearses, which it keeps in its directory; None for none.
 
     Args:
         place: The run that is trained; `rehearsal.tsv` in it holds the pairs, and is written if it
@@ -36,9 +41,13 @@ def rehearsal_pairs(place: RunDirectory, begun: RunDirectory, own: Pairs, share:
     """
     if not place.rehearsal.is_file():
         count = max(round(len(own) * share), 1)
+        print(f"rehearsal: {begun.path} translates {count:,} random lines", flush=True)
         made = made_pairs(load_model_file(begun.model), begun.load_tokenizers(), own.source, count)
         lines = (f"{source}\t{target}\n" for source, target in made)
         write_text(place.rehearsal, "".join(lines))
+    if not place.rehearsal.stat().st_size:
+        print(f"rehearsal: {begun.path} ends no translation, so there is nothing to rehearse")
+        return None
     pairs = read_tsv(place.rehearsal)
     return Pairs(pairs.source, pairs.target, "rehearsal")
 
@@ -52,25 +61,41 @@ def made_pairs(
     """Returns random lines of pieces with what a model translates them to, by greedy search.
 
     A piece is as likely as its vocabulary says. The lines are as long as those of `like`, at most
-    60 tokens, and read as nonsense; a line without a translation is left out.
+    60 tokens, and read as nonsense. Those that have no translation, or one that does not come to an
+    end, are drawn again, a few times.
 
     Args:
         model: Translates.
         tokenizers: Those of its source and target.
         like: Source lines.
-        count: Number of lines to draw.
+        count: Number of pairs.
     """
     source, target = tokenizers
     random = np.random.default_rng(_SEED)
-    lengths = [min(len(row), _LONGEST) for row in source.encode(like) if row]
-    probabilities = piece_probabilities(source)
-    rows = [
-        random.choice(len(probabilities), length, p=probabilities).tolist()
-        for length in random.choice(lengths, count)
-    ]
-    lines = [" ".join(line.split()) for line in source.decode(rows)]
-    lines = [line for line in lines if line]
-    limits = search_limits(source.encode(lines))
-    found = Translator(model, source, target, max_source_length=None).translate(lines, **limits)
-    translations = [" ".join(line.split()) for line in found]
-    return [pair for pair in zip(lines, translations, strict=True) if all(pair)]
+    known = [row[:_LONGEST] for row in source.encode(like) if row]
+    lengths, probabilities = [len(row) for row in known], piece_probabilities(source)
+    translator = Translator(model, source, target, max_source_length=None)
+    limits = search_limits(known)
+    pairs: list[tuple[str, str]] = []
+    for _ in range(_MOST_DRAWS):
+        missing = count - len(pairs)
+        if not missing:
+            break
+        rows = [
+            random.choice(len(probabilities), length, p=probabilities).tolist()
+            for length in random.choice(lengths, missing)
+        ]
+        lines = [line for line in map(_one_line, source.decode(rows)) if line]
+        found = map(_one_line, translator.translate(lines, **limits))
+        pairs += [pair for pair in zip(lines, found, strict=True) if _ends(*pair, *tokenizers)]
+    return pairs
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _ends(line: str, translation: str, source: Tokenizer, target: Tokenizer) -> bool:
+    """Returns whether there is a translation that does not only repeat itself up to a limit."""
+    [read], [written] = source.encode([line]), target.encode([translation])
+    return 0 < len(written) < _MOST_WRITTEN * len(read)

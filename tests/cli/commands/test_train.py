@@ -341,14 +341,14 @@ def test_the_run_to_fine_tune_reaches_the_run(run_cli, calls, finished_run) -> N
     assert (calls[0]["init"], calls[0]["vocab_size"]) == (finished_run, None)
 
 
-def test_a_run_to_fine_tune_has_small_steps_by_default(run_cli, calls, files, finished_run) -> None:
+def test_a_run_to_fine_tune_rehearses_by_default(run_cli, calls, files, finished_run) -> None:
     given = ["--data", "files", "--train-source", files / "a.en", "--train-target", files / "a.es"]
     valid = ["--valid-source", files / "b.en", "--valid-target", files / "b.es"]
     run_cli("train", "--output", "r", *given, *valid, "--init", finished_run)
     run_cli("train", "--output", "s", *given, "--init", finished_run, "--learning-rate", 0.1)
     config = RunDirectory(finished_run).load_config()
     assert calls[0]["options"] == TrainOptions.for_fine_tuning(config, has_valid=True)
-    assert calls[0]["options"].final_model == "best"
+    assert (calls[0]["options"].final_model, calls[0]["options"].rehearsal) == ("best", 1)
     assert calls[1]["options"] == TrainOptions.for_fine_tuning(
         config, has_valid=False, learning_rate=0.1
     )

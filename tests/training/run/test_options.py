@@ -1,5 +1,6 @@
 """Training options: what they refuse, and that they go into a JSON file."""
 
+import dataclasses
 import json
 
 import pytest
@@ -98,14 +99,15 @@ def test_the_papers_presets_rise_to_the_papers_peak(preset: str) -> None:
     assert (options.warmup_steps, options.cooldown, options.r_drop) == (4000, 0, 0)
 
 
-def test_small_corpora_are_trained_with_r_drop() -> None:
+def test_small_corpora_are_trained_with_muon_and_r_drop() -> None:
     options = TrainOptions.preset("tiny")
-    assert (options.r_drop, options.epochs, options.average_checkpoints) == (5, 64, 10)
+    assert (options.optimizer, options.r_drop) == ("muon", 5)
+    assert (options.epochs, options.average_checkpoints) == (36, 6)
 
 
 def test_a_recipe_takes_overrides() -> None:
     options = TrainOptions.preset("tiny", epochs=3, r_drop=0.0)
-    assert (options.epochs, options.r_drop, options.average_checkpoints) == (3, 0, 10)
+    assert (options.epochs, options.r_drop, options.average_checkpoints) == (3, 0, 6)
 
 
 def test_an_unknown_recipe_is_named() -> None:
@@ -121,16 +123,22 @@ def test_json_round_trip() -> None:
 @pytest.mark.parametrize(
     ("preset", "rate"), [("tiny", 0.0004), ("small", 0.0004), ("base", 0.00007), ("big", 0.00005)]
 )
-def test_fine_tuning_takes_a_tenth_of_the_presets_rate(preset: str, rate: float) -> None:
+def test_fine_tuning_takes_the_presets_rate_and_a_tenth_where_nothing_is_mixed_in(
+    preset: str, rate: float
+) -> None:
     config = TransformerConfig.preset(preset, vocab_size=100)
-    options = TrainOptions.for_fine_tuning(config, has_valid=True, epochs=3)
-    assert options.learning_rate == rate
+    options = TrainOptions.for_fine_tuning(config, has_valid=True, is_text=False, epochs=3)
+    assert (options.learning_rate, options.warmup_steps, options.rehearsal) == (rate, 50, 0)
     assert rate == pytest.approx(TrainOptions.preset(preset).learning_rate / 10, rel=0.01)
     assert (options.epochs, options.r_drop, options.final_model) == (3, 0, "best")
+    alone = TrainOptions.for_fine_tuning(config, has_valid=True)
+    assert (alone.learning_rate, alone.warmup_steps) == (pytest.approx(10 * rate), 500)
+    assert alone.rehearsal == 1
     mixed = TrainOptions.for_fine_tuning(config, has_valid=True, has_general=True)
-    assert (mixed.learning_rate, mixed.warmup_steps) == (pytest.approx(10 * rate), 500)
+    assert mixed == dataclasses.replace(alone, rehearsal=0.0)
 
 
 def test_wide_models_that_are_pre_norm_are_fine_tuned_as_the_papers() -> None:
     config = TransformerConfig.preset("big", vocab_size=100, norm="pre")
-    assert TrainOptions.for_fine_tuning(config, has_valid=False).learning_rate == 0.00005
+    options = TrainOptions.for_fine_tuning(config, has_valid=False, is_text=False)
+    assert options.learning_rate == 0.00005

@@ -69,7 +69,8 @@ def test_a_directory_with_something_in_it_is_kept(tmp_path: Path) -> None:
 )
 def test_training_goes_on_from_an_imported_model(name: str, pairs: Pairs, tmp_path: Path) -> None:
     start = import_run(FOLDER / name, tmp_path / "imported")
-    options = TrainOptions(max_steps=1, learning_rate=1e-9, label_smoothing=0.0)
+    steps = {"max_steps": 1, "learning_rate": 1e-9, "label_smoothing": 0.0}
+    options = TrainOptions(**steps, rehearsal=1.0)
     model = train(Corpus(pairs), tmp_path / "run", init=start, options=options)
     config = RunDirectory(start).load_config()
     assert model.config == config
