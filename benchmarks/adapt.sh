@@ -32,7 +32,7 @@ PYTHON
 
 general=("$data/train.en.gz" "$data/train.de.gz")
 train general --train-source "${general[0]}" --train-target "${general[1]}" --valid-source "$data/val.en.gz" \
-    --valid-target "$data/val.de.gz" --preset tiny --vocab-size 10000 --r-drop 0 --epochs 12
+    --valid-target "$data/val.de.gz" --preset tiny --vocab-size 10000 --optimizer adam --r-drop 0 --epochs 12
 own=(--init "$output/general" --train-source "$output/own.en" --train-target "$output/own.es"
     --valid-source "$output/own_valid.en" --valid-target "$output/own_valid.es")
 mix=(--general-source "${general[0]}" --general-target "${general[1]}")
@@ -43,11 +43,12 @@ declare -A ways=(
 )
 for way in "${!ways[@]}"; do
     # Unquoted: several options.
-    train "$way" "${own[@]}" ${ways[$way]}
+    train "$way" "${own[@]}" ${ways[$way]} --rehearsal 0
     train "${way}_mixed" "${own[@]}" "${mix[@]}" ${ways[$way]}
 done
+train rehearsed "${own[@]}"
 
-for run in general {small_rate,scratch_rate,frozen,lora}{,_mixed}; do
+for run in general {small_rate,scratch_rate,frozen,lora}{,_mixed} rehearsed; do
     keras-transformer export "$output/$run" --format onnx --output "$output/onnx/$run" --overwrite > "$output/$run.log"
     general_bleu=$(bleu "$run" "$data/test_2016_flickr.en.gz" "$data/test_2016_flickr.de.gz")
     own_bleu=$(bleu "$run" "$output/own_test.en" "$output/own_test.es")
