@@ -315,6 +315,7 @@ def test_live_functions_are_let_go_once_they_have_answered() -> None:
     def double(rows: Any) -> dict[str, Any]:
         return {"doubled": 2 * rows}
 
+    before = tf.config.optimizer.get_experimental_options()
     graph = weakref.ref(double.get_concrete_function().graph)
     functions = {"double": double.get_concrete_function()}
     del double
@@ -322,7 +323,7 @@ def test_live_functions_are_let_go_once_they_have_answered() -> None:
     assert found["double"]["doubled"].tolist() == [2, 4]
     assert functions == {}
     assert graph() is None
-    assert not tf.config.optimizer.get_experimental_options().get("disable_meta_optimizer")
+    assert tf.config.optimizer.get_experimental_options() == before
 
 
 def test_what_servers_cannot_run_is_found(ids_served: Any, tmp_path: Path) -> None:

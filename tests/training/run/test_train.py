@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.batching.batches import batches_per_epoch
@@ -94,6 +95,7 @@ def unbroken(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
 KILLED = """
 import json, os, signal, sys
 import keras
+import tensorflow as tf
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
@@ -104,6 +106,8 @@ class Kill(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 given = json.loads(sys.argv[1])
+# As in the other process, so that sums are rounded alike.
+tf.config.optimizer.set_experimental_options(given["graphs"])
 corpus = Corpus(*(Pairs(*pairs) for pairs in given["corpus"]))
 options = TrainOptions(**given["options"])
 train(corpus, given["directory"], options=options, callbacks=[Kill()], **given["settings"])
@@ -122,6 +126,7 @@ def resumed(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
         "directory": str(directory),
         "options": OPTIONS,
         "settings": SETTINGS,
+        "graphs": tf.config.optimizer.get_experimental_options(),
     }
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, json.dumps(given)], capture_output=True, check=False
