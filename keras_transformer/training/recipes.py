@@ -71,9 +71,9 @@ CLASSIFIERS: dict[str, dict[str, Any]] = {
 # what depends on the model and the data.
 FINE_TUNING: dict[str, Any] = {
     "epochs": 10,
-    "warmup_steps": "500, or 50 with a prepared corpus",
+    "warmup_steps": "200, 500 with general text, or 50 with a prepared corpus",
     "r_drop": 0.0,
-    "learning_rate": "that from scratch, or a tenth with a prepared corpus",
+    "learning_rate": "half, all with general text, or a tenth with a prepared corpus",
     "rehearsal": "1 without general text",
     "final_model": "best if there are validation pairs",
 }
@@ -90,10 +90,10 @@ def fine_tuning(
 ) -> dict[str, Any]:
     """Returns the options that train a model further without destroying what it knows.
 
-    Among general text, or pairs that the model makes itself where there is none, the learning rate
-    is that from scratch, so that a model learns what is far from its text, too: the small presets'
-    for models as small, else the peak in section 5.3, which depends on the width. Without either it
-    is a tenth.
+    Among general text the learning rate is that from scratch, so that a model learns what is far
+    from its text, too: the small presets' for models as small, else the peak in section 5.3, which
+    depends on the width. Without such text, among pairs that the model makes itself, it is half of
+    that, and a tenth among neither.
 
     Args:
         config: The trained model's.
@@ -104,7 +104,9 @@ def fine_tuning(
     is_small = config.norm == "pre" and config.model_dim <= _SMALL_WIDTH
     peak = 0.004 if is_small else (config.model_dim * 4000) ** -0.5
     # docs/results/fine_tuning.md has what each is worth.
-    rate, warmup_steps = (peak, 500) if has_general or is_text else (peak / 10, 50)
+    rate, warmup_steps = peak / 10, 50
+    if is_text:
+        rate, warmup_steps = (peak, 500) if has_general else (peak / 2, 200)
     return {
         **FINE_TUNING,
         "warmup_steps": warmup_steps,
