@@ -73,6 +73,8 @@ def made_pairs(
     source, target = tokenizers
     random = np.random.default_rng(_SEED)
     known = [row[:_LONGEST] for row in source.encode(like) if row]
+    if not known:
+        return []
     lengths, probabilities = [len(row) for row in known], piece_probabilities(source)
     translator = Translator(model, source, target, max_source_length=None)
     limits = search_limits(known)
@@ -81,11 +83,10 @@ def made_pairs(
         missing = count - len(pairs)
         if not missing:
             break
-        rows = [
-            random.choice(len(probabilities), length, p=probabilities).tolist()
-            for length in random.choice(lengths, missing)
-        ]
-        lines = [line for line in map(_one_line, source.decode(rows)) if line]
+        ends = np.cumsum(random.choice(lengths, missing))
+        tokens = random.choice(len(probabilities), ends[-1], p=probabilities)
+        drawn = [row.tolist() for row in np.split(tokens, ends[:-1])]
+        lines = [line for line in map(_one_line, source.decode(drawn)) if line]
         found = map(_one_line, translator.translate(lines, **limits))
         pairs += [pair for pair in zip(lines, found, strict=True) if _ends(*pair, *tokenizers)]
     return pairs
