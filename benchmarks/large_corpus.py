@@ -46,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     figures["shard_bytes"] = sum(path.stat().st_size for path in shards.iterdir())
     training = ["--preset", "tiny", "--r-drop", "0", "--max-steps", str(options.steps)]
+    # As when the figures were measured.
+    training += ["--optimizer", "adam", "--average-checkpoints", "10"]
     training += ["--checkpoint-steps", "100", "--batch-tokens", str(options.batch_tokens)]
     sources = {
         "train": ["--data", "prepared", "--prepared", str(shards)],
