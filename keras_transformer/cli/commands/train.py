@@ -71,7 +71,7 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
     options = read_recipe(given, _recipe(data, run))
     overrides = {**(DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])}
     with flags_in_errors(DataOptions, RunOptions, TrainOptions, model_fields=MODEL_FIELDS):
-        _check_first(run, tokenizers, options, overrides)
+        _check_first(data, run, tokenizers, options, overrides)
         if options.strategy:
             # Before the corpus is read: TensorFlow joins a cluster first or not at all.
             load_training().open_replicas(options.strategy)
@@ -129,6 +129,7 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
 
 
 def _check_first(
+    data: DataOptions,
     run: RunOptions,
     tokenizers: tuple[Tokenizer, Tokenizer] | None,
     options: TrainOptions,
@@ -143,7 +144,9 @@ def _check_first(
         if begun is not None:
             check_finished_run(begun)
     has_weights = bool(run.init or run.init_decoder)
-    options.check_start(has_weights=has_weights)
+    is_whole = run.init is not None and run.init_decoder is None
+    can_rehearse = is_whole and data.data != "prepared"
+    options.check_start(has_weights=has_weights, can_rehearse=can_rehearse)
     vectors = InitialVectors.open(
         run.init_vectors, run.init_target_vectors, has_weights=has_weights
     )

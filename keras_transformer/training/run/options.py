@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.encoding.id_pairs import check_max_length
-from keras_transformer.training.recipes import CLASSIFIERS, RECIPES, fine_tuning
+from keras_transformer.training.recipes import CLASSIFIERS, DENOISING, RECIPES, fine_tuning
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -193,8 +193,13 @@ class TrainOptions:
                     "give some, or leave the option out."
                 )
 
-    def check_start(self, *, has_weights: bool) -> None:
-        """Raises `ValueError` if an option needs trained weights to start from, without any."""
+    def check_start(self, *, has_weights: bool, can_rehearse: bool = False) -> None:
+        """Raises `ValueError` if an option needs trained weights to start from, without any.
+
+        Args:
+            has_weights: Whether there are some.
+            can_rehearse: Whether they are of a whole translation that is trained on text.
+        """
         for name, what in {
             "lora_rank": "adapts the weights of a finished run",
             "unfreeze_steps": "lets the weights of a finished run learn one block after the other",
@@ -204,10 +209,7 @@ class TrainOptions:
                     f"{name} {what}, and there is none: give one with init (--init), or leave "
                     f"{name} out."
                 )
-
-    def check_rehearsal(self, *, is_possible: bool) -> None:
-        """Raises `ValueError` if a run shall rehearse and is none that can."""
-        if self.rehearsal and not is_possible:
+        if self.rehearsal and not can_rehearse:
             raise ValueError(
                 f"rehearsal={self.rehearsal} mixes into text what a translation's run makes of "
                 "random pieces: give such a run with init (--init) and pairs that are not "
@@ -263,7 +265,7 @@ class TrainOptions:
             preset: The preset's name.
             **overrides: Any field, replacing the recipe's value.
         """
-        own = {"optimizer": "adam", "r_drop": 0.0, "epochs": 20, "average_checkpoints": 10}
+        own = {"r_drop": 0.0, "epochs": 20, **DENOISING.get(preset, {})}
         return cls.preset(preset, **{**own, **overrides})
 
     @classmethod

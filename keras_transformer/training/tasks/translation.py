@@ -62,9 +62,8 @@ class Translation:
         """Checks data, starting point and model against each other."""
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         start = self.starting_point
-        self.options.check_start(has_weights=start.has_weights)
-        is_text = isinstance(self.corpus, Corpus)
-        self.options.check_rehearsal(is_possible=is_text and start.run is not None)
+        can_rehearse = start.run is not None and isinstance(self.corpus, Corpus)
+        self.options.check_start(has_weights=start.has_weights, can_rehearse=can_rehearse)
         start.check_corpus(self.corpus)
         if isinstance(self.corpus, PreparedCorpus) and self.corpus.is_single:
             raise ValueError(

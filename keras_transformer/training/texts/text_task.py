@@ -69,7 +69,6 @@ class TextTask:
         )
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         self.options.check_start(has_weights=self.starting_point.has_weights)
-        self.options.check_rehearsal(is_possible=False)
         if self.kind.has_in_batch_negatives:
             self.options.check_in_batch()
         if self.options.subword_sampling:

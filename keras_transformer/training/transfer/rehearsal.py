@@ -33,13 +33,13 @@ def rehearsal_pairs(
     """Returns the pairs that a run rehearses, which it keeps in its directory; None for none.
 
     Args:
-        place: The run that is trained; `rehearsal.tsv` in it holds the pairs, and is written if it
-            is missing.
+        place: The run that is trained; `rehearsal.tsv` in it holds the pairs. A run that has not
+            begun makes them, also if a file lies there, which may be of other text.
         begun: The finished run of a translation that it starts from.
         own: The pairs that it learns.
         share: Number of pairs to make for each of these.
     """
-    if not place.rehearsal.is_file():
+    if place.is_chief and not place.has_checkpoints:
         count = max(round(len(own) * share), 1)
         print(f"rehearsal: {begun.path} translates {count:,} random lines", flush=True)
         made = made_pairs(load_model_file(begun.model), begun.load_tokenizers(), own.source, count)

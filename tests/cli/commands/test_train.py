@@ -355,6 +355,12 @@ def test_a_run_to_fine_tune_rehearses_by_default(run_cli, calls, files, finished
     assert calls[1]["options"].final_model == "average"
 
 
+def test_rehearsal_without_a_run_is_refused_before_the_corpus_is_read(run_cli, calls) -> None:
+    result = run_cli("train", "--output", "r", "--rehearsal", 1)
+    assert result.code == 1 and calls == []
+    assert "give such a run with init (--init)" in result.err
+
+
 def test_general_text_is_mixed_in(run_cli, calls, files, finished_run) -> None:
     given = ["--data", "files", "--train-source", files / "b.en", "--train-target", files / "b.es"]
     general = ["--general-source", files / "a.en", "--general-target", files / "a.es"]

@@ -104,6 +104,13 @@ def test_small_corpora_are_trained_with_muon_and_r_drop() -> None:
     assert (options.epochs, options.average_checkpoints) == (36, 6)
 
 
+@pytest.mark.parametrize(("preset", "averaged"), [("tiny", 10), ("base", 5), ("big", 20)])
+def test_denoising_is_trained_with_adam(preset: str, averaged: int) -> None:
+    options = TrainOptions.for_denoising(preset)
+    assert (options.optimizer, options.r_drop, options.epochs) == ("adam", 0, 20)
+    assert options.average_checkpoints == averaged
+
+
 def test_a_recipe_takes_overrides() -> None:
     options = TrainOptions.preset("tiny", epochs=3, r_drop=0.0)
     assert (options.epochs, options.r_drop, options.average_checkpoints) == (3, 0, 6)

@@ -38,7 +38,7 @@ def tuned(general: Path, directory: Path, **options: Any) -> Any:
 
 
 def copied(run: Path) -> int:
-    """How many of the general lines that no own line is among a run copies."""
+    """How many lines a run copies, of the general ones that are not its own."""
     translations = Translator(*load_run(run)).translate(LINES[10:], max_length=12)
     return sum(one == other for one, other in zip(translations, LINES[10:], strict=True))
 
@@ -64,11 +64,26 @@ def test_a_run_keeps_its_pairs_and_goes_on_with_them(general: Path, tmp_path: Pa
     assert place.load_training()["data"]["train"]["kept"] == 10 + len(pairs)
     # The text that the model is for is its own: nonsense lines say nothing of its sentences.
     assert sum(place.load_training_text().sentences) == 10
-    changed = place.rehearsal.read_text(encoding="utf-8").splitlines()[:-1]
-    place.rehearsal.write_text("\n".join(changed) + "\n", encoding="utf-8")
-    options = TrainOptions(**OPTIONS, max_steps=4, checkpoint_steps=2, rehearsal=1.5)
-    with pytest.raises(ValueError, match="was started with"):
+
+    def resumed_with(lines: list[str]) -> None:
+        place.rehearsal.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        options = TrainOptions(**OPTIONS, max_steps=4, checkpoint_steps=2, rehearsal=1.5)
         train(OWN, tmp_path / "run", init=general, options=options, resume=True)
+
+    made = place.rehearsal.read_text(encoding="utf-8").splitlines()
+    resumed_with(made[::-1])
+    assert place.rehearsal.read_text(encoding="utf-8").splitlines() == made[::-1]
+    with pytest.raises(ValueError, match="was started with"):
+        resumed_with(made[:-1])
+
+
+def test_a_run_that_has_not_begun_takes_no_pairs_that_lie_there(
+    general: Path, tmp_path: Path
+) -> None:
+    place = RunDirectory(tmp_path)
+    place.rehearsal.write_text("of\tanother run\n", encoding="utf-8")
+    tuned(general, tmp_path, max_steps=1, rehearsal=1.0)
+    assert "another run" not in place.rehearsal.read_text(encoding="utf-8")
 
 
 def test_pairs_are_what_the_model_makes_of_lines_as_long_as_ones_own(general: Path) -> None:
