@@ -39,6 +39,7 @@ def pytest_collection_finish() -> None:
     _leave_out_what_lives()
     if "tensorflow" in sys.modules:
         _trace_quickly()
+    _keep_products_in_float32()
 
 
 def _trace_quickly() -> None:
@@ -53,6 +54,13 @@ def _trace_quickly() -> None:
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     # There is no setting for it.
     ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
+
+
+def _keep_products_in_float32() -> None:
+    """Keeps `train` from rounding factors in this process, which could not take it back."""
+    from keras_transformer.cli import keras_side
+
+    keras_side._round_factors = lambda: False
 
 
 @pytest.fixture(scope="module", autouse=True)

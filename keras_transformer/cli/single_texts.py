@@ -10,7 +10,12 @@ from jsonargparse import Namespace
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.flags.run import RunOptions
 from keras_transformer.cli.flags.text_sources import TextFlags
-from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.keras_side import (
+    check_products,
+    choose_products,
+    load_training,
+    require_training,
+)
 from keras_transformer.cli.parser import read_fields
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
@@ -108,6 +113,7 @@ def train_on_texts(
     if run.init_target_vectors is not None:
         raise ValueError(f"--init-target-vectors is for --task translation, not for {run.task}.")
     options.check_start(has_weights=run.init is not None)
+    check_products(run.products, options)
     vectors = InitialVectors.open(run.init_vectors, has_weights=run.init is not None)
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
@@ -123,6 +129,7 @@ def train_on_texts(
     training = load_training()
     if options.strategy:
         training.open_replicas(options.strategy)
+    choose_products(run.products, options)
     from keras_transformer.training.texts.train import train_texts
 
     return train_texts(

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import normal_initializer
+from keras_transformer.layers.products.product import product
 
 Tensor = Any
 
@@ -69,7 +70,8 @@ class TokenEmbedding(keras.layers.Layer):
         """Embeds ids, or projects states onto the vocabulary if `reverse`."""
         if reverse:
             matrix = ops.cast(self.matrix, self.compute_dtype)
-            return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(matrix))
+            inputs = ops.cast(inputs, self.compute_dtype)
+            return product(inputs, matrix, transpose_right=True)
         vectors = rows_of(self.matrix, inputs, self.compute_dtype)
         return vectors * float(self.model_dim) ** 0.5 if self.scale else vectors
 

@@ -23,7 +23,12 @@ from keras_transformer.cli.flags.training import (
     open_vocabularies,
     read_recipe,
 )
-from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.keras_side import (
+    check_products,
+    choose_products,
+    load_training,
+    require_training,
+)
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.single_texts import single_stack_fields, text_recipe, train_on_texts
 from keras_transformer.config import PRESETS, SpecialIds
@@ -147,6 +152,7 @@ def _check_first(
     is_whole = run.init is not None and run.init_decoder is None
     can_rehearse = is_whole and data.data != "prepared"
     options.check_start(has_weights=has_weights, can_rehearse=can_rehearse)
+    check_products(run.products, options)
     vectors = InitialVectors.open(
         run.init_vectors, run.init_target_vectors, has_weights=has_weights
     )
@@ -174,7 +180,9 @@ def _train(
         vocab_size = default_vocab_size(data)
     corpus = open_corpus(data)  # before TensorFlow is loaded: a missing file is told at once
     options.check_validation(has_valid=corpus.valid is not None)
-    return load_training().train(
+    training = load_training()
+    choose_products(run.products, options)
+    return training.train(
         corpus,
         run.output,
         preset=run.preset,

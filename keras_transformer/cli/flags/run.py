@@ -7,6 +7,7 @@ from typing import Literal
 from keras_transformer.text.tokenizer import check_vocab_size
 
 Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
+Products = Literal["auto", "float32", "bfloat16"]
 Preset = Literal[
     "tiny",
     "small",
@@ -56,6 +57,9 @@ class RunOptions:
             the source's): text of word2vec, GloVe or fastText, plain or .gz; word2vec's binary; a
             model of fastText (.bin).
         init_target_vectors: The same for the target's embeddings (translation).
+        products: The factors of matrix products: as they are ("float32"), or rounded to bfloat16,
+            with sums in float32. "auto" rounds where the processor multiplies matrices of bfloat16
+            much faster (Intel's with AMX).
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
     """
@@ -71,6 +75,7 @@ class RunOptions:
     init_decoder: Path | None = None
     init_vectors: Path | None = None
     init_target_vectors: Path | None = None
+    products: Products = "auto"
     resume: bool = False
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.products.linear import Linear
 from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
 Tensor = Any
@@ -36,7 +37,7 @@ class ClassHead(Composite):
     def build(self, states_shape: Any) -> None:
         """Creates the linear layer for the states' width."""
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
-        self.linear = keras.layers.Dense(
+        self.linear = Linear(
             self.num_classes,
             kernel_initializer=linear_initializer(),
             dtype=self.dtype_policy,

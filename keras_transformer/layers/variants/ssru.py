@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.products.linear import Linear
 
 Tensor = Any
 
@@ -38,7 +39,7 @@ class SSRU(keras.layers.Layer):
     def build(self, input_shape: Any) -> None:
         """Creates the two linear layers for the input's width."""
         self.candidate, self.forget = (
-            keras.layers.Dense(
+            Linear(
                 input_shape[-1],
                 use_bias=use_bias,
                 kernel_initializer=linear_initializer(),
@@ -51,7 +52,7 @@ class SSRU(keras.layers.Layer):
             linear.build(input_shape)
 
     @property
-    def linear_layers(self) -> tuple[keras.layers.Dense, ...]:
+    def linear_layers(self) -> tuple[Linear, ...]:
         """W and W_f, once built."""
         return self.candidate, self.forget
 

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import keras
 from keras import ops
+
+from keras_transformer.layers.products.product import is_tensorflow_on_a_processor
 
 Tensor = Any
 
@@ -35,17 +36,9 @@ def in_few_passes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(logits: Tensor, *arguments: Any) -> Any:
-        if logits.shape[-1] < _LARGE_VOCABULARY or not _is_tensorflow_on_a_processor():
+        if logits.shape[-1] < _LARGE_VOCABULARY or not is_tensorflow_on_a_processor():
             return function(logits, *arguments)
         # Else TensorFlow would prepare a gradient.
         return compiled()(ops.stop_gradient(logits), *arguments)
 
     return call
-
-
-def _is_tensorflow_on_a_processor() -> bool:
-    if keras.backend.backend() != "tensorflow":
-        return False
-    import tensorflow as tf
-
-    return not tf.config.list_physical_devices("GPU")

@@ -6,6 +6,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.layers.products.product import product
 from keras_transformer.training.loss.few_passes import in_few_passes
 from keras_transformer.training.loss.linear_loss import (
     Softmax,
@@ -43,12 +44,12 @@ def linear_cross_entropy(
 
 def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     states, weights = tokens.states[0], tokens.weights
-    found = _softmax(ops.matmul(states, ops.transpose(matrix)))
+    found = _softmax(product(states, matrix, transpose_right=True))
     share = weights / found.total
-    by_states = share[:, None] * ops.cast(ops.matmul(found.exponentials, matrix), "float32")
+    by_states = share[:, None] * ops.cast(product(found.exponentials, matrix), "float32")
     by_states = by_states - weights[:, None] * tokens.centre
     scaled = ops.cast(share[:, None] * ops.cast(states, "float32"), matrix.dtype)
-    by_matrix = ops.cast(ops.matmul(ops.transpose(found.exponentials), scaled), "float32")
+    by_matrix = ops.cast(product(found.exponentials, scaled, transpose_left=True), "float32")
     compared = figures(states, tokens, found.log_total, found.highest)
     return ops.matmul(compared, weights), by_states[None], by_matrix
 

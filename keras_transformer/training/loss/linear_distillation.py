@@ -7,6 +7,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.layers.products.product import product
 from keras_transformer.training.loss.few_passes import in_few_passes
 from keras_transformer.training.loss.linear_loss import Tokens, figures, linear_loss, softmax
 
@@ -60,7 +61,7 @@ def _distillation(
     states, weights = tokens.states[0], tokens.weights
     guides = ops.cast(tokens.guides, teacher_matrix.dtype)
     logits = [
-        ops.matmul(one, ops.transpose(by))
+        product(one, by, transpose_right=True)
         for one, by in ((states, matrix), (guides, teacher_matrix))
     ]
     by_logits, teachers, log_total, highest = _by_logits(*logits, weights, share)
@@ -68,9 +69,9 @@ def _distillation(
     # `teachers` leaves out q's normalizer, which the teacher's probabilities leave as it is.
     loss = (1 - share) * found[0] + share * (log_total + teachers)
 
-    by_states = ops.cast(ops.matmul(by_logits, matrix), "float32")
+    by_states = ops.cast(product(by_logits, matrix), "float32")
     by_states = by_states - (1 - share) * weights[:, None] * tokens.centre
-    by_matrix = ops.cast(ops.matmul(ops.transpose(by_logits), states), "float32")
+    by_matrix = ops.cast(product(by_logits, states, transpose_left=True), "float32")
     sums = ops.matmul(ops.stack([loss, found[1], found[2]]), weights)
     return sums, by_states[None], by_matrix
 

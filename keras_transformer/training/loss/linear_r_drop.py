@@ -7,6 +7,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.layers.products.product import product
 from keras_transformer.training.loss.few_passes import in_few_passes
 from keras_transformer.training.loss.linear_loss import Tokens, figures, linear_loss, softmax
 
@@ -44,11 +45,11 @@ def linear_r_drop(
 
 
 def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
-    logits = ops.matmul(tokens.states, ops.transpose(matrix))
+    logits = product(tokens.states, matrix, transpose_right=True)
     by_logits, extra, log_total, highest = _by_logits(logits, tokens.weights, strength)
-    by_states = ops.stack([ops.matmul(by_pass, matrix) for by_pass in by_logits])
+    by_states = ops.stack([product(by_pass, matrix) for by_pass in by_logits])
     by_matrix = [
-        ops.matmul(ops.transpose(by_pass), tokens.states[number])
+        product(by_pass, tokens.states[number], transpose_left=True)
         for number, by_pass in enumerate(by_logits)
     ]
     found = ops.mean(figures(tokens.states, tokens, log_total, highest), axis=1)

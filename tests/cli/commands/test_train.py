@@ -361,6 +361,13 @@ def test_rehearsal_without_a_run_is_refused_before_the_corpus_is_read(run_cli, c
     assert "give such a run with init (--init)" in result.err
 
 
+def test_products_that_cannot_be_had_are_refused_before_the_corpus_is_read(run_cli, calls) -> None:
+    words = ("--products", "bfloat16", "--dtype-policy", "mixed_bfloat16")
+    result = run_cli("train", "--output", "r", *words)
+    assert result.code == 1 and calls == []
+    assert "leave out --dtype-policy mixed_bfloat16" in result.err
+
+
 def test_general_text_is_mixed_in(run_cli, calls, files, finished_run) -> None:
     given = ["--data", "files", "--train-source", files / "b.en", "--train-target", files / "b.es"]
     general = ["--general-source", files / "a.en", "--general-target", files / "a.es"]

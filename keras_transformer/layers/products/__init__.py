@@ -1,0 +1,1 @@
+"""Products of matrices: how layers and losses multiply by their weights."""

@@ -1,0 +1,31 @@
+"""The linear layer of all others: Keras's `Dense`, multiplying by `product`."""
+
+from typing import Any
+
+import keras
+
+from keras_transformer.layers.products.product import product
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Linear(keras.layers.Dense):
+    """Multiplies features by a matrix and adds a bias: xW + b, with an activation if there is one.
+
+    Arguments, weights, quantization and LoRA are those of `keras.layers.Dense`.
+
+    Input and output:
+        `(..., features)` and `(..., units)`.
+    """
+
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
+        """Applies the layer to the last axis."""
+        outputs = product(inputs, self.kernel)
+        if self.bias is not None:
+            outputs = outputs + self.bias
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def quantize(self, mode: str, type_check: bool = True, config: Any = None) -> None:
+        """Quantizes the layer as Keras quantizes `Dense`, whose subclasses it refuses by itself."""
+        super().quantize(mode, type_check=False, config=config)
