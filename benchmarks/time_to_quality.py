@@ -11,6 +11,7 @@ looked up in the test set. A killed run goes on when called again, and its time,
 """
 
 import argparse
+import multiprocessing
 import os
 import sys
 import time
@@ -24,6 +25,7 @@ from speed.arguments import count
 from speed.machine import describe_machine
 
 from keras_transformer import Corpus, OnnxTranslator, TrainOptions, load_run, read_parallel, train
+from keras_transformer.cli.keras_side import choose_products
 from keras_transformer.export import export_onnx
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.checkpoints import (
@@ -95,12 +97,17 @@ def read_times(path: Path) -> dict[int, float]:
     return {int(step): float(seconds) for step, seconds in rows}
 
 
-def learn(given: argparse.Namespace) -> TrainOptions:
-    """Trains, or goes on with it; returns how."""
+def recipe(given: argparse.Namespace) -> TrainOptions:
+    """Returns how to train."""
     names = ("epochs", "max_steps", "optimizer", "r_drop", "average_checkpoints")
     values = {name: getattr(given, name) for name in names}
     chosen = {name: value for name, value in values.items() if value is not None}
-    options = TrainOptions.preset("tiny", seed=given.seed, bleu_sentences=0, **chosen)
+    return TrainOptions.preset("tiny", seed=given.seed, bleu_sentences=0, **chosen)
+
+
+def learn(given: argparse.Namespace) -> None:
+    """Trains, or goes on with it, multiplying as the command `train` does."""
+    choose_products(given.products, recipe(given))
     parts = [
         read_parallel(given.data / f"{part}.en.gz", given.data / f"{part}.de.gz")
         for part in ("train", "val")
@@ -112,11 +119,21 @@ def learn(given: argparse.Namespace) -> TrainOptions:
         run,
         preset="tiny",
         vocab_size=given.vocab_size,
-        options=options,
+        options=recipe(given),
         resume=True,
         callbacks=[keep],
     )
-    return options
+
+
+def learn_apart(given: argparse.Namespace) -> None:
+    """Calls `learn` in a process of its own: where products are rounded, nothing is exported."""
+    training = multiprocessing.get_context("spawn").Process(
+        target=learn, args=(given,), daemon=True
+    )
+    training.start()
+    training.join()
+    if training.exitcode:
+        sys.exit(training.exitcode)
 
 
 def score(given: argparse.Namespace, options: TrainOptions) -> list[Point]:
@@ -163,6 +180,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--optimizer", choices=("adam", "muon"))
     parser.add_argument("--average-checkpoints", type=count)
     parser.add_argument("--r-drop", type=float)
+    parser.add_argument("--products", choices=("auto", "float32", "bfloat16"), default="auto")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=count, default=4, help="Rounds from one score to the next.")
     parser.add_argument("--goals", type=float, nargs="+", default=[35.0, 39.0, 41.0])
@@ -172,8 +190,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark."""
     given = parse(arguments)
-    options = learn(given)
-    print(table(score(given, options), given.goals))
+    learn_apart(given)
+    print(table(score(given, recipe(given)), given.goals))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ with `--json FILE` writes all figures to FILE and the tables to FILE with the en
 the same model with the same optimizer on the same batches, in processes of their own that take
 turns; each runs with and without its compiler and the better counts. Fails if they do not do the
 same work. PyTorch and keras-hub come with `pip install torch keras-hub`; `--peers` leaves one out.
-The text-book Keras model is an encoder-decoder alone, and left out for the other sizes.
+The text-book Keras model is an encoder-decoder alone, and left out for the other sizes. Beside
+engines in mixed_bfloat16, ours also takes turns in float32 with the factors of products rounded to
+bfloat16, the default of `keras-transformer train`, if the processor multiplies such matrices.
 """
 
 import argparse

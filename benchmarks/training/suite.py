@@ -7,6 +7,8 @@ import importlib.util
 import itertools
 import json
 import statistics
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +22,8 @@ from .batches import make_batches, read_batches
 from .models import MODELS
 
 OURS = "ours"
+# With products as in mixed_bfloat16 and all else in float32, where the processor has such products.
+ROUNDED = "ours-rounded"
 PRECISIONS = ("float32", "mixed_bfloat16")
 COMPILERS = ("off", "on")
 # The usual budget of a batch.
@@ -67,11 +71,12 @@ class Load:
 
 ENGINES = {
     OURS: Peer("ours"),
+    ROUNDED: Peer("ours_rounded", ("float32, factors rounded",) * 2),
     "pytorch": Peer("pytorch", ("eager", "compile"), "torch"),
     "keras-hub": Peer("keras_hub_layers", package="keras_hub"),
     "textbook": Peer("textbook", has_stacks=False),
 }
-PEERS = tuple(name for name in ENGINES if name != OURS)
+PEERS = tuple(name for name in ENGINES if name not in (OURS, ROUNDED))
 LOADS = {
     "tiny": Load(4096, 4),
     "base": Load(2048, 1),
@@ -147,7 +152,10 @@ def measure(
     tokens = sum(batch.tokens for batch in read_batches(batches))
     with ExitStack() as stack:
         workers, engines = {}, {}
-        for key in itertools.product((OURS, *peers), [name == "on" for name in compilers]):
+        keys = list(itertools.product((OURS, *peers), [name == "on" for name in compilers]))
+        if precision == "mixed_bfloat16" and can_round():
+            keys.append((ROUNDED, False))
+        for key in keys:
             workers[key] = worker = stack.enter_context(start(*key))
             order = {"size": size, "precision": precision, "batches": str(batches)}
             engines[key] = worker.ask("load", compiled=key[1], **order)
@@ -160,6 +168,17 @@ def measure(
     check_same_work(named, MODELS[size].parameter_count)
     rows = [row(size, precision, peer, engines) for peer in peers]
     return rows, named
+
+
+def can_round() -> bool:
+    """Whether our products of rounded factors are to be had here; found out in another process."""
+    program = (
+        "import sys\n"
+        "from keras_transformer.layers.products.product import multiply_in_bfloat16\n"
+        "sys.exit(not multiply_in_bfloat16())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def start(name: str, compiled: bool, **changes: Any) -> Worker:
@@ -184,8 +203,8 @@ def row(
         "ours_variant" and "theirs_variant"; "ratio_low" and "ratio_high" of a round.
     """
     best = {
-        name: max((key for key in engines if key[0] == name), key=lambda k: engines[k]["rate"])
-        for name in (OURS, peer)
+        names[0]: max((key for key in engines if key[0] in names), key=lambda k: engines[k]["rate"])
+        for names in ((OURS, ROUNDED), (peer,))
     }
     return {
         "size": size,

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_transformer.layers.positions import LearnedPositions, Positions, SinusoidalPositions
 from keras_transformer.layers.token_embedding import TokenEmbedding
+from keras_transformer.layers.variants.layer_norm import LayerNorm
 
 Tensor = Any
 
@@ -81,9 +82,7 @@ class Embeddings(keras.layers.Layer):
             )
         self.layer_norm: Any = None
         if norm_epsilon is not None:
-            self.layer_norm = keras.layers.LayerNormalization(
-                epsilon=norm_epsilon, dtype=policy, name="layer_norm"
-            )
+            self.layer_norm = LayerNorm(epsilon=norm_epsilon, dtype=policy, name="layer_norm")
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="drop")
 
     def _make_positions(self) -> Positions | None:

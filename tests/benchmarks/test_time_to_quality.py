@@ -2,15 +2,13 @@
 
 import gzip
 import re
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import time_to_quality
 from time_to_quality import KeptRounds, Point, main, read_times, table
 
-from keras_transformer import demo_corpus, train
+from keras_transformer import demo_corpus
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +24,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_round_is_scored_with_its_minutes(
-    data: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small = {"num_encoder_layers": 1, "num_decoder_layers": 1, "model_dim": 32}
-    monkeypatch.setattr(time_to_quality, "train", partial(train, overrides=small))
     words = [str(data), str(tmp_path), "--vocab-size", "150", "--epochs", "2", "--every", "1"]
     main([*words, "--r-drop", "0", "--optimizer", "muon", "--goals", "0", "100"])
     shown = capsys.readouterr().out

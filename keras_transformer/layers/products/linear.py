@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.products.product import product
 
@@ -23,7 +24,7 @@ class Linear(keras.layers.Dense):
         """Applies the layer to the last axis."""
         outputs = product(inputs, self.kernel)
         if self.bias is not None:
-            outputs = outputs + self.bias
+            outputs = ops.add(outputs, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
     def quantize(self, mode: str, type_check: bool = True, config: Any = None) -> None:

@@ -79,12 +79,14 @@ def _rounded_product(
 ) -> Tensor:
     """Multiplies two matrices by the operator for batches, the one that oneDNN's setting reaches.
 
-    A transposition of its own would take longer than the product.
+    A transposition of its own would take longer than the product, and the gradient of an index
+    copies.
     """
     import tensorflow as tf
 
-    factors = (tf.convert_to_tensor(factor)[None] for factor in (left, right))
-    return tf.matmul(*factors, transpose_a=transpose_left, transpose_b=transpose_right)[0]
+    factors = (tf.expand_dims(factor, 0) for factor in (left, right))
+    products = tf.matmul(*factors, transpose_a=transpose_left, transpose_b=transpose_right)
+    return tf.squeeze(products, 0)
 
 
 def _is_rounded() -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.variants.layer_norm import LayerNorm
+
 Tensor = Any
 
 
@@ -65,4 +67,4 @@ def make_norm(kind: str, epsilon: float, dtype: Any, name: str) -> keras.layers.
         return RMSNorm(epsilon, dtype=dtype, name=name)
     if kind != "layer_norm":
         raise ValueError(f"norm_kind must be 'layer_norm' or 'rms_norm', got {kind!r}.")
-    return keras.layers.LayerNormalization(epsilon=epsilon, dtype=dtype, name=name)
+    return LayerNorm(epsilon=epsilon, dtype=dtype, name=name)

@@ -47,27 +47,25 @@ def linear_r_drop(
 def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Tensor, Tensor]:
     logits = product(tokens.states, matrix, transpose_right=True)
     by_logits, extra, log_total, highest = _by_logits(logits, tokens.weights, strength)
-    by_states = ops.stack([product(by_pass, matrix) for by_pass in by_logits])
-    by_matrix = [
-        product(by_pass, tokens.states[number], transpose_left=True)
-        for number, by_pass in enumerate(by_logits)
-    ]
+    by_states = product(by_logits, matrix)
+    both = (ops.reshape(values, (-1, values.shape[-1])) for values in (by_logits, tokens.states))
+    by_matrix = product(*both, transpose_left=True)
     found = ops.mean(figures(tokens.states, tokens, log_total, highest), axis=1)
     found = found + ops.stack([extra, 0 * extra, 0 * extra])
     return (
         ops.matmul(found, tokens.weights),
         ops.cast(by_states, "float32") - tokens.weights[:, None] / 2 * tokens.centre,
-        ops.cast(by_matrix[0] + by_matrix[1], "float32"),
+        ops.cast(by_matrix, "float32"),
     )
 
 
 @in_few_passes
 def _by_logits(
     logits: Tensor, weights: Tensor, strength: float
-) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Returns what depends on all logits `(2, tokens, vocabulary)` of both passes.
 
-    That is the loss's gradient by those of each pass, without the part of the labels, what the
+    That is the loss's gradient by them, without the part of the labels, what the
     divergences add to each token's loss, and the last two of `figures`' arguments.
     """
     found, wide = softmax(logits), ops.cast(logits, "float32")
@@ -78,8 +76,15 @@ def _by_logits(
     scaled = (strength / 4 * weights / found.total)[..., None] * found.exponentials
     first, second = scaled[0], scaled[1]
     constant = 1 + 2 / strength
-    by_logits = [
-        ops.cast(first * (ratio + (constant - means[0])[:, None]) - second, logits.dtype),
-        ops.cast(second * ((constant + means[1])[:, None] - ratio) - first, logits.dtype),
-    ]
-    return by_logits, strength / 4 * (means[0] - means[1]), found.log_total, found.highest
+    by_logits = ops.stack(
+        [
+            first * (ratio + (constant - means[0])[:, None]) - second,
+            second * ((constant + means[1])[:, None] - ratio) - first,
+        ]
+    )
+    return (
+        ops.cast(by_logits, logits.dtype),
+        strength / 4 * (means[0] - means[1]),
+        found.log_total,
+        found.highest,
+    )
