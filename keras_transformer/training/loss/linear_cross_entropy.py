@@ -44,13 +44,14 @@ def linear_cross_entropy(
 
 def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     states, weights = tokens.states[0], tokens.weights
-    found = _softmax(product(states, matrix, transpose_right=True))
+    logits = product(states, matrix, transpose_right=True)
+    found = _softmax(logits)
     share = weights / found.total
     by_states = share[:, None] * ops.cast(product(found.exponentials, matrix), "float32")
     by_states = by_states - weights[:, None] * tokens.centre
     scaled = ops.cast(share[:, None] * ops.cast(states, "float32"), matrix.dtype)
     by_matrix = ops.cast(product(found.exponentials, scaled, transpose_left=True), "float32")
-    compared = figures(states, tokens, found.log_total, found.highest)
+    compared = figures(states, tokens, logits, found.log_total, found.highest)
     return ops.matmul(compared, weights), by_states[None], by_matrix
 
 

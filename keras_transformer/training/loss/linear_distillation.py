@@ -65,7 +65,7 @@ def _distillation(
         for one, by in ((states, matrix), (guides, teacher_matrix))
     ]
     by_logits, teachers, log_total, highest = _by_logits(*logits, weights, share)
-    found = figures(states, tokens, log_total, highest)
+    found = figures(states, tokens, logits[0], log_total, highest)
     # `teachers` leaves out q's normalizer, which the teacher's probabilities leave as it is.
     loss = (1 - share) * found[0] + share * (log_total + teachers)
 

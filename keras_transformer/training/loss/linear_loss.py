@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.training.loss.cross_entropy import cross_entropy, is_best, over_targets
+from keras_transformer.training.loss.cross_entropy import (
+    cross_entropy,
+    is_best,
+    logit_of,
+    over_targets,
+)
 
 Tensor = Any
 
@@ -20,6 +25,7 @@ class Tokens(NamedTuple):
 
     Attributes:
         states: `(passes, tokens, model_dim)`, the decoder's.
+        labels: int32 `(tokens,)`.
         rows: float32 `(tokens, model_dim)`, the labels' rows of the matrix.
         centre: As `rows`, their mean `over_targets`: what a softmax is compared with.
         weights: float32 `(tokens,)`, the weight of each token.
@@ -27,6 +33,7 @@ class Tokens(NamedTuple):
     """
 
     states: Tensor
+    labels: Tensor
     rows: Tensor
     centre: Tensor
     weights: Tensor
@@ -83,6 +90,7 @@ def linear_loss(
             tokens_loss(
                 Tokens(
                     states[:, part],
+                    labels[part],
                     rows[part],
                     centre[part],
                     weights[part],
@@ -139,13 +147,16 @@ def softmax(logits: Tensor) -> Softmax:
     return Softmax(exponentials, ops.sum(exponentials, axis=-1), highest)
 
 
-def figures(states: Tensor, tokens: Tokens, log_total: Tensor, highest: Tensor) -> Tensor:
+def figures(
+    states: Tensor, tokens: Tokens, logits: Tensor, log_total: Tensor, highest: Tensor
+) -> Tensor:
     """Compares the final layer's output with the labels.
 
     Args:
         states: `(..., tokens, model_dim)`.
         tokens: Whose they are.
-        log_total: As in `Softmax`, of their logits, as is the next.
+        logits: `(..., tokens, vocabulary)`.
+        log_total: As in `Softmax`, of the logits, as is the next.
         highest: Their maximum.
 
     Returns:
@@ -153,11 +164,12 @@ def figures(states: Tensor, tokens: Tokens, log_total: Tensor, highest: Tensor) 
         label has the highest logit, else 0.
     """
     wide_states = ops.cast(states, "float32")
-    at_label = ops.sum(wide_states * tokens.rows, axis=-1)
+    # Read, not computed again: where products are rounded, the highest is, too.
+    at_label = logit_of(ops.broadcast_to(tokens.labels, ops.shape(log_total)), logits)
     return ops.stack(
         [
             cross_entropy(log_total, ops.sum(wide_states * tokens.centre, axis=-1)),
-            cross_entropy(log_total, at_label),
-            ops.cast(is_best(at_label, highest), "float32"),
+            cross_entropy(log_total, ops.sum(wide_states * tokens.rows, axis=-1)),
+            ops.cast(is_best(ops.cast(at_label, "float32"), highest), "float32"),
         ]
     )

@@ -50,8 +50,8 @@ def _r_drop(tokens: Tokens, matrix: Tensor, strength: float) -> tuple[Tensor, Te
     by_states = product(by_logits, matrix)
     both = (ops.reshape(values, (-1, values.shape[-1])) for values in (by_logits, tokens.states))
     by_matrix = product(*both, transpose_left=True)
-    found = ops.mean(figures(tokens.states, tokens, log_total, highest), axis=1)
-    found = found + ops.stack([extra, 0 * extra, 0 * extra])
+    found = figures(tokens.states, tokens, logits, log_total, highest)
+    found = ops.mean(found, axis=1) + ops.stack([extra, 0 * extra, 0 * extra])
     return (
         ops.matmul(found, tokens.weights),
         ops.cast(by_states, "float32") - tokens.weights[:, None] / 2 * tokens.centre,

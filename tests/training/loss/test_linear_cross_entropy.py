@@ -8,6 +8,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.layers.products.product import product
+from keras_transformer.training.loss import linear_cross_entropy as linear_loss_module
 from keras_transformer.training.loss.label_smoothing import smoothed_cross_entropy
 from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
 
@@ -92,3 +94,28 @@ def test_padding_never_counts() -> None:
     alone = linear_cross_entropy(*map(tf.constant, (states, matrix, labels, weights)), 0.1)
     beside = linear_cross_entropy(*map(tf.constant, (padded[0], matrix, padded[1], zeros)), 0.1)
     np.testing.assert_allclose(alone, beside, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rounded", [False, True], ids=["of bfloat16", "of rounded factors"])
+def test_a_label_that_is_highest_is_a_hit_where_products_are_rounded(
+    rounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = np.random.default_rng(0).normal(size=(50, 6)).astype("float32") * 3
+    labels = np.arange(50, dtype="int32")
+    weights = np.ones(50, "float32")
+    if rounded:
+        exact = product
+
+        def coarse(left: tf.Tensor, right: tf.Tensor, **transposed: bool) -> tf.Tensor:
+            rough = (tf.cast(tf.cast(one, "bfloat16"), "float32") for one in (left, right))
+            return exact(*rough, **transposed)
+
+        monkeypatch.setattr(linear_loss_module, "product", coarse)
+        states, rows = tf.constant(matrix), tf.constant(matrix)
+    else:
+        states, rows = (tf.cast(matrix, "bfloat16") for _ in range(2))
+    hits = float(linear_cross_entropy(states, rows, labels, weights, 0.1)[2])
+    # Of vectors of unequal lengths most, not all, have their largest product with themselves.
+    logits = matrix @ matrix.T
+    assert hits == pytest.approx((logits.argmax(-1) == labels).sum(), abs=1)
+    assert 20 < hits < 50
