@@ -84,7 +84,7 @@ def test_without_room_for_a_checkpoint_training_ends_and_the_earlier_ones_are_in
 
 
 class Spoil(keras.callbacks.Callback):
-    """Makes the source embedding of one id so large that its square is not finite."""
+    """Makes the source embedding of one id so large that it is not finite once it is scaled."""
 
     def __init__(self, directory: Path, word: str) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Spoil(keras.callbacks.Callback):
             if v.path.startswith("source_embeddings/tokens")
         )
         rows = np.asarray(table).copy()
-        rows[own] = 1e37
+        rows[own] = 3e38
         table.assign(rows)
 
 
