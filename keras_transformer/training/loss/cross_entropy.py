@@ -12,6 +12,7 @@ and the mean over the vocabulary.
 
 from typing import Any
 
+import keras
 from keras import ops
 
 Tensor = Any
@@ -69,9 +70,11 @@ def count_tokens(weights: Tensor) -> Tensor:
 
 def logit_of(labels: Tensor, logits: Tensor) -> Tensor:
     """Returns each label's logit: `(..., vocabulary)` → `(...)`."""
-    labels = ops.cast(ops.convert_to_tensor(labels), "int32")
-    vocabulary = logits.shape[-1]
-    rows = ops.arange(ops.size(labels), dtype="int32")
-    # Indexes the flat logits, because `take_along_axis` would copy them.
-    places = rows * vocabulary + ops.reshape(labels, (-1,))
+    # Indexes the flat logits, because `take_along_axis` would copy them. TensorFlow may write a sum
+    # over one of its summands, and labels may be in an array that a generator gave and keeps:
+    # what is summed is of another dtype, and so never in that memory.
+    index = "int64" if keras.backend.backend() == "tensorflow" else "int32"
+    labels = ops.cast(ops.convert_to_tensor(labels), index)
+    rows = ops.arange(ops.size(labels), dtype=index)
+    places = rows * logits.shape[-1] + ops.reshape(labels, (-1,))
     return ops.reshape(ops.take(ops.reshape(logits, (-1,)), places), ops.shape(labels))

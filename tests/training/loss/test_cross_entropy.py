@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.training.loss.cross_entropy import (
     count_tokens,
@@ -10,6 +11,8 @@ from keras_transformer.training.loss.cross_entropy import (
     logit_of,
     over_targets,
 )
+from keras_transformer.training.loss.label_smoothing import smoothed_cross_entropy
+from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
 from keras_transformer.training.loss.metrics import TokenAccuracy
 
 
@@ -46,3 +49,29 @@ def test_accuracy_counts_a_label_that_is_as_high_as_another() -> None:
 def test_a_batch_without_tokens_counts_as_one() -> None:
     assert float(count_tokens(np.zeros(3, "float32"))) == 1
     assert float(count_tokens(np.array([1.0, 0.5, 1.0], "float32"))) == 2.5
+
+
+def test_labels_that_a_generator_keeps_stay_what_they_are() -> None:
+    # TensorFlow takes such an array without a copy if it begins where its own memory might.
+    memory = np.zeros(1024 + 16, "int32")
+    labels = memory[-memory.ctypes.data % 64 // 4 :][:1024]
+    labels[:] = np.random.default_rng(0).integers(0, 100, 1024)
+    before = labels.copy()
+    states, matrix = tf.random.normal((1024, 8)), tf.random.normal((100, 8))
+    data = tf.data.Dataset.from_generator(
+        lambda: iter([labels]), output_signature=tf.TensorSpec((None,), tf.int32)
+    )
+
+    @tf.function
+    def both(iterator: tf.data.Iterator) -> tuple[tf.Tensor, ...]:
+        given = next(iterator)
+        weights = tf.ones(tf.shape(given))
+        logits = tf.matmul(states, matrix, transpose_b=True)
+        return (
+            linear_cross_entropy(states, matrix, given, weights, 0.1),
+            smoothed_cross_entropy(given, logits, 0.1),
+        )
+
+    for _ in range(3):
+        both(iter(data))
+        np.testing.assert_array_equal(labels, before)
