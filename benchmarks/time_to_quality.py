@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import keras
 from moses_bleu import moses_bleu, read_lines
@@ -25,7 +25,7 @@ from speed.arguments import count
 from speed.machine import describe_machine
 
 from keras_transformer import Corpus, OnnxTranslator, TrainOptions, load_run, read_parallel, train
-from keras_transformer.cli.keras_side import choose_products
+from keras_transformer.cli.flags.products import Products, choose_products
 from keras_transformer.export import export_onnx
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.checkpoints import (
@@ -180,7 +180,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--optimizer", choices=("adam", "muon"))
     parser.add_argument("--average-checkpoints", type=count)
     parser.add_argument("--r-drop", type=float)
-    parser.add_argument("--products", choices=("auto", "float32", "bfloat16"), default="auto")
+    parser.add_argument("--products", choices=get_args(Products), default="auto")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=count, default=4, help="Rounds from one score to the next.")
     parser.add_argument("--goals", type=float, nargs="+", default=[35.0, 39.0, 41.0])

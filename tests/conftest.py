@@ -58,9 +58,9 @@ def _trace_quickly() -> None:
 
 def _keep_products_in_float32() -> None:
     """Keeps `train` from rounding factors in this process, which could not take it back."""
-    from keras_transformer.cli import keras_side
+    from keras_transformer.cli.flags import products
 
-    keras_side._round_factors = lambda: False
+    products._round_factors = lambda: False
 
 
 @pytest.fixture(scope="module", autouse=True)

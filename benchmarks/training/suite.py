@@ -3,6 +3,7 @@ process of its own, then they take turns on the same batches.
 """
 
 import dataclasses
+import functools
 import importlib.util
 import itertools
 import json
@@ -170,6 +171,7 @@ def measure(
     return rows, named
 
 
+@functools.cache
 def can_round() -> bool:
     """Whether our products of rounded factors are to be had here; found out in another process."""
     program = (

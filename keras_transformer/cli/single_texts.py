@@ -8,14 +8,10 @@ from typing import Any
 from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
+from keras_transformer.cli.flags.products import check_products, choose_products
 from keras_transformer.cli.flags.run import RunOptions
 from keras_transformer.cli.flags.text_sources import TextFlags
-from keras_transformer.cli.keras_side import (
-    check_products,
-    choose_products,
-    load_training,
-    require_training,
-)
+from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import read_fields
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig

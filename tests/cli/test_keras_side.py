@@ -5,9 +5,6 @@ import os
 import pytest
 
 from keras_transformer.cli import keras_side
-from keras_transformer.training.run.options import TrainOptions
-
-MIXED, WITH_XLA = TrainOptions(dtype_policy="mixed_bfloat16"), TrainOptions(jit_compile=True)
 
 
 def test_without_tensorflow_the_extra_is_named(monkeypatch) -> None:
@@ -47,29 +44,3 @@ def test_messages_of_a_failed_import_are_shown(monkeypatch, capfd) -> None:
     with pytest.raises(RuntimeError, match="broken"):
         keras_side.load_training()
     assert capfd.readouterr().err == "cannot load library\n"
-
-
-@pytest.mark.parametrize("options", [MIXED, WITH_XLA], ids=["mixed", "XLA"])
-def test_what_is_not_float32_is_not_rounded(monkeypatch, options: TrainOptions) -> None:
-    monkeypatch.setattr(keras_side, "_round_factors", lambda: pytest.fail("is rounded"))
-    keras_side.choose_products("auto", options)
-    keras_side.check_products("auto", options)
-    with pytest.raises(ValueError, match="--products bfloat16 rounds the factors of float32"):
-        keras_side.check_products("bfloat16", options)
-
-
-def test_products_are_rounded_where_it_is_fast_and_it_is_said(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(keras_side, "_round_factors", lambda: True)
-    for products in ("auto", "bfloat16"):
-        keras_side.choose_products(products, TrainOptions())
-        assert "--products float32 keeps them" in capsys.readouterr().out
-    keras_side.choose_products("float32", TrainOptions())
-    assert capsys.readouterr().out == ""
-
-
-def test_rounding_that_the_processor_cannot_do_is_refused(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(keras_side, "_round_factors", lambda: False)
-    keras_side.choose_products("auto", TrainOptions())
-    assert capsys.readouterr().out == ""
-    with pytest.raises(ValueError, match="bfloat16 needs .* AMX"):
-        keras_side.choose_products("bfloat16", TrainOptions())

@@ -10,6 +10,7 @@ from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, open_corpus
+from keras_transformer.cli.flags.products import check_products, choose_products
 from keras_transformer.cli.flags.run import RunOptions
 from keras_transformer.cli.flags.text_sources import PlainText, TextFlags
 from keras_transformer.cli.flags.training import (
@@ -23,12 +24,7 @@ from keras_transformer.cli.flags.training import (
     open_vocabularies,
     read_recipe,
 )
-from keras_transformer.cli.keras_side import (
-    check_products,
-    choose_products,
-    load_training,
-    require_training,
-)
+from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.single_texts import single_stack_fields, text_recipe, train_on_texts
 from keras_transformer.config import PRESETS, SpecialIds
@@ -87,9 +83,9 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
 def _recipe(data: DataOptions, run: RunOptions) -> TrainOptions:
     """Returns the default options of a translation."""
     begun = None
-    if run.init is not None and run.init_decoder is None:
-        check_finished_run(run.init)
-        begun = RunDirectory(run.init)
+    if run.whole_start is not None:
+        check_finished_run(run.whole_start)
+        begun = RunDirectory(run.whole_start)
     return default_options(
         begun,
         run.preset,
@@ -149,8 +145,7 @@ def _check_first(
         if begun is not None:
             check_finished_run(begun)
     has_weights = bool(run.init or run.init_decoder)
-    is_whole = run.init is not None and run.init_decoder is None
-    can_rehearse = is_whole and data.data != "prepared"
+    can_rehearse = run.whole_start is not None and data.data != "prepared"
     options.check_start(has_weights=has_weights, can_rehearse=can_rehearse)
     check_products(run.products, options)
     vectors = InitialVectors.open(

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from keras_transformer.cli.flags.products import Products
 from keras_transformer.text.tokenizer import check_vocab_size
 
 Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
-Products = Literal["auto", "float32", "bfloat16"]
 Preset = Literal[
     "tiny",
     "small",
@@ -81,3 +81,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.vocab_size is not None:
             check_vocab_size(self.vocab_size)
+
+    @property
+    def whole_start(self) -> Path | None:
+        """The run that a translation begins as, unless its decoder is another's."""
+        return self.init if self.init_decoder is None else None

@@ -114,5 +114,4 @@ def test_a_process_that_has_multiplied_is_not_promised_rounding() -> None:
 
 def test_other_backends_do_not_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
-    monkeypatch.delenv(products._SETTING, raising=False)
     assert not products.is_tensorflow_on_a_processor()
