@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
 from keras_transformer.layers.variants.quantization import Composite
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
@@ -132,7 +132,7 @@ class MultiHeadAttention(Composite):
             "output": ((None, None, self.num_heads * self.value_dim), query_shape[-1]),
         }
         for name, (input_shape, width) in widths.items():
-            linear = Linear(
+            linear = Dense(
                 width,
                 use_bias=self.use_bias,
                 kernel_initializer=linear_initializer(),
@@ -146,7 +146,7 @@ class MultiHeadAttention(Composite):
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
 
     @property
-    def linear_layers(self) -> tuple[Linear, ...]:
+    def linear_layers(self) -> tuple[Dense, ...]:
         """The four projections, and that of distances if there is one, once built."""
         others = () if self.distances is None else (self.distances.linear,)
         return self.query_linear, self.key_linear, self.value_linear, self.output_linear, *others

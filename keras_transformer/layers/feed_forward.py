@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
 from keras_transformer.layers.variants.quantization import Composite
 
@@ -60,13 +60,13 @@ class FeedForward(Composite):
         self.output_linear.build((*input_shape[:-1], self.hidden_dim))
 
     @property
-    def linear_layers(self) -> tuple[Linear, ...]:
+    def linear_layers(self) -> tuple[Dense, ...]:
         """The two linear layers, once built; three if gated."""
         gate = () if self.gate is None else (self.gate,)
         return (self.hidden, *gate, self.output_linear)
 
-    def _linear(self, width: int, name: str, activation: Any = None) -> Linear:
-        return Linear(
+    def _linear(self, width: int, name: str, activation: Any = None) -> Dense:
+        return Dense(
             width,
             activation=activation,
             use_bias=self.use_bias,

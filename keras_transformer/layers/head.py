@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import head_initializer
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
@@ -58,7 +58,7 @@ class VocabularyHead(Composite):
     def build(self, states_shape: Any) -> None:
         """Creates the matrix `(model_dim, vocab_size)`, unless the layer is tied, and the bias."""
         if self.tokens is None:
-            self.linear = Linear(
+            self.linear = Dense(
                 self.vocab_size,
                 use_bias=False,
                 kernel_initializer=head_initializer(),

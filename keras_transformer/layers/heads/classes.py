@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.quantization import Composite, float_kernel
 
 Tensor = Any
@@ -37,7 +37,7 @@ class ClassHead(Composite):
     def build(self, states_shape: Any) -> None:
         """Creates the linear layer for the states' width."""
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
-        self.linear = Linear(
+        self.linear = Dense(
             self.num_classes,
             kernel_initializer=linear_initializer(),
             dtype=self.dtype_policy,

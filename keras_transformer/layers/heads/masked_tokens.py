@@ -8,7 +8,7 @@ import keras
 
 from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
 from keras_transformer.layers.variants.rms_norm import make_norm
 
@@ -47,7 +47,7 @@ class MaskedTokenHead(VocabularyHead):
 
     def build(self, states_shape: Any) -> None:
         """Creates the linear layer, the norm, the bias and, unless tied, the matrix."""
-        self.transform = Linear(
+        self.transform = Dense(
             states_shape[-1],
             activation=self.activation,
             kernel_initializer=linear_initializer(),

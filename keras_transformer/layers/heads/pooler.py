@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.quantization import Composite
 
 Tensor = Any
@@ -53,7 +53,7 @@ class Pooler(Composite):
     def build(self, states_shape: Any, keep_mask_shape: Any = None) -> None:
         """Creates the linear layer for the states' width."""
         width = states_shape[-1]
-        self.linear = Linear(width, activation="tanh", dtype=self.dtype_policy, name="linear")
+        self.linear = Dense(width, activation="tanh", dtype=self.dtype_policy, name="linear")
         self.linear.build((states_shape[0], width))
 
     def call(self, states: Tensor, keep_mask: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer, normal_initializer
 from keras_transformer.layers.positions import SinusoidalPositions
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.quantization import Composite
 
 Tensor = Any
@@ -46,7 +46,7 @@ class RelativeSinusoids(Composite):
         """Creates W_kR for sinusoids as wide as the states, u and v."""
         width = states_shape[-1]
         self.sinusoids = SinusoidalPositions(width, dtype=self.dtype_policy, name="sinusoids")
-        self.linear = Linear(
+        self.linear = Dense(
             self.num_heads * self.key_dim,
             use_bias=False,
             kernel_initializer=linear_initializer(),

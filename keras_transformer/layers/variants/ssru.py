@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 
 Tensor = Any
 
@@ -39,7 +39,7 @@ class SSRU(keras.layers.Layer):
     def build(self, input_shape: Any) -> None:
         """Creates the two linear layers for the input's width."""
         self.candidate, self.forget = (
-            Linear(
+            Dense(
                 input_shape[-1],
                 use_bias=use_bias,
                 kernel_initializer=linear_initializer(),
@@ -52,7 +52,7 @@ class SSRU(keras.layers.Layer):
             linear.build(input_shape)
 
     @property
-    def linear_layers(self) -> tuple[Linear, ...]:
+    def linear_layers(self) -> tuple[Dense, ...]:
         """W and W_f, once built."""
         return self.candidate, self.forget
 

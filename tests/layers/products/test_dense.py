@@ -4,12 +4,12 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.layers.products.linear import Linear
+from keras_transformer.layers.products.dense import Dense
 
 
-def pair(**arguments: object) -> tuple[Linear, keras.layers.Dense]:
+def pair(**arguments: object) -> tuple[Dense, keras.layers.Dense]:
     """The layer and Keras's, with the same weights."""
-    ours, theirs = Linear(5, **arguments), keras.layers.Dense(5, **arguments)
+    ours, theirs = Dense(5, **arguments), keras.layers.Dense(5, **arguments)
     for layer in (ours, theirs):
         layer.build((None, None, 4))
     ours.set_weights(theirs.get_weights())
@@ -48,8 +48,8 @@ def test_adapts_as_dense_does() -> None:
 
 
 def test_a_saved_layer_comes_back(tmp_path) -> None:
-    model = keras.Sequential([keras.Input((3, 4)), Linear(5)])
+    model = keras.Sequential([keras.Input((3, 4)), Dense(5)])
     model.save(tmp_path / "model.keras")
     back = keras.models.load_model(tmp_path / "model.keras")
-    assert isinstance(back.layers[0], Linear)
+    assert isinstance(back.layers[0], Dense)
     np.testing.assert_array_equal(model(states()), back(states()))

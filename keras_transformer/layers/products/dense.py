@@ -11,10 +11,11 @@ Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Linear(keras.layers.Dense):
+class Dense(keras.layers.Dense):
     """Multiplies features by a matrix and adds a bias: xW + b, with an activation if there is one.
 
-    Arguments, weights, quantization and LoRA are those of `keras.layers.Dense`.
+    Arguments, weights, quantization and LoRA are those of `keras.layers.Dense`, and so is the name
+    of the class: a `.keras` file finds the weights of a list's layers by it.
 
     Input and output:
         `(..., features)` and `(..., units)`.
