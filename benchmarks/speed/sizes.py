@@ -76,6 +76,7 @@ SIZES = {
     size.name: size
     for size in (
         Size(name="tiny", preset="tiny", vocab_size=10_000, target_tokens=48),
+        Size(name="small", preset="small", vocab_size=10_000, target_tokens=32),
         Size(name="base", preset="base", vocab_size=32_000, target_tokens=32),
         # As OPUS-MT's translators are imported.
         Size(

@@ -205,6 +205,8 @@ def test_what_the_kernels_use_is_what_the_processor_has() -> None:
     flags = Path("/proc/cpuinfo").read_text().split("flags")[1].split("\n")[0].split()
     if {"amx_tile", "amx_int8"} <= set(flags):
         expected = "amx"
+    elif {"avx512_vnni", "avx512vl", "avx512_bf16"} <= set(flags):
+        expected = "bf16"
     elif {"avx512_vnni", "avx512vl"} <= set(flags):
         expected = "vnni"
     elif {"avx_vnni", "fma"} <= set(flags):

@@ -1,5 +1,6 @@
 // The loops of `ranking.h` in the namespace KT_INSTRUCTIONS. Before a file includes this, it
-// defines that name and, in the namespace, `Wide`, a vector of floats, and `any_lane`.
+// defines that name and, in the namespace, `Wide`, a vector of floats, and `lanes_of`, a bit for
+// each lane in which a comparison holds.
 #include <cstring>
 
 #include "ranking.h"
@@ -39,8 +40,9 @@ Normaliser rank_logits(const float* logits, int64_t count, int64_t first, List& 
   for (int lane = 0; lane < kWide; ++lane) total += totals[lane];
   if (top < list.least()) return {top, total};
   for (int64_t i = 0; i < count; i += kWide) {
-    if (!any_lane(load_wide(logits + i) >= list.least())) continue;
-    for (int64_t j = i; j < i + kWide; ++j) {
+    uint32_t found = lanes_of(load_wide(logits + i) >= list.least());
+    for (; found != 0; found &= found - 1) {
+      const int64_t j = i + __builtin_ctz(found);
       list.insert({logits[j], static_cast<int32_t>(first + j)});
     }
   }

@@ -34,7 +34,7 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
           _mm256_add_epi32(sums.high, _mm256_madd_epi16(both, weights.high))};
 }
 
-KT_INLINE bool any_lane(Ints mask) { return any(mask); }
+KT_INLINE uint32_t lanes_of(Ints mask) { return _mm256_movemask_ps((__m256)mask); }
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "byte_tiles.h"

@@ -34,7 +34,11 @@ KT_INLINE Sums join(Sums a, const Sums& b) {
 }
 
 using Wide = Floats;
-KT_INLINE bool any_lane(Ints mask) { return any(mask); }
+KT_INLINE uint32_t lanes_of(Ints mask) {
+  uint32_t lanes = 0;
+  for (int lane = 0; lane < kLanes; ++lane) lanes |= (mask[lane] != 0) << lane;
+  return lanes;
+}
 
 constexpr int kLinearTall = 1, kLinearBroad = 1, kLinearLone = 1;
 struct Weights {

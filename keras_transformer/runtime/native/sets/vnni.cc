@@ -34,7 +34,7 @@ KT_INLINE Sums multiply_add(Sums sums, const uint8_t* row, const int8_t* weights
 
 KT_INLINE Sums join(Sums a, Sums b) { return _mm512_add_epi32(a, b); }
 
-KT_INLINE bool any_lane(__m512i mask) { return _mm512_test_epi32_mask(mask, mask) != 0; }
+KT_INLINE uint32_t lanes_of(__m512i mask) { return _mm512_test_epi32_mask(mask, mask); }
 
 constexpr int kLinearTall = 4, kLinearBroad = 4, kLinearLone = 8;
 using Weights = __m512i;
