@@ -49,7 +49,10 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--size", "huge"], "must be of tiny, base, opus, tiny11, student, mini, got 'huge'"),
+        (
+            ["--size", "huge"],
+            "must be of tiny, small, base, opus, tiny11, student, mini, got 'huge'",
+        ),
         (["--search", "beam"], "search must be greedy, or beam and a size"),
         (["--batch", "0"], "must be a whole number above 0, got '0'"),
         (["--columns", "optimum"], "needs --optimum-python"),
