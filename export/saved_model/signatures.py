@@ -75,7 +75,7 @@ class IdSignatures:
 
     def score(self, source_ids: Tensor, target_ids: Tensor) -> Outputs:
         """How probable the model finds given translations; long ones are cut as sources are."""
-        limit = self._translation.max_source_length
+        limit = self._translation.max_target_length
         score, total = self._translation.score(
             *self._source(source_ids), self._target(target_ids, limit)
         )
@@ -174,7 +174,7 @@ class TextSignatures:
 
     def score(self, source: Tensor, target: Tensor) -> Outputs:
         """How probable the model finds given translations; long ones are cut as sources are."""
-        limit = self._translation.max_source_length
+        limit = self._translation.max_target_length
         score, total = self._translation.score(
             *self._read_source(source), self._read_target(target, limit)
         )

@@ -4,6 +4,7 @@ states. Each function is in the SavedModel once, whichever signatures use it.
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
@@ -13,6 +14,7 @@ from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.search.inputs import ModelLimits
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 from .id_rows import row_lengths, with_end
@@ -43,16 +45,19 @@ class Translation:
     Args:
         model: A model that computes in float32.
         options: The search's options; no sampling.
-        max_source_length: Most tokens of a source, or of a target that is scored.
+        max_source_length: Most tokens of a source, marks and eos excluded.
 
     Attributes:
         languages: Makes the marks of rows.
+        max_target_length: Most tokens of a target that is scored, likewise.
     """
 
     def __init__(self, model: Transformer, options: SearchOptions, max_source_length: int) -> None:
         self.model = model
         self.options = options
         self.max_source_length = max_source_length
+        self._limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
+        self.max_target_length = self._limits.longest_target(max_source_length)
         self.special_ids = model.config.special_ids
         self.languages = RowLanguages(
             model.config.marks, options.source_language, options.target_language
@@ -70,7 +75,7 @@ class Translation:
         """Searches with the options as they are."""
         limits = None
         if self.options.max_length_ratio is not None:
-            limits = self._limits(source_ids)
+            limits = self._longest(source_ids)
         prefixes = None
         if self.languages.begins.target:
             prefixes = tf.pad(target_marks, [[0, 0], [0, 1]], constant_values=-1)
@@ -91,12 +96,13 @@ class Translation:
             source_ids: As for the class.
             source_marks: As for the class.
             target_marks: As for the class.
-            max_length: int32 `(batch,)`, most tokens, eos included; brought into the range from 1
-                to the options' `max_length`.
+            max_length: int32 `(batch,)`, most tokens, eos included; brought into the range from
+                one more than the marks to the options' `max_length`.
             exponent: float32 `(batch,)`, length penalty; invalid values count as 0.
             prefixes: int32 `(batch, prefix_length)`, padded; cut to leave room for a token.
         """
-        limits = tf.clip_by_value(max_length, 1, self._limits(source_ids))
+        least = self._limits.target_begins + 1
+        limits = tf.clip_by_value(max_length, least, self._longest(source_ids))
         exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
         prefixes = tf.concat([target_marks, prefixes], axis=1)
         places = tf.range(tf.shape(prefixes)[1])
@@ -125,10 +131,10 @@ class Translation:
         states = self._parts.encoder_states(ids)
         return tf.where(mask[:, :, None], states, 0.0), mask
 
-    def _limits(self, source_ids: Tensor) -> Tensor:
+    def _longest(self, source_ids: Tensor) -> Tensor:
         """Returns the longest translation that the options allow each source, int32 `(batch,)`."""
-        lengths = range(1, self.max_source_length + 2)
-        table = [self.options.limit(length) for length in lengths]
+        marked = self._limits.source_begins + np.arange(1, self.max_source_length + 2)
+        table = [self._limits.longest_translation(self.options, int(length)) for length in marked]
         return tf.gather(tf.constant(table, tf.int32), row_lengths(source_ids, self.special_ids))
 
     def _find(self, source_ids: Tensor, source_marks: Tensor, sentences: Sentences) -> Found:

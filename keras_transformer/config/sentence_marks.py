@@ -115,6 +115,16 @@ class SentenceMarks:
         return Begins(self.source, self.target, ends, self.source_eos)
 
     @property
+    def source_begins(self) -> int:
+        """How many ids stand before the text of a source."""
+        return len(self.source) + (bool(self.languages) and self.languages_in != "ends")
+
+    @property
+    def target_begins(self) -> int:
+        """How many ids a translation begins with, after the decoder's start."""
+        return len(self.target) + (bool(self.languages) and self.languages_in == "both")
+
+    @property
     def ids(self) -> frozenset[int]:
         """All ids that mark something."""
         return frozenset((*self.source, *self.target, *self.languages.values()))

@@ -65,11 +65,12 @@ class Translator(TextTranslator):
         self.batch_tokens = batch_tokens
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer
+        engine = KerasEngine(model, batch_tokens)
         super().__init__(
-            KerasEngine(model, batch_tokens),
+            engine,
             TextIds(self.source_tokenizer.subwords, model.config.special_ids),
             TextIds(self.target_tokenizer.subwords, model.config.special_ids),
-            SourceLimit(max_source_length, long_texts, model.config.max_positions),
+            SourceLimit(max_source_length, long_texts, engine.limits),
             model.config.marks,
             training_text=training_text,
             min_score=min_score,

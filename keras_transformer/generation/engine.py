@@ -14,6 +14,9 @@ from keras_transformer.search.inputs import IdRows, check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.text_limits import check_vocabulary
 
+# Options of a search that only a translation's source gives a meaning.
+OF_TRANSLATION = ("max_length_ratio", "source_language", "target_language")
+
 
 class GenerationEngine(Protocol):
     """Continues rows of ids, in any number and order, each without begin and end tokens.
@@ -79,16 +82,27 @@ class Task:
     limits: list[int]
 
 
+def check_generation(options: SearchOptions) -> None:
+    """Checks that no option is one of translation.
+
+    Raises:
+        ValueError: One is, which only a source gives a meaning.
+    """
+    for name in OF_TRANSLATION:
+        if getattr(options, name) is not None:
+            raise ValueError(
+                f"{name} is for translations, which have a source, got "
+                f"{getattr(options, name)!r}: leave it out."
+            )
+
+
 def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions) -> Task:
     """Checks what a search is asked for.
 
     Raises:
         ValueError: A prompt or an option does not fit the model.
     """
-    if options.max_length_ratio is not None:
-        raise ValueError(
-            "max_length_ratio is for translations, which have a source: give max_length alone."
-        )
+    check_generation(options)
     special_ids, positions = config.special_ids, config.max_positions
     check_token_ids(options, config.vocab_size, special_ids)
     rows = [[int(token) for token in prompt] for prompt in prompts]

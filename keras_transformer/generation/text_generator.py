@@ -168,7 +168,7 @@ class TextGenerator:
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
         [ids] = self._prompt_ids([prompt])
-        if chosen.early_stopping == "exact" and not chosen.sample:
+        if chosen.looks_past_ends:
             [[best]] = self._engine.search([ids], chosen, with_scores=False)
             tokens: Iterator[int] = iter(best.ids)
         else:

@@ -76,8 +76,8 @@ class OnnxTranslator(TextTranslator):
         path = Path(directory)
         self.manifest = manifest = Manifest.read(path)
         require_family(path, manifest, "encoder-decoder")
-        learned_positions = ModelLimits.of(manifest.config, manifest.special_ids).max_positions
-        limit = SourceLimit(max_source_length, long_texts, learned_positions)
+        limits = ModelLimits.of(manifest.config, manifest.special_ids)
+        limit = SourceLimit(max_source_length, long_texts, limits)
         manifest.verify(path)
         self._choice = choose_graphs(manifest, path, target)
         texts = [open_text_ids(path, manifest, side) for side in ("source", "target")]

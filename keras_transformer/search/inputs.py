@@ -2,8 +2,8 @@
 search. Needs neither Keras nor TensorFlow, so that every engine refuses alike, in the same words.
 """
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from keras_transformer.config.sentence_marks import SentenceMarks
@@ -78,8 +78,7 @@ class SourceLimit:
     Args:
         max_source_length: Most tokens of a source, without eos; no limit if None.
         long_texts: "refuse" raises, "cut" drops the tokens beyond the limit.
-        max_positions: Positions that the model learned, which limit the tokens plus eos; None for
-            sinusoids.
+        limits: What the model can take, with the marks of languages around a text.
 
     Attributes:
         length: Most tokens of a source, whichever bound is lower; None if there is none.
@@ -90,7 +89,7 @@ class SourceLimit:
     """
 
     def __init__(
-        self, max_source_length: int | None, long_texts: LongTexts, max_positions: int | None
+        self, max_source_length: int | None, long_texts: LongTexts, limits: "ModelLimits"
     ) -> None:
         if max_source_length is not None:
             if isinstance(max_source_length, bool) or not isinstance(max_source_length, int):
@@ -103,9 +102,8 @@ class SourceLimit:
             raise ValueError(
                 f"long_texts must be one of {', '.join(get_args(LongTexts))}, got {long_texts!r}."
             )
-        learned = None if max_positions is None else max_positions - 1
-        bounds = [bound for bound in (max_source_length, learned) if bound is not None]
-        self.length = min(bounds, default=None)
+        bounds = [max_source_length, limits.source_positions]
+        self.length = min((bound for bound in bounds if bound is not None), default=None)
         self._cuts = long_texts == "cut"
 
     def fit(self, rows: Sequence[Any]) -> list[Any]:
@@ -189,7 +187,7 @@ def _start(special_ids: SpecialIds) -> int:
     return special_ids.decoder_start if special_ids.bos is None else special_ids.bos
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelLimits:
     """Sizes that bound what may be asked of a model.
 
@@ -199,43 +197,76 @@ class ModelLimits:
         special_ids: The ids that are no text.
         max_positions: Positions that the model learned, for tokens and their end token; None for
             sinusoids, which have no end.
+        source_begins: How many tokens stand before a source: marks, such as that of its language.
         source_ends: How many tokens stand behind a source: its eos, and a mark of its language.
+        target_begins: How many tokens a translation begins with: marks.
     """
 
     source_vocab_size: int
     target_vocab_size: int
     special_ids: SpecialIds
     max_positions: int | None = None
+    source_begins: int = 0
     source_ends: int = 1
+    target_begins: int = 0
 
     @classmethod
     def of(cls, config: Mapping[str, Any], special_ids: SpecialIds) -> "ModelLimits":
         """Reads them from a model's configuration as plain values."""
+        marks = SentenceMarks(**config.get("marks", {}))
         return cls(
             special_ids=special_ids,
             source_vocab_size=int(config["source_vocab_size"]),
             target_vocab_size=int(config["target_vocab_size"]),
             max_positions=config.get("max_positions"),
-            source_ends=len(
-                SentenceMarks(**config.get("marks", {})).behind_source(special_ids.eos)
-            ),
+            source_begins=marks.source_begins,
+            source_ends=len(marks.behind_source(special_ids.eos)),
+            target_begins=marks.target_begins,
         )
 
-    def longest_source(self, max_source_length: int) -> int:
-        """Returns the most tokens of a source, end token excluded: as given, or fewer."""
+    @property
+    def source_positions(self) -> int | None:
+        """Most tokens of a source, marks and end token excluded, that the positions hold."""
         if self.max_positions is None:
-            return max_source_length
-        return min(max_source_length, self.max_positions - self.source_ends)
+            return None
+        return self.max_positions - self.source_begins - self.source_ends
+
+    def longest_source(self, most: int) -> int:
+        """Returns the most tokens of a source, marks and end token excluded: `most` or fewer."""
+        return most if self.source_positions is None else min(most, self.source_positions)
+
+    def longest_target(self, most: int) -> int:
+        """Does as `longest_source` for a given translation."""
+        if self.max_positions is None:
+            return most
+        return min(most, self.max_positions - self.target_begins - 1)
+
+    def longest_translation(self, options: SearchOptions, source_length: int) -> int:
+        """Returns the most tokens of a translation to be found, marks and end token included.
+
+        Where a ratio allows fewer, there is still one token beside the marks.
+
+        Args:
+            options: Options that `fit` has returned.
+            source_length: Tokens of the source, marks and end token included.
+        """
+        return max(options.limit(source_length), self.target_begins + 1)
 
     def fit(self, options: SearchOptions) -> SearchOptions:
         """Returns the options with a `max_length` that the positions allow.
 
         Raises:
-            ValueError: `min_length` is more than that.
+            ValueError: `min_length` is more than that, or the marks of a translation leave no room
+                for another token.
         """
-        if self.max_positions is None or self.max_positions >= options.max_length:
-            return options
-        return dataclasses.replace(options, max_length=self.max_positions)
+        most = min(options.max_length, self.max_positions or options.max_length)
+        if most <= self.target_begins:
+            raise ValueError(
+                f"max_length must be at least {self.target_begins + 1}, since each translation "
+                f"begins with {self.target_begins} of its tokens (the mark of a language), got "
+                f"{most}."
+            )
+        return options if most == options.max_length else replace(options, max_length=most)
 
     def check_search(
         self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
@@ -257,7 +288,7 @@ class ModelLimits:
         self.check_sources(sources)
         check_token_ids(options, self.target_vocab_size, self.special_ids)
         options = self.fit(options)
-        limits = [options.limit(len(source) + 1) for source in sources]
+        limits = [self.longest_translation(options, len(source) + 1) for source in sources]
         if prefixes is None:
             return options, limits, [[] for _ in sources]
         size, special_ids = self.target_vocab_size, self.special_ids

@@ -4,10 +4,13 @@ onnxruntime loop, so nothing here needs Keras, TensorFlow or numpy.
 
 import dataclasses
 import math
+import operator
 from typing import Any, Literal, NamedTuple, get_args
 
 LengthPenaltyType = Literal["gnmt", "exponent"]
 EarlyStopping = Literal["first", "likely", "exact"]
+# Far beyond what any model was trained for; a search keeps a row of so many tokens at most.
+_MOST_TOKENS = 2**20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,7 @@ class SearchOptions:
             (Wu et al. 2016, equation 14), "exponent" length^α, as CTranslate2 does.
         num_hypotheses: Translations returned for each sentence: at most `beam_size`, or any number
             of independent samples.
-        max_length: Longest translation in tokens, the end token included.
+        max_length: Longest translation in tokens, the end token included; at most 2**20.
         max_length_ratio: Longest translation in tokens for each source token (both counted with
             their end token), rounded up; `max_length` applies as well. No such limit if None.
         min_length: Tokens generated before the end token is allowed; 0 allows empty translations.
@@ -102,6 +105,8 @@ class SearchOptions:
                     f"{name} must be one of {', '.join(get_args(kind))}, "
                     f"got {getattr(self, name)!r}."
                 )
+        if self.max_length > _MOST_TOKENS:
+            raise ValueError(f"max_length must be at most {_MOST_TOKENS}, got {self.max_length}.")
         if self.min_length > self.max_length:
             raise ValueError(
                 f"min_length ({self.min_length}) is more than max_length ({self.max_length})."
@@ -121,7 +126,12 @@ class SearchOptions:
         value = getattr(self, name)
         if isinstance(value, bool | str) or not hasattr(value, "__float__"):
             raise TypeError(f"{name} must be a number, got {value!r}.")
-        object.__setattr__(self, name, float(value))
+        try:
+            value = float(value)
+        except OverflowError:
+            # An integer beyond all floating-point numbers.
+            value = math.inf
+        object.__setattr__(self, name, value)
         if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
             limit = "at least 0" if zero else "above 0"
             raise ValueError(f"{name} must be finite and {limit}, got {value}.")
@@ -130,8 +140,8 @@ class SearchOptions:
         """Makes tuples of lists, so that options can be hashed."""
         for name, width in (("banned_sequences", None), ("forced_tokens", 2)):
             try:
-                rows = tuple(tuple(int(token) for token in row) for row in getattr(self, name))
-            except (TypeError, ValueError) as error:
+                rows = tuple(tuple(map(operator.index, row)) for row in getattr(self, name))
+            except TypeError as error:
                 raise TypeError(
                     f"{name} must be a list of lists of integers, got {getattr(self, name)!r}."
                 ) from error
@@ -163,6 +173,11 @@ class SearchOptions:
     def rows_per_sentence(self) -> int:
         """Hypotheses that are extended side by side for each sentence: beams or samples."""
         return self.num_hypotheses if self.sample else self.beam_size
+
+    @property
+    def looks_past_ends(self) -> bool:
+        """Whether even one beam is searched beyond its first end: nothing is certain before."""
+        return self.early_stopping == "exact" and not self.sample
 
     def limit(self, source_length: int) -> int:
         """Returns the longest translation of a source of this many tokens, end token included."""

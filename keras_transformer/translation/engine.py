@@ -77,7 +77,7 @@ class TranslationEngine(Protocol):
 
         Args:
             source: Ids of the source.
-            options: The search's options; one beam and one hypothesis.
+            options: The search's options; one beam and one hypothesis that ends where it first may.
             prefix: Ids that the translation begins with; they are yielded too.
 
         Raises:

@@ -90,9 +90,13 @@ class MarkedEngine:
     def stream(
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
-        """As `TranslationEngine.stream`."""
+        """As `TranslationEngine.stream`, also where no token is certain before the last."""
         [begins], [marked] = self._of([source]), self._marked([source])
-        return self._engine.stream(marked, options, [*begins.target, *prefix])
+        prefix = [*begins.target, *prefix]
+        if options.looks_past_ends:
+            [[best]] = self._engine.search([marked], options, [prefix], with_scores=False)
+            return iter(best.ids)
+        return self._engine.stream(marked, options, prefix)
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
         """As `TranslationEngine.align`; attention is that to the rows without their marks."""

@@ -152,9 +152,6 @@ class TextTranslator(TextScorer):
             )
         [source] = asked.sources
         [prefix] = self._prefix_ids([target_prefix]) or [[]]
-        if chosen.early_stopping == "exact" and not chosen.sample:
-            [[best]] = engine.search([source], chosen, [prefix], with_scores=False)
-            return self._target.stream(best.ids)
         return self._target.stream(engine.stream(source, chosen, prefix))
 
     def _prefix_ids(self, prefixes: Sequence[str] | None) -> IdRows | None:

@@ -7,6 +7,7 @@ import pytest
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.inputs import (
+    ModelLimits,
     SourceLimit,
     TooLongError,
     check_prefixes,
@@ -85,13 +86,34 @@ def test_prefixes_that_cannot_be_are_refused(prefixes: list, message: str) -> No
         check_prefixes(prefixes, [4, 2], 24, SpecialIds())
 
 
+def limits(max_positions: int | None, **marks: int) -> ModelLimits:
+    """Returns those of a model of so many learned positions."""
+    return ModelLimits(
+        source_vocab_size=24,
+        target_vocab_size=24,
+        special_ids=SpecialIds(),
+        max_positions=max_positions,
+        **marks,
+    )
+
+
+def test_marks_count_among_the_positions() -> None:
+    marked = limits(10, source_begins=1, source_ends=2, target_begins=1)
+    assert (marked.longest_source(99), marked.longest_target(99)) == (7, 8)
+    assert (marked.longest_source(3), marked.longest_target(4)) == (3, 4)
+    assert SourceLimit(None, "refuse", marked).length == 7
+    assert marked.longest_translation(SearchOptions(max_length_ratio=0.1), 5) == 2
+    with pytest.raises(ValueError, match="max_length must be at least 2, .* got 1"):
+        marked.fit(SearchOptions(max_length=1))
+
+
 def test_long_sources_are_refused_with_their_index_or_cut() -> None:
     rows = [[5], [5, 6, 7], [8] * 4]
-    assert SourceLimit(4, "refuse", None).fit(rows) == rows
-    assert SourceLimit(None, "refuse", None).fit(rows) == rows
-    assert SourceLimit(9, "cut", 3).fit(rows) == [[5], [5, 6], [8, 8]]
+    assert SourceLimit(4, "refuse", limits(None)).fit(rows) == rows
+    assert SourceLimit(None, "refuse", limits(None)).fit(rows) == rows
+    assert SourceLimit(9, "cut", limits(3)).fit(rows) == [[5], [5, 6], [8, 8]]
     with pytest.raises(TooLongError, match="index 2 has 4 tokens, more than the 3") as caught:
-        SourceLimit(3, "refuse", 90).fit(rows)
+        SourceLimit(3, "refuse", limits(90)).fit(rows)
     assert (caught.value.index, caught.value.tokens, caught.value.limit) == (2, 4, 3)
 
 
@@ -101,4 +123,4 @@ def test_long_sources_are_refused_with_their_index_or_cut() -> None:
 )
 def test_a_wrong_limit_is_refused(limit: int, long_texts: str, error: type) -> None:
     with pytest.raises(error, match="max_source_length must|long_texts must"):
-        SourceLimit(limit, long_texts, None)
+        SourceLimit(limit, long_texts, limits(None))

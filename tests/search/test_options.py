@@ -44,6 +44,8 @@ def test_the_default_is_greedy() -> None:
             {"early_stopping": True},
             "early_stopping must be one of first, likely, exact, got True",
         ),
+        ({"max_length": 2**20 + 1}, "max_length must be at most 1048576, got 1048577"),
+        ({"length_penalty": 10**400}, "length_penalty must be finite and at least 0, got inf"),
         (
             {"min_length": 6, "max_length": 5},
             r"min_length \(6\) is more than max_length \(5\)",
@@ -94,6 +96,10 @@ def test_a_value_out_of_range_is_named(fields: dict, message: str) -> None:
         (
             {"banned_sequences": [4, 5]},
             r"banned_sequences must be a list of lists of integers, got \[4, 5\]",
+        ),
+        (
+            {"banned_sequences": [[5.9]]},
+            r"banned_sequences must be a list of lists of integers, got \[\[5.9\]\]",
         ),
         (
             {"forced_tokens": [["first", 4]]},

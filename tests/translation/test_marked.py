@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.translation.engine import Alignment
 from keras_transformer.translation.marked import MarkedEngine, without_languages
 
@@ -49,6 +49,18 @@ def test_an_engine_of_one_pair_of_languages_adds_the_marks() -> None:
     assert engine.encoder_states([[7]]) == [[20, 7]]
     [alignment] = engine.align([[7]], [[21, 8]])
     np.testing.assert_array_equal(alignment.attention, [[1, 2], [4, 5]])
+
+
+def test_nothing_is_streamed_before_a_search_past_its_ends_is_over() -> None:
+    class Searched(Recorder):
+        def search(self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool) -> Any:
+            return [[Candidate([*prefixes[0], *sources[0]], 0.0, 0.0)]]
+
+    engine: Any = MarkedEngine(Searched(), [Begins((20,), (21,))])  # type: ignore[arg-type]
+    exact = SearchOptions(early_stopping="exact")
+    assert list(engine.stream([7], exact, [5])) == [21, 5, 20, 7]
+    sampled = SearchOptions(early_stopping="exact", sample=True)
+    assert list(engine.stream([7], sampled, [5])) == [("stream", [20, 7], [21, 5])]
 
 
 def test_an_engine_without_marks_passes_rows_on() -> None:

@@ -11,6 +11,7 @@ from keras_transformer.artefact.generator_signatures import (
     generator_text_signatures,
 )
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.generation.engine import check_generation
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.inputs import check_token_ids
 from keras_transformer.search.options import SearchOptions
@@ -42,10 +43,7 @@ class GeneratorContent:
         check_inputs(model, source, target)
         if search.sample:
             raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
-        if search.max_length_ratio is not None:
-            raise ValueError(
-                "max_length_ratio is for translations, which have a source: give max_length alone."
-            )
+        check_generation(search)
         if settings.min_score is not None:
             raise ValueError("min_score is for translations: leave it out.")
         config, longest = model.config, settings.max_source_length

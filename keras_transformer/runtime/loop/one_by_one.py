@@ -27,6 +27,9 @@ from keras_transformer.runtime.loop.top_k import top_candidates
 from keras_transformer.search.options import Candidate
 from keras_transformer.search.random_numbers import uniforms
 
+# Tokens that there is room for at first: a limit is often far above what is written.
+_FIRST_ROOM = 256
+
 
 class OneByOne:
     """Decodes one batch; iterate once, then read `results`.
@@ -54,33 +57,37 @@ class OneByOne:
         # The arrays below have one entry for each row still in the batch, [R].
         self._rows = np.arange(rows)
         self._limits = self._each(np.asarray(request.limits))
-        self._next_limit = int(self._limits.min())
+        self._next_limit, self._longest = int(self._limits.min()), int(self._limits.max())
         self._prompted = self._each(request.prompted())
-        self._tokens = np.zeros((rows, int(self._limits.max())), np.int32)  # [R, length]
+        self._tokens = np.zeros((rows, min(_FIRST_ROOM, self._longest)), np.int32)  # [R, room]
         if request.begun:
-            self._tokens[:, : request.begun] = self._each(request.history())
+            self._keep(self._each(request.history()).T, 0)
         unscored = np.float32(0 if request.with_scores else np.nan)
         self._totals = self._each(request.first_totals()) + unscored
         self._done = np.zeros(rows, bool)
-        self._uniforms = self._draw_uniforms() if self._options.sample else None
+        # Random numbers of a row: as many as it may have tokens of its own.
+        self._most_drawn = int((self._limits - self._prompted).max())
+        self._uniforms: npt.NDArray[np.float64] | None = None
+        if self._options.sample:
+            self._uniforms = self._draw_uniforms(min(_FIRST_ROOM, self._most_drawn))
 
     def __iter__(self) -> Iterator[Ids]:
         if self._samples > 1:
             self._steps.follow(np.zeros((len(self._request.limits), self._samples), np.int32))
         ids = self._each(self._request.first_ids())
         step = self._request.begun
-        while step < self._tokens.shape[1]:
+        while step < self._longest:
             if self._goes_ahead(step):
                 most = 1 if self._streams else max(1, self._next_limit - step)
                 found = self._steps.several(ids, most, self._constraints.last_special)
-                self._tokens[:, step : step + len(found)] = found.T
+                self._keep(found, step)
                 yield from found[:-1]
                 step += len(found) - 1
                 first = First(found[-1], _unscored(len(ids)))
                 ids, values, special = self._allowed(first, step)
             else:
                 ids, values, special = self._next(ids, step)
-            self._tokens[:, step] = ids
+            self._keep(ids[None], step)
             if self._request.with_scores:
                 self._totals += values
             yield ids
@@ -100,6 +107,14 @@ class OneByOne:
     def _each(self, values: npt.NDArray) -> npt.NDArray:
         """Repeats what there is of each sentence for all of its rows."""
         return values if self._samples == 1 else np.repeat(values, self._samples, axis=0)
+
+    def _keep(self, tokens: Ids, step: int) -> None:
+        """Keeps the tokens of some steps from this one on, `(steps, rows)`."""
+        end = step + len(tokens)
+        if end > self._tokens.shape[1]:
+            more = min(2 * end, self._longest) - self._tokens.shape[1]
+            self._tokens = np.pad(self._tokens, ((0, 0), (0, more)))
+        self._tokens[:, step:end] = tokens.T
 
     def _goes_ahead(self, step: int) -> bool:
         """Tells whether most steps from this one on need nothing but the most probable tokens."""
@@ -167,7 +182,9 @@ class OneByOne:
             chosen = values.argmax(axis=1)
         else:
             # While a prompt is forced, any number will do; a row that has ended takes its last.
-            numbers = np.clip(step - self._prompted, 0, self._uniforms.shape[1] - 1)
+            numbers = np.clip(step - self._prompted, 0, self._most_drawn - 1)
+            if numbers.max() >= self._uniforms.shape[1]:
+                self._uniforms = self._draw_uniforms(min(2 * step, self._most_drawn))
             chosen = draw(values, self._options, self._uniforms[self._rows, numbers])
         return tokens[rows, chosen], values[rows, chosen]
 
@@ -206,8 +223,8 @@ class OneByOne:
         self._next_limit = int(self._limits[~self._done].min())
         return ids[rows]
 
-    def _draw_uniforms(self) -> npt.NDArray[np.float64]:
-        length = int((self._limits - self._prompted).max())
+    def _draw_uniforms(self, length: int) -> npt.NDArray[np.float64]:
+        """Returns the first random numbers of each row; more of them begin with the same."""
         places = self._request.places or range(len(self._request.limits))
         return np.stack(
             [

@@ -34,5 +34,4 @@ def step_graph(options: SearchOptions, with_scores: bool) -> str:
 
 
 def _needs_beams(options: SearchOptions) -> bool:
-    # With "exact", one beam still looks past its first end.
-    return options.beam_size > 1 or (options.early_stopping == "exact" and not options.sample)
+    return options.beam_size > 1 or options.looks_past_ends

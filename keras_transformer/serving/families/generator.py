@@ -13,6 +13,7 @@ from keras_transformer.artefact.generator_signatures import (
     generator_text_signatures,
 )
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
+from keras_transformer.generation.engine import check_generation
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.search.confidence import token_score
@@ -70,10 +71,7 @@ class ServedGenerator:
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
-        if search.max_length_ratio is not None:
-            raise ValueError(
-                "max_length_ratio is for translations, which have a source: give max_length alone."
-            )
+        check_generation(search)
         self._generator = OnnxGenerator(
             directory, threads, max_text_length=max_text_length, providers=providers
         )

@@ -353,6 +353,19 @@ def test_finished_sentences_leave_the_batch(beam_size: int) -> None:
     assert sum(steps.rows) < 0.8 * 8 * 9 * beam_size
 
 
+@pytest.mark.parametrize("options", [{}, {"sample": True, "num_hypotheses": 2}], ids=str)
+def test_room_for_tokens_grows_and_a_high_limit_changes_nothing(options: dict) -> None:
+    length = 700
+    logits = np.random.default_rng(3).standard_normal((2, length, 5, 5)).astype(np.float32)
+    logits[:, 600:, :, 3] = 30
+    near, far = (
+        run(logits, max_length=limit, min_length=600, seed=4 if options else None, **options)
+        for limit in (length, 2**20)
+    )
+    assert near == far
+    assert {len(ids) for sentence in near for ids, *_ in sentence} == {600}
+
+
 def test_no_sentence_needs_no_step() -> None:
     assert run(np.zeros((0, 3, 5, 5), np.float32)) == []
 

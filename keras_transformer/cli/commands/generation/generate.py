@@ -11,11 +11,9 @@ from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, blocks_of_input
 from keras_transformer.cli.text_models import open_generator
+from keras_transformer.generation.engine import OF_TRANSLATION
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.search.options import SearchOptions
-
-# Options of a search that only a translation's source gives a meaning.
-_OF_TRANSLATION = ("max_length_ratio",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = build_parser()
     given = parser.parse(arguments)
     options = read_fields(given, GenerateOptions)
-    search = read_search(parser, arguments, given.model, skip=_OF_TRANSLATION)
+    search = read_search(parser, arguments, given.model, skip=OF_TRANSLATION)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     generator = open_generator(given.model, runtime, **lines.limits)
     settings = {**asdict(search), "include_prompt": options.include_prompt}
@@ -71,7 +69,7 @@ def build_parser() -> CommandParser:
         "text appears as it is written.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(SearchOptions, title=TITLE, skip=_OF_TRANSLATION)
+    parser.add_fields(SearchOptions, title=TITLE, skip=OF_TRANSLATION)
     parser.add_fields(GenerateOptions, title="texts")
     parser.add_fields(TextLineOptions, title="lines")
     parser.add_fields(RuntimeOptions, title="runtime")

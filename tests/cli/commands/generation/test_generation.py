@@ -90,8 +90,9 @@ def test_a_terminal_sees_a_text_as_it_is_written(run_cli, generator, monkeypatch
     assert generator.blocks == [["a"]]
 
 
-def test_a_ratio_to_a_source_is_no_option(run_cli, generator) -> None:
-    result = run_cli("generate", "model", "--max-length-ratio", 2, stdin=b"a\n")
+@pytest.mark.parametrize("flag", ["--max-length-ratio", "--source-language", "--target-language"])
+def test_what_only_translations_have_is_no_option(run_cli, generator, flag) -> None:
+    result = run_cli("generate", "model", flag, 2, stdin=b"a\n")
     assert result.code == 2
 
 

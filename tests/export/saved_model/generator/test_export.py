@@ -107,6 +107,7 @@ def test_the_description_and_the_warm_up_fit(serve_decoder: Callable[..., Any]) 
     [
         ({"sample": True}, ValueError, "sample=True cannot be exported"),
         ({"max_length_ratio": 2.0}, ValueError, "max_length_ratio is for translations"),
+        ({"target_language": "de"}, ValueError, "target_language is for translations, .* got 'de'"),
         ({"min_score": -1.0}, ValueError, "min_score is for translations"),
         ({"banned_sequences": [[60]]}, ValueError, "banned_sequences names token 60"),
         ({"beam_size": 0}, ValueError, "beam_size must be at least 1, got 0"),
