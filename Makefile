@@ -53,7 +53,8 @@ oracles-full: $(INSTALLED) $(ORACLES)/.installed
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip install --quiet torch transformers pymarian sentencepiece sacremoses
-	$(ORACLES)/bin/python -m pip install --quiet tensorflow-cpu tf_keras pyyaml packaging
+	$(ORACLES)/bin/python -m pip install --quiet tensorflow-cpu tf_keras tensorboard pyyaml \
+		packaging ctranslate2 sacrebleu
 	# Its requirements name an older TensorFlow and packages without releases for today's Python.
 	$(ORACLES)/bin/python -m pip install --quiet --no-deps --ignore-requires-python OpenNMT-tf
 	touch $@

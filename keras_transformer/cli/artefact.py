@@ -175,8 +175,8 @@ def check_run(directory: Path) -> None:
         )
     if any(directory.glob("*/saved_model.pb")) or (directory / "saved_model.pb").is_file():
         raise ValueError(
-            f"{directory} is a SavedModel, which TensorFlow Serving reads: give a training run, or "
-            "for translation what `keras-transformer export --format onnx` wrote."
+            f"{directory} is a SavedModel, which TensorFlow Serving reads: give the training run "
+            "that it was exported from, or what `keras-transformer export --format onnx` writes."
         )
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(

@@ -58,13 +58,15 @@ class Translations:
             numbers: The shards.
             translator: The teacher.
             search: Fields of `SearchOptions`.
-            say: Takes a line of progress after each shard.
+            say: Takes a line of progress at the beginning and after each shard.
 
         Raises:
             OSError: A shard cannot be written.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
-        pace = _Pace(sum(len(self._lines(number)) for number in numbers))
+        lines = sum(len(self._lines(number)) for number in numbers)
+        say(f"translating {lines:,} lines, {min(lines, self.shard_lines):,} at a time")
+        pace = _Pace(lines)
         for number in numbers:
             found = _hypotheses(translator, self._lines(number), search)
             content = {"made_by": self.made_by, "translations": found}

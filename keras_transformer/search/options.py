@@ -28,13 +28,13 @@ class SearchOptions:
             log-probabilities.
         length_penalty_type: What a log-probability is divided by: "gnmt" ((5 + length) / 6)^α
             (Wu et al. 2016, equation 14), "exponent" length^α, as CTranslate2 does.
-        num_hypotheses: Translations returned for each sentence: at most `beam_size`, or any number
-            of independent samples.
-        max_length: Longest translation in tokens, the end token included; at most 2**20.
+        num_hypotheses: Texts returned for each input: at most `beam_size`, or any number of
+            independent samples.
+        max_length: Longest translation or continuation in tokens, the end token included; at most 2**20.
         max_length_ratio: Longest translation in tokens for each source token (both counted with
             their end token), rounded up; `max_length` applies as well. No such limit if None.
-        min_length: Tokens generated before the end token is allowed; 0 allows empty translations.
-            A source without any token still gets an empty one.
+        min_length: Tokens generated before the end token is allowed; 0 allows empty texts. A source
+            to translate without any token still gets an empty translation.
         early_stopping: When a sentence's beam search ends. "first": as soon as `beam_size`
             hypotheses have finished. "likely": when no open hypothesis, ended now, would beat the
             worst of them. "exact": when none can at any length up to the limit.

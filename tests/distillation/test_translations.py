@@ -50,7 +50,8 @@ def content(directory: Path) -> dict[str, bytes]:
 
 def test_a_killed_job_continues_with_the_shards_of_an_unbroken_one(tmp_path: Path) -> None:
     said = make(job(tmp_path / "whole"), CountingTeacher())
-    assert len(said) == 4 and said[0].startswith("shard 1 of 4: 4 of 13 lines, ")
+    assert said[0] == "translating 13 lines, 4 at a time"
+    assert len(said) == 5 and said[1].startswith("shard 1 of 4: 4 of 13 lines, ")
     with pytest.raises(KeyboardInterrupt):
         make(job(tmp_path / "killed"), CountingTeacher(killed_at=3))
     (tmp_path / "killed" / "partial.7.00002-of-00004.json").write_text("[")  # of a SIGKILL

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from keras_transformer.cli.artefact import load_run, open_tokenizers
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, read_corpus
+from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.parser import CommandParser, UsageError, flags_in_errors, read_fields
 from keras_transformer.data.encoding.id_pairs import check_max_length
@@ -217,6 +218,7 @@ def _draw_alignment(given: Any) -> "Figure":
 
 def _see_pair(given: Any) -> "SeenPair":
     options = read_fields(given, PairOptions)
+    require_family(given.run, "encoder-decoder")
     run = load_run(given.run)
     from keras_transformer.plotting.sentences import see_pair
 

@@ -136,6 +136,13 @@ def test_a_directory_that_is_no_run_is_named(run_cli, tmp_path: Path) -> None:
     assert not output.exists()
 
 
+@pytest.mark.parametrize("kind", ["attention", "alignment"])
+def test_a_run_of_another_family_is_refused(run_cli, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "config.json").write_text('{"family": "decoder"}')
+    result = run_cli("plot", kind, tmp_path, "--source", "A man", "--output", tmp_path / "a.png")
+    assert "a decoder model, and this command needs an encoder-decoder model" in result.err
+
+
 def test_curves_need_no_tensorflow(run: Path, tmp_path: Path) -> None:
     program = (
         "import sys; from keras_transformer.cli import main\n"

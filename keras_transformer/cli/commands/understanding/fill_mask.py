@@ -45,9 +45,9 @@ def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser(
         "fill-mask",
-        "Fill every <mask> in the lines of standard input: one line out per line in (or one per "
-        "hypothesis with --num-hypotheses), the log-probability of what was filled in, a tab and "
-        "the text.",
+        "Fill every <mask>, or [MASK] where an imported vocabulary spells it so, in the lines of "
+        "standard input, each of which needs one: one line out per line in (or one per hypothesis "
+        "with --num-hypotheses), the log-probability of what was filled in, a tab and the text.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(FillMaskOptions, title="masks")
