@@ -1,25 +1,41 @@
-"""`keras-transformer classify`: writes the class of each line of standard input."""
+"""`keras-transformer classify`: writes the class of each line of standard input, or how well a
+file of labelled texts is classified.
+"""
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
 from keras_transformer.cli.text_models import open_encoder
+from keras_transformer.understanding.class_scores import ClassScores, class_scores
 from keras_transformer.understanding.results import Classification
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifyOptions:
-    """What a line holds.
+    """What is classified.
 
     Args:
         pairs: Each line has two texts with a tab between them, as the model was trained.
+        test_tsv: File of labelled texts to classify instead of standard input, a label, a tab and
+            a text (or two) a line; accuracy, precision, recall and F1 are printed.
+        json: Print these as one JSON object.
     """
 
     pairs: bool = False
+    test_tsv: Path | None = None
+    json: bool = False
+
+    def __post_init__(self) -> None:
+        if self.test_tsv is None and self.json:
+            raise ValueError("json is the form of what test_tsv gives: give that, too.")
+        if self.test_tsv is not None and self.pairs:
+            raise ValueError("pairs is for standard input: the lines of test_tsv show it.")
 
 
 class PairLines:
@@ -73,10 +89,14 @@ class PairError(ValueError):
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
-    pairs = read_fields(given, ClassifyOptions).pairs
+    options = read_fields(given, ClassifyOptions)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     encoder = open_encoder(given.model, runtime, "classification", **lines.limits)
-    classifier = PairLines(encoder) if pairs else encoder
+    if options.test_tsv is not None:
+        scores = _test(encoder, options.test_tsv)
+        print(json.dumps(asdict(scores), ensure_ascii=False) if options.json else _report(scores))
+        return 0
+    classifier = PairLines(encoder) if options.pairs else encoder
 
     def answer(block: list[str]) -> Iterator[str]:
         return (f"{one.label}\t{one.probability:.6f}" for one in classifier.classify(block))
@@ -90,10 +110,33 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "classify",
         "Classify the lines of standard input: for each its label, a tab and the label's "
-        "probability.",
+        "probability. With --test-tsv, say how well labelled texts are classified.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(ClassifyOptions, title="texts")
     parser.add_fields(TextLineOptions, title="lines")
     parser.add_fields(RuntimeOptions, title="runtime")
     return parser
+
+
+def _test(encoder: TextUnderstanding, path: Path) -> ClassScores:
+    from keras_transformer.data.sources.texts import read_labelled
+
+    texts = read_labelled(path)
+    labels = encoder.config.labels
+    # Before any text is read by the model.
+    class_scores(texts.labels, texts.labels, labels)
+    found = encoder.classify(texts.first, texts.second)
+    return class_scores([one.label for one in found], texts.labels, labels)
+
+
+def _report(scores: ClassScores) -> str:
+    width = max(map(len, (*scores.labels, "macro F1")))
+    lines = [f"{'':{width}}  precision  recall      F1  texts"]
+    for label, one in scores.labels.items():
+        shares = f"{one.precision:9.1%}  {one.recall:6.1%}  {one.f1:6.1%}"
+        lines.append(f"{label:{width}}  {shares}  {one.texts:,}")
+    texts = sum(one.texts for one in scores.labels.values())
+    lines.append(f"{'macro F1':{width}}  {'':17}  {scores.macro_f1:6.1%}")
+    lines.append(f"{'accuracy':{width}}  {'':17}  {scores.accuracy:6.1%}  {texts:,}")
+    return "\n".join(lines)

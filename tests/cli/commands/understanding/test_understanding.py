@@ -1,7 +1,9 @@
 """`fill-mask`, `classify`, `tag` and `embed` on a stand-in for the model: lines in, lines out."""
 
 import dataclasses
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,6 +98,45 @@ def test_each_pair_of_a_line_has_its_class(run_cli, encoder) -> None:
     result = run_cli("classify", "model", "--pairs", stdin=b"ab\tcd\n\tx y\n")
     assert (result.code, result.out, result.err) == (0, "ac\t0.500000\nx\t0.500000\n", "")
     assert encoder.blocks == [["ab|cd", "|x y"]]
+
+
+@pytest.fixture
+def two_classes(encoder: SpellingEncoder) -> SpellingEncoder:
+    """The stand-in as a classifier of texts that begin with an a or a b."""
+    encoder.config = dataclasses.replace(encoder.config, head="classification", labels=("a", "b"))
+    return encoder
+
+
+def test_labelled_texts_are_classified_and_scored(run_cli, two_classes, tmp_path: Path) -> None:
+    test = tmp_path / "test.tsv"
+    test.write_text("a\tax\nb\taxe\nb\tbat\n")
+    result = run_cli("classify", "model", "--test-tsv", test, stdin=b"")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == [
+        "          precision  recall      F1  texts",
+        "a             50.0%  100.0%   66.7%  1",
+        "b            100.0%   50.0%   66.7%  2",
+        "macro F1                      66.7%",
+        "accuracy                      66.7%  3",
+    ]
+    found = json.loads(run_cli("classify", "model", "--test-tsv", test, "--json", stdin=b"").out)
+    assert found["labels"]["b"] == {"precision": 1.0, "recall": 0.5, "f1": 2 / 3, "texts": 2}
+
+
+def test_a_label_that_the_classifier_lacks_is_named_before_it_reads(
+    run_cli, two_classes, tmp_path: Path
+) -> None:
+    test = tmp_path / "test.tsv"
+    test.write_text("a\tax\nd\tdog\n")
+    result = run_cli("classify", "model", "--test-tsv", test, stdin=b"")
+    assert result.code == 1 and "the label of text 1, 'd', is none of" in result.err
+    assert two_classes.blocks == []
+
+
+@pytest.mark.parametrize("flags", [["--json"], ["--pairs", "--test-tsv", "test.tsv"]], ids=str)
+def test_flags_that_a_test_gives_no_meaning_are_refused(run_cli, encoder, flags: list) -> None:
+    result = run_cli("classify", "model", *flags, stdin=b"")
+    assert result.code == 1 and "--test-tsv" in result.err
 
 
 @pytest.mark.parametrize(("line", "tabs"), [(b"ef", 0), (b"e\tf\tg", 2)])

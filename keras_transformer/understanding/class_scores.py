@@ -1,0 +1,80 @@
+"""Scores a classifier: takes the labels that it gave texts and the right ones, and returns its
+accuracy, and precision, recall and F1 of each label.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """How well one label is told from the others; all from 0 to 1.
+
+    Attributes:
+        precision: Share of the texts given this label whose label it is; 0 if none was given it.
+        recall: Share of the texts of this label that were given it; 0 if there is none.
+        f1: The harmonic mean of both.
+        texts: How many texts have this label.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    texts: int
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """How well texts were classified.
+
+    Attributes:
+        accuracy: Share of texts that were given their label.
+        macro_f1: Mean of the labels' F1.
+        labels: The scores of each label.
+    """
+
+    accuracy: float
+    macro_f1: float
+    labels: dict[str, LabelScores]
+
+
+def class_scores(found: Sequence[str], right: Sequence[str], labels: Sequence[str]) -> ClassScores:
+    """Returns the scores of a classifier.
+
+    Args:
+        found: The label that it gave each text.
+        right: Each text's label.
+        labels: All that the classifier knows.
+
+    Raises:
+        ValueError: There is no text, there are not as many of both, or one is not among `labels`.
+
+    Example:
+        >>> class_scores(["no", "yes"], ["no", "no"], ["no", "yes"]).accuracy
+        0.5
+    """
+    if len(found) != len(right) or not right:
+        raise ValueError(f"got {len(found)} labels for {len(right)} texts: give one for each.")
+    for number, label in enumerate(right):
+        if label not in labels:
+            raise ValueError(
+                f"the label of text {number}, {label!r}, is none of the classifier's: "
+                f"{', '.join(map(repr, labels))}."
+            )
+    scores = {label: _scores_of(label, found, right) for label in labels}
+    return ClassScores(
+        accuracy=sum(map(str.__eq__, found, right)) / len(right),
+        macro_f1=sum(one.f1 for one in scores.values()) / len(scores),
+        labels=scores,
+    )
+
+
+def _scores_of(label: str, found: Sequence[str], right: Sequence[str]) -> LabelScores:
+    given, texts = found.count(label), right.count(label)
+    hits = sum(one == other == label for one, other in zip(found, right, strict=True))
+    return LabelScores(
+        precision=hits / given if given else 0.0,
+        recall=hits / texts if texts else 0.0,
+        f1=2 * hits / (given + texts) if given + texts else 0.0,
+        texts=texts,
+    )
