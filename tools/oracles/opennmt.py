@@ -6,6 +6,7 @@ A source has no eos there, and an empty one has no translation.
 """
 
 import argparse
+import functools
 import json
 import os
 import shutil
@@ -118,14 +119,18 @@ def make(opennmt: Any, path: Path, sentences: int, **fields: Any) -> None:
 
     sources, targets = pairs(sentences, start=TRAINING)
     source_ids, target_ids = encode(sources), [[*row, 2] for row in encode(targets)]
+    # Traced once for rows of any length: op by op a thousand sentences take an hour.
+    row = tf.TensorSpec((1, None), tf.int32)
+    score = tf.function(functools.partial(log_probabilities, model), input_signature=(row, row))
     found = [
-        log_probability(model, source, target)
+        float(score([source], [target]))
         for source, target in zip(source_ids, target_ids, strict=True)
     ]
-    searched = {
-        f"beam_{beams}": [search(opennmt, model, source, beams) for source in source_ids]
-        for beams in BEAMS
-    }
+    searched = {}
+    for beams in BEAMS:
+        find = functools.partial(search, opennmt, model, beams)
+        find = tf.function(find, input_signature=(row,))
+        searched[f"beam_{beams}"] = [find([source]).numpy().tolist() for source in source_ids]
     reference = {
         "sources": sources,
         "targets": targets,
@@ -140,27 +145,28 @@ def make(opennmt: Any, path: Path, sentences: int, **fields: Any) -> None:
     (path / "reference.json").write_text(json.dumps(reference), encoding="utf-8")
 
 
-def encoded(model: Any, source: list[int]) -> Any:
-    """Returns the decoder's state for a source."""
-    features = {"ids": tf.constant([source]), "length": tf.constant([len(source)])}
+def encoded(model: Any, source: Any) -> Any:
+    """Returns the encoder's states of a source, int32 `(1, length)`, and its length."""
+    features = {"ids": source, "length": tf.shape(source)[1:]}
     states, _, lengths = model.encoder(
         model.features_inputter(features), sequence_length=features["length"]
     )
     return states, lengths
 
 
-def log_probability(model: Any, source: list[int], target: list[int]) -> float:
-    """Returns that of a translation with its eos."""
+def log_probabilities(model: Any, source: Any, target: Any) -> Any:
+    """Returns the sum of those of a translation's tokens, its eos included."""
     memory, lengths = encoded(model, source)
     state = model.decoder.initial_state(memory=memory, memory_sequence_length=lengths)
-    given = {"ids": tf.constant([[1, *target[:-1]]]), "length": tf.constant([len(target)])}
+    read = tf.concat([[[1]], target[:, :-1]], axis=1)
+    given = {"ids": read, "length": tf.shape(target)[1:]}
     logits, _, _ = model.decoder(model.labels_inputter(given), given["length"], state=state)
-    log_probs = tf.nn.log_softmax(logits[0]).numpy()
-    return float(log_probs[np.arange(len(target)), target].sum())
+    log_probs = tf.nn.log_softmax(logits[0])
+    return tf.reduce_sum(tf.gather(log_probs, target[0], batch_dims=1))
 
 
-def search(opennmt: Any, model: Any, source: list[int], beams: int) -> list[int]:
-    """Returns the ids of the best translation."""
+def search(opennmt: Any, model: Any, beams: int, source: Any) -> Any:
+    """Returns the ids of the best translation of a source, int32 `(1, length)`."""
     memory, lengths = encoded(model, source)
     strategy: Any = opennmt.utils.decoding.GreedySearch()
     if beams > 1:
@@ -174,7 +180,7 @@ def search(opennmt: Any, model: Any, source: list[int], beams: int) -> list[int]
         decoding_strategy=strategy,
         maximum_iterations=NEW_TOKENS,
     )
-    return ids[0, 0, : length[0, 0]].numpy().tolist()
+    return ids[0, 0, : length[0, 0]]
 
 
 def main() -> None:
