@@ -28,6 +28,9 @@ class Imported:
         unread: Beginnings and endings of names of tensors that mean nothing to the model.
         search: Options of a search that the model was meant to be used with.
         left_out: What its files say of a search that no option of ours does, as "name=value".
+
+    Raises:
+        ImportRefusedError: The vocabularies' special ids differ.
     """
 
     format: str
@@ -38,6 +41,14 @@ class Imported:
     unread: tuple[str, ...] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        source, target = (tokenizer.special_ids for tokenizer in self.tokenizers)
+        if source != target:
+            raise ImportRefusedError(
+                f"{self.tensors.origin} has vocabularies with different special ids, {source} for "
+                f"the source and {target} for the target: a model here has one of each."
+            )
 
     def between(self, source_language: str | None, target_language: str | None) -> "Imported":
         """Returns the same with other default languages.

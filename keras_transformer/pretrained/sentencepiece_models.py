@@ -3,18 +3,25 @@ a model that gives these ids by itself, in Python and in TensorFlow graphs.
 """
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.text.sentencepiece_messages import (
+    BYTE,
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    read_message,
+    write_message,
+)
 from keras_transformer.text.tokenizer import Tokenizer
 
-# Made when it is imported: type checkers see nothing in it.
-_PROTO: Any = import_module("sentencepiece.sentencepiece_model_pb2")
-_PIECE = _PROTO.ModelProto.SentencePiece
 # What no text gives and what holds the place of an id without a piece.
 _UNUSED = "<unused_{}>"
 
@@ -44,18 +51,16 @@ def read_model(path: Path) -> Any:
     Raises:
         ImportRefusedError: It is missing or no SentencePiece model.
     """
-    model = _PROTO.ModelProto()
     try:
         content = path.read_bytes()
         sentencepiece.SentencePieceProcessor(model_proto=content)
-        model.ParseFromString(content)
+        return read_message(content)
     except FileNotFoundError as error:
         raise ImportRefusedError(
             f"{path} is missing: the tokenizer's SentencePiece model must lie beside the weights."
         ) from error
     except Exception as error:  # SentencePiece and protobuf raise errors of their own.
         raise ImportRefusedError(f"{path} is no SentencePiece model.") from error
-    return model
 
 
 def tokenizer_of(
@@ -106,8 +111,7 @@ def tokenizer_of(
         if vocab_size is None or max(by_id) >= vocab_size - 1:
             size = max(size, max(by_id) + 2)
         by_id[size - 1] = pad
-    result = _PROTO.ModelProto()
-    result.CopyFrom(model)
+    result = deepcopy(model)
     del result.pieces[:]
     for number in range(size):
         name = by_id.get(number, _UNUSED.format(number))
@@ -116,13 +120,13 @@ def tokenizer_of(
             made.CopyFrom(pieces[name])
         made.piece = name
         if name == unk:
-            made.type = _PIECE.UNKNOWN
+            made.type = UNKNOWN
         elif name in control:
-            made.type = _PIECE.CONTROL
+            made.type = CONTROL
         elif name in symbols:
-            made.type = _PIECE.USER_DEFINED
+            made.type = USER_DEFINED
         elif name not in pieces:
-            made.type = _PIECE.UNUSED
+            made.type = UNUSED
     _check_complete(pieces, ids)
     trainer = result.trainer_spec
     trainer.vocab_size = size
@@ -132,12 +136,12 @@ def tokenizer_of(
     numbers = {name: number for number, name in by_id.items()}
     trainer.unk_id, trainer.eos_id, trainer.pad_id = numbers[unk], numbers[eos], numbers[pad]
     trainer.bos_id = -1 if bos is None else numbers[bos]
-    return Tokenizer(result.SerializeToString())
+    return Tokenizer(write_message(result))
 
 
 def unknown_of(model: Any) -> str:
     """Returns the piece for text that a model's vocabulary lacks, which every model has."""
-    return next(piece.piece for piece in model.pieces if piece.type == _PIECE.UNKNOWN)
+    return next(piece.piece for piece in model.pieces if piece.type == UNKNOWN)
 
 
 def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
@@ -145,7 +149,7 @@ def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
     missing = [
         name
         for name, piece in pieces.items()
-        if name not in ids and piece.type in (_PIECE.NORMAL, _PIECE.USER_DEFINED, _PIECE.BYTE)
+        if name not in ids and piece.type in (NORMAL, USER_DEFINED, BYTE)
     ]
     if missing:
         raise ImportRefusedError(
@@ -156,10 +160,9 @@ def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
 
 def without_padding(tokenizer: Tokenizer) -> bytes:
     """Returns a SentencePiece model without its last piece, which must be the padding."""
-    model = _PROTO.ModelProto()
-    model.ParseFromString(tokenizer.model)
+    model = read_message(tokenizer.model)
     if model.trainer_spec.pad_id == len(model.pieces) - 1:
         del model.pieces[-1]
         model.trainer_spec.pad_id = -1
         model.trainer_spec.vocab_size = len(model.pieces)
-    return model.SerializeToString()
+    return write_message(model)

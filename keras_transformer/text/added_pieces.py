@@ -3,16 +3,20 @@ each of them an id of its own. All other ids stay what they are.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import sentencepiece
 
+from keras_transformer.text.sentencepiece_messages import (
+    CONTROL,
+    USER_DEFINED,
+    read_message,
+    write_message,
+)
 from keras_transformer.text.tokenizer import Tokenizer
 
-# Made when it is imported: type checkers see nothing in it.
-_PROTO: Any = import_module("sentencepiece.sentencepiece_model_pb2")
-_PIECE = _PROTO.ModelProto.SentencePiece
+# SentencePiece's sign of a space, which a piece that begins a word begins with.
+_SPACE = "▁"
 
 
 def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
@@ -25,8 +29,8 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
         words: Words, or several words with spaces between them; none of them a token already.
 
     Raises:
-        ValueError: There is no word, one is empty, is a token already or stands there twice, or
-            the tokenizer is none of SentencePiece.
+        ValueError: There is no word, one is empty, is nothing to the vocabulary's normalization,
+            is a token already or stands there twice, or the tokenizer is none of SentencePiece.
     """
     if tokenizer.kind != "sentencepiece":
         raise ValueError(
@@ -34,13 +38,13 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
         )
     if not words:
         raise ValueError("there is no word to add: give at least one.")
-    model = _PROTO.ModelProto.FromString(tokenizer.model)
+    model = read_message(tokenizer.model)
     _hold_special_places(model, tokenizer)
     for piece in _pieces(tokenizer, words):
         # A piece that users defined is found first, by unigram models and BPE alike.
-        model.pieces.add(piece=piece, score=0.0, type=_PIECE.USER_DEFINED)
+        model.pieces.add(piece=piece, score=0.0, type=USER_DEFINED)
     model.trainer_spec.vocab_size = len(model.pieces)
-    return Tokenizer(model.SerializeToString())
+    return Tokenizer(write_message(model))
 
 
 def _pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
@@ -52,6 +56,11 @@ def _pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
             raise ValueError(f"word {number} is empty: leave it out.")
         # As between other words: what begins a text may lack the space.
         piece = normal.normalize(f". {word}").removeprefix(normal.normalize("."))
+        if piece in ("", _SPACE):
+            raise ValueError(
+                f"word {number}, {word!r}, has no characters but those that the vocabulary ignores "
+                "in texts: leave it out."
+            )
         if piece in found:
             raise ValueError(
                 f"word {number}, {word!r}, is the same as word {found.index(piece) + 1}."
@@ -69,5 +78,5 @@ def _hold_special_places(model: Any, tokenizer: Tokenizer) -> None:
         return
     taken = {piece.piece for piece in model.pieces}
     name = next(name for name in (trainer.pad_piece, "<pad>", "<padding>") if name not in taken)
-    model.pieces.add(piece=name, score=0.0, type=_PIECE.CONTROL)
+    model.pieces.add(piece=name, score=0.0, type=CONTROL)
     trainer.pad_piece, trainer.pad_id = name, pad

@@ -2,15 +2,11 @@
 id, from which random text can be drawn. Needs no TensorFlow.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.text.sentencepiece_messages import NORMAL, UNIGRAM, read_message
 from keras_transformer.text.tokenizer import Tokenizer
-
-# SentencePiece's numbers of a kind of model, and of a kind of piece.
-_UNIGRAM, _NORMAL = 1, 1
 
 
 def piece_probabilities(tokenizer: Tokenizer) -> npt.NDArray[np.float64]:
@@ -37,15 +33,11 @@ def piece_probabilities(tokenizer: Tokenizer) -> npt.NDArray[np.float64]:
 
 def _unigram_weights(tokenizer: Tokenizer) -> npt.NDArray[np.float64] | None:
     """Returns the probabilities in a SentencePiece model; None if it is of another kind."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    # Its classes are created on import, so type checkers do not see them.
-    protos: Any = sentencepiece_model_pb2
-    model = protos.ModelProto.FromString(tokenizer.model)
-    if model.trainer_spec.model_type != _UNIGRAM:
+    model = read_message(tokenizer.model)
+    if model.trainer_spec.model_type != UNIGRAM:
         return None
     weights = np.zeros(tokenizer.vocab_size)
     for token, piece in enumerate(model.pieces):
-        if piece.type == _NORMAL:
+        if piece.type == NORMAL:
             weights[token] = np.exp(piece.score)
     return weights

@@ -12,7 +12,7 @@ from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import read_pretrained
 
-KINDS = ("marian", "marian_huggingface", "pegasus", "marian_pre_norm")
+KINDS = ("marian", "marian_huggingface", "pegasus", "marian_pre_norm", "opennmt")
 TEXTS = ["I am here.", "She wants to go to bed, but she is busy.", "x"]
 
 

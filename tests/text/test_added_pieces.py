@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.text.added_pieces import with_words
+from keras_transformer.text.sentencepiece_messages import read_message, write_message
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 LINES = ["the dog runs", "a cat sleeps in the house", "we are here now", "dogs and cats"] * 5
@@ -42,16 +44,13 @@ def test_texts_without_the_words_keep_their_ids(before: Any, after: Any, text: s
 
 
 def test_a_pad_behind_the_pieces_keeps_its_id() -> None:
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
-
-    protos: Any = sentencepiece_model_pb2
-    model = protos.ModelProto.FromString(train_tokenizer(LINES, 26, "bpe").model)
+    model = read_message(train_tokenizer(LINES, 26, "bpe").model)
     del model.pieces[0]
     for name, number in (("pad", -1), ("unk", 0), ("bos", 1), ("eos", 2)):
         setattr(model.trainer_spec, f"{name}_id", number)
-    assert sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString()).pad_id() < 0
-    before = Tokenizer(model.SerializeToString())
+    content = write_message(model)
+    assert sentencepiece.SentencePieceProcessor(model_proto=content).pad_id() < 0
+    before = Tokenizer(content)
     after = with_words(before, ["Kubernetes"])
     assert before.special_ids.pad == 25
     assert after.special_ids == before.special_ids
@@ -63,6 +62,8 @@ def test_a_pad_behind_the_pieces_keeps_its_id() -> None:
     [
         ([], "there is no word to add"),
         (["new", " "], "word 2 is empty"),
+        (["new", "\u200b"], r"word 2, '\\u200b', has no characters but"),
+        (["\ufeff"], r"word 1, '\\ufeff', has no characters but"),
         (["new", "old", "new"], "word 3, 'new', is the same as word 1"),
         (["the"], "word 1, 'the', is a token of the vocabulary already"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.pretrained.formats.ctranslate2_marks import MARKS
 from keras_transformer.text.tokenizer import Tokenizer
 
 from ..forms import Form, form_of
@@ -180,6 +181,8 @@ def _translator(outgoing: Outgoing) -> Any:
     spec.config.decoder_start_token = pieces[special.decoder_start]
     spec.config.eos_token = pieces[special.eos]
     spec.config.add_source_eos = config.marks.source_eos
+    # No field of theirs: an import of ours reads it, their engine does not.
+    spec.config.add_attribute(MARKS, config.marks.to_dict())
     return spec
 
 

@@ -5,16 +5,19 @@ our SentencePiece model, which has the model's ids, and writes theirs, in an ord
 from pathlib import Path
 from typing import Any
 
-from sentencepiece import sentencepiece_model_pb2
-
 from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.text.sentencepiece_messages import (
+    BYTE,
+    NORMAL,
+    read_message,
+    write_message,
+)
 from keras_transformer.whole_files import write_bytes
 
 from ..outgoing import Outgoing
 from .vocabularies import CONFIG, write_json
 
-_PROTO: Any = sentencepiece_model_pb2
-_TEXT = (_PROTO.ModelProto.SentencePiece.NORMAL, _PROTO.ModelProto.SentencePiece.BYTE)
+_TEXT = (NORMAL, BYTE)
 # Theirs begin so, and the pieces of SentencePiece with the unknown one.
 _FIRST = ["<s>", "<pad>", "</s>", "<unk>"]
 _MASK = "<mask>"
@@ -97,15 +100,12 @@ def _tokenizer_class(outgoing: Outgoing, *, is_m2m100: bool) -> str:
 
 
 def _pieces(outgoing: Outgoing) -> list[Any]:
-    model = _PROTO.ModelProto()
-    model.ParseFromString(outgoing.source.model)
-    return list(model.pieces)
+    return list(read_message(outgoing.source.model).pieces)
 
 
 def _their_model(outgoing: Outgoing, pieces: list[Any]) -> bytes:
     """Returns the SentencePiece model with pieces of text in their order and nothing else."""
-    model = _PROTO.ModelProto()
-    model.ParseFromString(outgoing.source.model)
+    model = read_message(outgoing.source.model)
     by_name = {piece.piece: piece for piece in pieces}
     del model.pieces[:]
     model.pieces.extend(by_name[name] for name in _PIECES_FIRST)
@@ -113,4 +113,4 @@ def _their_model(outgoing: Outgoing, pieces: list[Any]) -> bytes:
     trainer = model.trainer_spec
     trainer.vocab_size = len(model.pieces)
     trainer.unk_id, trainer.bos_id, trainer.eos_id, trainer.pad_id = 0, 1, 2, -1
-    return model.SerializeToString()
+    return write_message(model)

@@ -4,7 +4,6 @@ every epoch (Kudo 2018; for BPE the dropout of Provilkov et al. 2020).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from keras_transformer.data.batching.plan import order_pairs
 from keras_transformer.data.batching.reading import Place, reader_of
 from keras_transformer.data.encoding.id_pairs import EncodedPairs, RaggedIds
 from keras_transformer.data.sources.corpus import Pairs
+from keras_transformer.text.sentencepiece_messages import BPE, UNIGRAM, read_message
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 
 # `Tokenizer.sample`'s alpha: Kudo's exponent, milder for a small model; Provilkov's dropout.
@@ -39,12 +39,8 @@ def segmentation_type(tokenizer: Tokenizer) -> ModelType:
             "subword_sampling needs a SentencePiece model, and a tokenizer.json gives every text "
             "one segmentation: leave subword_sampling out."
         )
-    from sentencepiece import sentencepiece_model_pb2
-
-    # Its classes are created on import, so type checkers do not see them.
-    protos: Any = sentencepiece_model_pb2
-    model = protos.ModelProto.FromString(tokenizer.model)
-    kinds: dict[int, ModelType] = {1: "unigram", 2: "bpe"}
+    model = read_message(tokenizer.model)
+    kinds: dict[int, ModelType] = {UNIGRAM: "unigram", BPE: "bpe"}
     kind = kinds.get(model.trainer_spec.model_type)
     if kind is None:
         raise ValueError(

@@ -15,6 +15,7 @@ from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.ctranslate2_file import MODEL, open_ctranslate2
+from keras_transformer.pretrained.formats.ctranslate2_marks import BLANK, read_marks
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentencepiece_models import (
     model_beside,
@@ -25,6 +26,7 @@ from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
+CONFIG = "config.json"
 # In the order of their numbers in the file.
 _ACTIVATIONS = ("relu", "gelu", "silu", "gelu_tanh", None, "tanh", "sigmoid")
 _NOT_SUPPORTED = ("relative_", "rotary_", "linear_0_noact", "alibi_slopes", "q_norm")
@@ -59,18 +61,22 @@ def read_ctranslate2(directory: Path) -> Imported:
             f"{tensors.origin} has {found}: of CTranslate2's models, translators with positions in "
             "their embeddings are supported."
         )
-    settings = _json(directory / "config.json")
+    settings = _json(directory / CONFIG)
     pieces = [_json(path) for path in _vocabularies(directory)]
     size = max(len(one) for one in pieces)
-    pad = "<pad>" if all("<pad>" in one for one in pieces) else None
-    total = size if pad else size + 1
+    pads = [name for name in ("<pad>", BLANK) if all(name in one for one in pieces)]
+    # Without one in both, the id behind the last piece becomes the padding.
+    pad, total = (pads[0], size) if pads else ("<pad>", size + 1)
     source, target = (
-        _tokenizer(directory, side, one, settings, total)
+        _tokenizer(directory, side, one, settings, pad, total)
         for side, one in zip(("source", "target"), pieces, strict=True)
     )
     if source.model == target.model:
         target = source
-    config = _config(tensors, settings, total, target, pieces[-1])
+    marks = read_marks(
+        directory / CONFIG, settings, pieces[0], is_marian=_starts_from_zero(tensors)
+    )
+    config = _config(tensors, settings, total, target, pieces[-1], marks)
     return Imported(
         "ctranslate2",
         config,
@@ -99,34 +105,44 @@ def _json(path: Path) -> Any:
 
 
 def _tokenizer(
-    directory: Path, side: str, pieces: list[str], settings: dict[str, Any], total: int
+    directory: Path, side: str, pieces: list[str], settings: dict[str, Any], pad: str, total: int
 ) -> Tokenizer:
     file = model_beside(directory, side)
     ids = {piece: place for place, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
         raise ImportRefusedError(f"{directory}: a piece of the {side}'s vocabulary occurs twice.")
     eos, unk = settings.get("eos_token") or "</s>", settings.get("unk_token") or "<unk>"
-    return tokenizer_of(read_model(file), eos=eos, unk=unk, ids=ids, vocab_size=total)
+    return tokenizer_of(read_model(file), eos=eos, unk=unk, pad=pad, ids=ids, vocab_size=total)
 
 
 def _config(
-    tensors: Tensors, settings: dict[str, Any], total: int, target: Tokenizer, pieces: list[str]
+    tensors: Tensors,
+    settings: dict[str, Any],
+    total: int,
+    target: Tokenizer,
+    pieces: list[str],
+    marks: SentenceMarks,
 ) -> TransformerConfig:
     def number(key: str, default: int = 0) -> int:
         return int(tensors[key]) if key in tensors else default
 
     width = int(tensors["decoder/embeddings/weight"].shape[1])
     special, start = target.special_ids, settings.get("decoder_start_token")
-    decoder_start = pieces.index(start) if start in pieces else special.pad
-    if number("decoder/start_from_zero_embedding"):
+    if _starts_from_zero(tensors):
         decoder_start = special.pad
+    elif start in pieces:
+        decoder_start = pieces.index(start)
+    else:
+        raise ImportRefusedError(
+            f"{tensors.origin} is a model with decoder_start_token: {start!r}: {CONFIG} must name "
+            "a piece of the target's vocabulary that its decoder starts with."
+        )
     activation = _ACTIVATIONS[number("decoder/activation")]
     if activation is None:
         raise ImportRefusedError(f"{tensors.origin} has an activation that is not supported.")
     matrix = tensors["decoder/embeddings/weight"]
     is_tied = np.array_equal(tensors["decoder/projection/weight"], matrix)
     is_shared = np.array_equal(tensors["encoder/embeddings_0/weight"], matrix)
-    begins = str(settings.get("bos_token")) if settings.get("add_source_bos") else None
     return TransformerConfig(
         source_vocab_size=total,
         share_embeddings=("all" if is_shared else "target") if is_tied else "none",
@@ -140,13 +156,33 @@ def _config(
         norm="pre" if number("decoder/pre_norm") else "post",
         layer_norm_epsilon=float(settings.get("layer_norm_epsilon") or 1e-5),
         embedding_norm="encoder/layernorm_embedding/gamma" in tensors,
-        scale_embeddings=bool(number("decoder/scale_embeddings", 1)),
+        scale_embeddings=_scales_embeddings(tensors, width),
         special_ids=SpecialIds(
             pad=special.pad, unk=special.unk, bos=None, eos=special.eos, decoder_start=decoder_start
         ),
-        marks=SentenceMarks(source=(pieces.index(begins),) if begins in pieces else ()),
+        marks=marks,
         **_positions(tensors, width),
     )
+
+
+def _starts_from_zero(tensors: Tensors) -> bool:
+    name = "decoder/start_from_zero_embedding"
+    return name in tensors and bool(tensors[name])
+
+
+def _scales_embeddings(tensors: Tensors, width: int) -> bool:
+    """Whether embeddings are multiplied by √d: a flag, or in converted models the factor itself."""
+    name = "decoder/scale_embeddings"
+    value = np.asarray(tensors[name]) if name in tensors else np.int8(1)
+    if np.issubdtype(value.dtype, np.integer):
+        return bool(value)
+    factor = float(value)
+    if not np.isclose(factor, 1.0) and not np.isclose(factor, width**0.5):
+        raise ImportRefusedError(
+            f"{tensors.origin} multiplies embeddings by {factor}: only 1 and the square root of "
+            f"their width, {width**0.5}, are supported."
+        )
+    return not np.isclose(factor, 1.0)
 
 
 def _count(tensors: Tensors, side: str) -> int:

@@ -2,7 +2,7 @@
 it, mBART, M2M100 and NLLB, Pegasus, and FSMT, which has a vocabulary for each side.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.piece_vocabularies import fsmt_vocabularies
 from keras_transformer.pretrained.huggingface.vocabularies import (
@@ -46,6 +47,7 @@ class Variant:
         positions: Fields of the config that say what they add.
         embedding_norm: Whether embeddings are normalized.
         vocabularies: Takes the directory and the fields and returns tokenizers and special ids.
+        defaults: What their library takes for fields that a config lacks.
         is_shared: Whether source and target have one vocabulary and one matrix of embeddings.
         logit_bias: Whether logits have a bias.
     """
@@ -54,20 +56,41 @@ class Variant:
     positions: dict[str, Any]
     embedding_norm: bool
     vocabularies: Any
+    defaults: Mapping[str, Any]
     is_shared: bool = True
     logit_bias: bool = True
 
 
+# Decoders of fairseq's models begin with eos.
+_STARTS_WITH_EOS = {"decoder_start_token_id": 2}
+_ENDS_WITH = "forced_eos_token_id"
 _HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
-MARIAN = Variant("post", _HALVES, False, marian_vocabularies)
-PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies)
+MARIAN = Variant("post", _HALVES, False, marian_vocabularies, {_ENDS_WITH: 0})
+PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies, {_ENDS_WITH: 1})
 # Positions count from 2 in fairseq's models.
 _LEARNED = {"positions": "learned", "position_offset": 2}
-BART = Variant("post", _LEARNED, True, bart_vocabularies)
-MBART = Variant("pre", _LEARNED, True, mbart_vocabularies)
+_BART = {**_STARTS_WITH_EOS, _ENDS_WITH: 2}
+BART = Variant("post", _LEARNED, True, bart_vocabularies, _BART)
+MBART = Variant("pre", _LEARNED, True, mbart_vocabularies, _BART)
+_SCALED = {**_STARTS_WITH_EOS, "scale_embedding": True}
 _FAIRSEQ = {"positions": "sinusoidal", "sinusoid_layout": "tensor2tensor", "position_offset": 2}
-M2M100 = Variant("pre", _FAIRSEQ, False, m2m100_vocabularies, logit_bias=False)
-FSMT = Variant("post", _FAIRSEQ, False, fsmt_vocabularies, is_shared=False, logit_bias=False)
+M2M100 = Variant(
+    "pre",
+    _FAIRSEQ,
+    False,
+    m2m100_vocabularies,
+    {**_SCALED, "attention_dropout": 0.1},
+    logit_bias=False,
+)
+FSMT = Variant(
+    "post",
+    _FAIRSEQ,
+    False,
+    fsmt_vocabularies,
+    {**_SCALED, _ENDS_WITH: 2, "num_beams": 5, "max_length": 200, "early_stopping": False},
+    is_shared=False,
+    logit_bias=False,
+)
 
 
 def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Imported:
@@ -77,7 +100,7 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
             supported.
     """
-    fields = Fields(path / "config.json", values)
+    fields = Fields(path / "config.json", {**variant.defaults, **values})
     fields.require_equal(
         ("encoder_attention_heads", "decoder_attention_heads"),
         ("encoder_ffn_dim", "decoder_ffn_dim"),
@@ -101,8 +124,19 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
 
 
 def _sharing(tensors: Tensors, variant: Variant) -> str:
-    """Returns which matrices of the embeddings and the head are one, whatever the config says."""
+    """Returns which matrices of the embeddings and the head are one, whatever the config says.
+
+    Raises:
+        ImportRefusedError: They must all be one, and the file's differ.
+    """
     if variant.is_shared:
+        first, *others = [name for name in tensors if name.endswith(_ALIASES)] or [""]
+        for name in others:
+            if not np.array_equal(tensors[first], tensors[name]):
+                raise ImportRefusedError(
+                    f"{tensors.origin} holds {first} and {name}, which differ: only a model whose "
+                    "embeddings and head are one matrix is supported."
+                )
         return "all"
     if not all(name in tensors for name in TARGET_MATRICES):
         return "target"

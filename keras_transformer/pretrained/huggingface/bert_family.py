@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
@@ -47,6 +49,13 @@ class Names:
     pooler: str = "pooler.dense"
 
 
+# What a head for masked tokens may hold, and what of the model it must equal.
+_TIED = {
+    "decoder.weight": "embeddings.word_embeddings.weight",
+    "vocab_projector.weight": "embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+    "lm_head.decoder.bias": "lm_head.bias",
+}
 _POOLERS = ("pooler.dense.weight", "classifier.dense.weight")
 # Of RoBERTa's classifier, which holds the pooler.
 OUT_PROJECTION = "{}.out_proj.weight"
@@ -94,8 +103,13 @@ DISTILBERT = Names(
 def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of a BERT or RoBERTa."""
     fields.require(position_embedding_type="absolute", is_decoder=False)
-    offset = special_ids.pad + 1 if fields["model_type"] == "roberta" else 0
-    head, labels = _head(fields)
+    is_roberta = fields["model_type"] == "roberta"
+    # RoBERTa counts positions from behind its padding's id.
+    offset = int(fields.get("pad_token_id", 1)) + 1 if is_roberta else 0
+    head, labels = _head(fields, tensors)
+    if is_roberta and head == "masked_lm":
+        # The head's own activation, whatever the config says.
+        fields.require(hidden_act="gelu")
     return EncoderConfig(
         vocab_size=int(fields["vocab_size"]),
         model_dim=int(fields["hidden_size"]),
@@ -118,8 +132,7 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
 
 def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of a DistilBERT, which has neither token types nor a pooler."""
-    del tensors
-    head, labels = _head(fields)
+    head, labels = _head(fields, tensors)
     if head == "classification":
         raise ImportRefusedError(
             f"{fields.path} is a classifier of DistilBERT, whose pooler ends with ReLU: import the "
@@ -143,7 +156,7 @@ def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
     )
 
 
-def _head(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
+def _head(fields: Fields, tensors: Tensors) -> tuple[str | None, tuple[str, ...]]:
     names = fields.get("architectures", ["BertModel"])
     architecture = str(names[0])
     ending = next((end for end in HEADS if architecture.endswith(end)), None)
@@ -153,13 +166,34 @@ def _head(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
             f"{', '.join(HEADS)} are supported."
         )
     head = HEADS[ending]
+    if head in ("masked_lm", "pretraining"):
+        _check_tied(fields, tensors)
     if head not in ("classification", "tagging"):
         return head, ()
     by_number = fields.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
     labels = tuple(by_number[number] for number in sorted(by_number, key=int))
-    if head == "classification" and len(labels) == 1:
+    if head == "tagging":
+        return head, labels
+    if len(labels) == 1:
+        fields.require(problem_type="regression")
         return "regression", ()
+    fields.require(problem_type="single_label_classification")
     return head, labels
+
+
+def _check_tied(fields: Fields, tensors: Tensors) -> None:
+    """Refuses a head for masked tokens whose matrix is not that of the embeddings, as ours is."""
+    own = [name for name in tensors if name.endswith(tuple(_TIED))]
+    for name in own:
+        tied = next(one for ending, one in _TIED.items() if name.endswith(ending))
+        other = next((one for one in tensors if one.endswith(tied)), None)
+        if other is not None and not np.array_equal(tensors[name], tensors[other]):
+            raise ImportRefusedError(
+                f"{tensors.origin} holds {name}, which differs from {other}: a head that is not "
+                "tied to the embeddings is not supported."
+            )
+    if not any(name.endswith(".weight") for name in own):
+        fields.require(tie_word_embeddings=True)
 
 
 def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]:

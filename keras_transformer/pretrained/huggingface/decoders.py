@@ -14,20 +14,25 @@ from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import NEVER, Entry, linear, norm
 
-# Masks and rates that are computed.
-GPT2_UNREAD = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
-LLAMA_UNREAD = ("rotary_emb.inv_freq",)
+_EMBEDDINGS, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
+# Masks and rates that are computed, and heads that are tied.
+GPT2_UNREAD = (".attn.bias", ".attn.masked_bias", _HEAD)
+LLAMA_UNREAD = ("rotary_emb.inv_freq", _HEAD)
 
 
 def gpt2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a GPT-2."""
-    del tensors
     fields.require(
         scale_attn_weights=True,
         scale_attn_by_inverse_layer_idx=False,
         add_cross_attention=False,
         tie_word_embeddings=True,
     )
+    if not _is_tied(tensors, f"{_gpt2_body(tensors)}wte.weight"):
+        raise ImportRefusedError(
+            f"{tensors.origin} holds an {_HEAD} that differs from the embeddings: a GPT-2 whose "
+            "head is not tied to them is not supported."
+        )
     width = int(fields["n_embd"])
     return DecoderConfig(
         vocab_size=_rows(fields, special_ids),
@@ -47,7 +52,7 @@ def gpt2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> De
 
 def gpt2_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     """Yields the entries of a GPT-2, whose linear layers are `(in, out)`, as ours are."""
-    body = "transformer." if "transformer.wte.weight" in tensors else ""
+    body = _gpt2_body(tensors)
     yield Entry(model.embeddings.tokens.matrix, f"{body}wte.weight", fill=0.0)
     yield Entry(model.embeddings.positions.matrix, f"{body}wpe.weight")
     if model.head.bias is not None:
@@ -64,6 +69,10 @@ def gpt2_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
         yield from linear(block.feed_forward.hidden, f"{here}mlp.c_fc", transposed=False)
         yield from linear(block.feed_forward.output_linear, f"{here}mlp.c_proj", transposed=False)
     yield from norm(model.decoder_stack.final_norm, f"{body}ln_f")
+
+
+def _gpt2_body(tensors: Tensors) -> str:
+    return "transformer." if "transformer.wte.weight" in tensors else ""
 
 
 def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
@@ -101,7 +110,7 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
         use_bias=False,
         dropout=0.0,
         attention_dropout=float(fields.get("attention_dropout", 0.0)),
-        tied_head="lm_head.weight" not in tensors or bool(fields.get("tie_word_embeddings", False)),
+        tied_head=bool(fields.get("tie_word_embeddings", False)) and _is_tied(tensors, _EMBEDDINGS),
         logit_bias=special_ids.pad >= int(fields["vocab_size"]),
         special_ids=special_ids,
     )
@@ -110,12 +119,12 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
 def llama_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     """Yields the entries of a Llama."""
     del tensors
-    yield Entry(model.embeddings.tokens.matrix, "model.embed_tokens.weight", fill=0.0)
+    yield Entry(model.embeddings.tokens.matrix, _EMBEDDINGS, fill=0.0)
     if model.head.bias is not None:
         yield Entry(model.head.bias, "", absent=_never_padding(model.config))
     if model.head.linear is not None:
         kernel = model.head.linear.kernel
-        yield Entry(kernel, "lm_head.weight", transposed=True, fill=0.0, id_axis=1)
+        yield Entry(kernel, _HEAD, transposed=True, fill=0.0, id_axis=1)
     for number, block in enumerate(model.decoder_stack.blocks):
         here = f"model.layers.{number}."
         yield from norm(block.self_attention_residual.layer_norm, f"{here}input_layernorm")
@@ -127,6 +136,13 @@ def llama_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
         ):
             yield from linear(layer, f"{here}mlp.{name}_proj")
     yield from norm(model.decoder_stack.final_norm, "model.norm")
+
+
+def _is_tied(tensors: Tensors, embeddings: str) -> bool:
+    """Whether a file's head is its embeddings; Transformers ties no others, whatever it is told."""
+    if _HEAD not in tensors or embeddings not in tensors:
+        return True
+    return np.array_equal(tensors[_HEAD], tensors[embeddings])
 
 
 def _rows(fields: Fields, special_ids: SpecialIds) -> int:

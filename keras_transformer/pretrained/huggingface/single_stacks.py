@@ -1,7 +1,7 @@
 """Reads encoders and decoders alone of Hugging Face: directory → `Imported`."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class SingleStack:
         unread: As for `Imported`.
         vocabulary: Takes the directory and its fields and returns the tokenizer.
         search: Takes the directory, its fields and the special ids and returns how it searches.
+        defaults: What their library takes for fields that a config lacks.
     """
 
     config: Callable[..., Any]
@@ -35,6 +36,7 @@ class SingleStack:
     unread: tuple[str, ...]
     vocabulary: Callable[[Path, Fields], Tokenizer]
     search: Callable[[Path, Fields, SpecialIds], dict[str, Any]] = read_decoder_search
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) -> Imported:
@@ -44,7 +46,8 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
             supported.
     """
-    fields, tensors = Fields(path / "config.json", values), open_huggingface(path)
+    fields = Fields(path / "config.json", {**variant.defaults, **values})
+    tensors = open_huggingface(path)
     tokenizer = variant.vocabulary(path, fields)
     return Imported(
         values["model_type"],
@@ -81,6 +84,10 @@ SINGLE_STACKS = {
         partial(read_vocabulary, begins=False),
     ),
     "llama": SingleStack(
-        decoders.llama_config, decoders.llama_table, decoders.LLAMA_UNREAD, llama_vocabulary
+        decoders.llama_config,
+        decoders.llama_table,
+        decoders.LLAMA_UNREAD,
+        llama_vocabulary,
+        defaults={"bos_token_id": 1, "eos_token_id": 2},
     ),
 }

@@ -36,7 +36,8 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
     is_t5 = values["model_type"] != "mt5"
     tied_by_config = fields.get("tie_word_embeddings", True)
     scales_head = is_t5 and bool(fields.get("scale_decoder_outputs", tied_by_config))
-    kind = str(fields.get("feed_forward_proj", "relu"))
+    default = "relu" if values["model_type"] == "t5" else "gated-gelu"
+    kind = str(fields.get("feed_forward_proj", default))
     is_gated = kind.startswith("gated-")
     name = kind.removeprefix("gated-")
     # "gated-gelu" has always meant the tanh form.

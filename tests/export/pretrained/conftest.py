@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.transformer import build_transformer
 from keras_transformer.pretrained.sentencepiece_models import tokenizer_of
 from keras_transformer.pretrained.weight_table import NEVER
+from keras_transformer.text.sentencepiece_messages import read_message
 from keras_transformer.text.tokenizer import Tokenizer
 
 SIZES = {
@@ -32,8 +32,7 @@ class Numbers(NamedTuple):
 @pytest.fixture(scope="session")
 def marian_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
     """As `tokenizer`, with the padding last and no bos, as Marian's become when they are read."""
-    model: Any = sentencepiece_model_pb2.ModelProto()
-    model.ParseFromString(tokenizer.model)
+    model = read_message(tokenizer.model)
     names = [piece.piece for piece in model.pieces if piece.piece not in ("<pad>", "<s>")]
     ids = {name: token for token, name in enumerate(names)}
     return tokenizer_of(model, ids=ids, vocab_size=len(ids) + 1)

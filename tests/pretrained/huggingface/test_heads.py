@@ -1,0 +1,159 @@
+"""Heads of Hugging Face's models: one that must be the matrix of the embeddings is read if it is,
+and refused if not; so is one that is trained for what no head of ours does.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+# A directory, its head, and the matrix of its embeddings.
+MASKED = [
+    ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+    ("roberta", "lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight"),
+    ("distilbert", "vocab_projector.weight", "distilbert.embeddings.word_embeddings.weight"),
+]
+GPT2 = ("gpt2", "lm_head.weight", "transformer.wte.weight")
+LLAMA = ("llama", "lm_head.weight", "model.embed_tokens.weight")
+Tensors = dict[str, np.ndarray]
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Callable[..., Path]:
+    """`changed(name, change, **fields)`: a directory with other tensors and fields."""
+
+    def make(
+        name: str, change: Callable[[Tensors], Tensors] = lambda tensors: {}, **fields: Any
+    ) -> Path:
+        room = "translators" if (FIXTURES / "translators" / name).is_dir() else "stacks"
+        path = Path(shutil.copytree(FIXTURES / room / name, tmp_path / name))
+        file, config = path / "model.safetensors", path / "config.json"
+        tensors = load_file(file)
+        save_file({**tensors, **change(tensors)}, file)
+        values = json.loads(config.read_text(encoding="utf-8"))
+        config.write_text(json.dumps({**values, **fields}), encoding="utf-8")
+        return path
+
+    return make
+
+
+def equal(head: str, embeddings: str) -> Callable[[Tensors], Tensors]:
+    return lambda tensors: {head: tensors[embeddings].copy()}
+
+
+def other(head: str, embeddings: str) -> Callable[[Tensors], Tensors]:
+    return lambda tensors: {head: tensors[embeddings] + 1}
+
+
+@pytest.mark.parametrize(("name", "head", "embeddings"), [*MASKED, GPT2])
+def test_a_tied_head_is_read_from_the_embeddings(
+    name: str, head: str, embeddings: str, changed: Callable[..., Path]
+) -> None:
+    model, *_ = from_pretrained(changed(name, equal(head, embeddings)))
+    assert getattr(model.config, "tied_head", True)
+
+
+@pytest.mark.parametrize(("name", "head", "embeddings"), [*MASKED, GPT2])
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_a_head_of_its_own_is_refused(
+    name: str, head: str, embeddings: str, is_tied: bool, changed: Callable[..., Path]
+) -> None:
+    path = changed(name, other(head, embeddings), tie_word_embeddings=is_tied)
+    with pytest.raises(ImportRefusedError, match=r"which differs|that differs|tie_word_embeddings"):
+        read_pretrained(path)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert"])
+def test_a_head_of_its_own_that_the_file_lacks_is_refused(
+    name: str, changed: Callable[..., Path]
+) -> None:
+    with pytest.raises(ImportRefusedError, match="tie_word_embeddings: False, and only True"):
+        read_pretrained(changed(name, tie_word_embeddings=False))
+
+
+def test_a_second_bias_must_be_the_first(changed: Callable[..., Path]) -> None:
+    names = ("cls.predictions.decoder.bias", "cls.predictions.bias")
+    with pytest.raises(ImportRefusedError, match="decoder.bias, which differs from cls"):
+        read_pretrained(changed("bert", other(*names)))
+
+
+@pytest.mark.parametrize(
+    ("is_tied", "change", "expected"),
+    [
+        (True, equal(*LLAMA[1:]), True),
+        # Transformers does not tie what differs, whatever the config says.
+        (True, other(*LLAMA[1:]), False),
+        (False, equal(*LLAMA[1:]), False),
+    ],
+)
+def test_a_llama_s_head_is_the_embeddings_if_it_is_tied_and_equal(
+    is_tied: bool,
+    change: Callable[[Tensors], Tensors],
+    expected: bool,
+    changed: Callable[..., Path],
+) -> None:
+    model, *_ = from_pretrained(changed("llama", change, tie_word_embeddings=is_tied))
+    assert model.config.tied_head is expected
+
+
+def test_a_llama_without_its_head_is_refused(changed: Callable[..., Path]) -> None:
+    path = changed("llama")
+    file = path / "model.safetensors"
+    save_file(
+        {name: one for name, one in load_file(file).items() if name != "lm_head.weight"}, file
+    )
+    with pytest.raises(ImportRefusedError, match="lacks the tensor lm_head.weight"):
+        from_pretrained(path)
+
+
+@pytest.mark.parametrize("name", ["model.shared.weight", "lm_head.weight"])
+def test_a_translator_s_matrices_must_be_one(name: str, changed: Callable[..., Path]) -> None:
+    def two(tensors: Tensors) -> Tensors:
+        [matrix] = [one for key, one in tensors.items() if key == "model.shared.weight"]
+        return {name: matrix + 1, "model.encoder.embed_tokens.weight": matrix}
+
+    with pytest.raises(ImportRefusedError, match="which differ: only a model whose embeddings"):
+        read_pretrained(changed("bart", two))
+
+
+def test_roberta_s_masked_head_has_an_activation_of_its_own(changed: Callable[..., Path]) -> None:
+    with pytest.raises(ImportRefusedError, match="hidden_act: 'relu', and only 'gelu'"):
+        read_pretrained(changed("roberta", hidden_act="relu"))
+
+
+@pytest.mark.parametrize("name", ["bert_classes", "roberta_classes"])
+@pytest.mark.parametrize("problem", ["multi_label_classification", "regression"])
+def test_a_classifier_of_another_problem_is_refused(
+    name: str, problem: str, changed: Callable[..., Path]
+) -> None:
+    with pytest.raises(ImportRefusedError, match=f"problem_type: '{problem}', and only 'single_la"):
+        read_pretrained(changed(name, problem_type=problem))
+
+
+@pytest.mark.parametrize("problem", [None, "single_label_classification"])
+def test_a_classifier_is_read(problem: str | None, changed: Callable[..., Path]) -> None:
+    read = read_pretrained(changed("bert_classes", problem_type=problem))
+    assert read.config.head == "classification"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("problem", [None, "regression", "multi_label_classification"])
+def test_one_output_is_a_regression(problem: str | None, changed: Callable[..., Path]) -> None:
+    def first(tensors: Tensors) -> Tensors:
+        return {name: tensors[name][:1] for name in ("classifier.weight", "classifier.bias")}
+
+    path = changed("bert_classes", first, id2label={"0": "LABEL_0"}, problem_type=problem)
+    if problem == "multi_label_classification":
+        with pytest.raises(ImportRefusedError, match="and only 'regression' is supported"):
+            read_pretrained(path)
+        return
+    model, *_ = from_pretrained(path)
+    assert model.config.head == "regression"
