@@ -19,6 +19,8 @@ struct Shape {
 
   int64_t operator[](size_t axis) const { return sizes[axis]; }
 
+  bool operator==(const Shape& other) const { return axes == other.axes && sizes == other.sizes; }
+
   bool is(std::initializer_list<int64_t> wanted) const {
     return axes == wanted.size() && std::equal(wanted.begin(), wanted.end(), sizes.begin());
   }
@@ -33,13 +35,18 @@ struct Shape {
 };
 
 // Throws if sizes or their number are not the wanted ones.
+inline void check_shape(const char* name, const Shape& found, const Shape& wanted) {
+  if (found == wanted) return;
+  throw std::invalid_argument(std::string(name) + " must have the shape " + wanted.text() +
+                              ", got " + found.text());
+}
+
 inline void check_shape(const char* name, const Shape& found,
                         std::initializer_list<int64_t> sizes) {
   if (found.is(sizes)) return;
   Shape wanted{sizes.size()};
   std::copy(sizes.begin(), sizes.end(), wanted.sizes.begin());
-  throw std::invalid_argument(std::string(name) + " must have the shape " + wanted.text() +
-                              ", got " + found.text());
+  check_shape(name, found, wanted);
 }
 
 inline const Shape& check_axes(const char* name, const Shape& found, size_t axes) {

@@ -181,6 +181,35 @@ def test_masked_scores_are_as_low_as_those_of_onnxruntime_s_operators(run: Run) 
     np.testing.assert_allclose(found[0], weights @ values[0, 0], rtol=1e-4, atol=1e-5)
 
 
+def attend_to_scores(run: Run, name: str, score: float, count: int) -> np.ndarray:
+    """What one head gives for `count` tokens whose scores are all this and whose values are 7."""
+    packed = np.zeros((count, 24), np.float32)
+    packed[:, 0], packed[:, 8], packed[:, 16:] = score, 1, 7
+    if name == "SequenceAttention":
+        [found] = run(name, [packed, np.ones((1, count), np.int32)], heads=1)
+        return found
+    keys, values = (packed[None, None, :, start : start + 8].copy() for start in (8, 16))
+    if name == "CrossAttention":
+        [found] = run(name, [packed[:1, :8], keys, values, np.ones((1, count), np.int32)])
+    else:
+        step = np.array([count - 1], np.int32)
+        found, *_ = run(name, [packed[:1], keys, values, step], outputs=3)
+    return found
+
+
+@pytest.mark.parametrize("name", ["SelfAttention", "CrossAttention", "SequenceAttention"])
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [(-2e30, 7), (-3e38, 7), (-np.inf, np.nan), (np.inf, np.nan), (np.nan, np.nan)],
+)
+def test_scores_of_any_size_are_weighed_alike_for_every_number_of_tokens(
+    run: Run, name: str, score: float, expected: float
+) -> None:
+    for count in range(1, 34):
+        found = attend_to_scores(run, name, score, count)
+        np.testing.assert_allclose(found, np.full_like(found, expected), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [

@@ -50,6 +50,8 @@ def test_rows_that_are_no_multiple_of_the_beams_are_refused(run: Run, beams: int
         run("SelfAttention", self_attention(5, table), outputs=3)
 
 
+# The size of an axis that no loop should count to, and the widest product of bytes.
+MANY, WIDEST = 2**40, 2**16
 BAD: dict[str, tuple[str, list[np.ndarray], int, tuple[int, ...], dict[str, Any], str]] = {
     "trailing axis": ("AddNorm", [zeros(2, 8, 0), zeros(2, 8), zeros(8), zeros(8)], 2, (2, 3),
                       {"epsilon": 1e-6}, r"x must have the shape \(2, 8, \), got \(2, 8, 0, \)"),
@@ -67,6 +69,19 @@ BAD: dict[str, tuple[str, list[np.ndarray], int, tuple[int, ...], dict[str, Any]
                  {"heads": 2, "parts": 0}, "parts must be from 1"),
     "more parts": ("SplitHeads", [zeros(6, 24), np.ones((2, 3), np.int32)], 2, (),
                    {"heads": 2, "parts": 3}, "parts must be 2, as many as outputs, got 3"),
+    "no beams": ("BestContinuations", [zeros(0, 9), zeros(MANY, 0), numbers(1, dtype=np.int64)], 3,
+                 (), {}, "beams must be from 1"),
+    "no ids": ("ListedIds", [numbers(), np.full((1, 3), -1, np.int32), numbers(0)], 1, (), {},
+               "ids must not be empty"),
+    "wide rows": ("ListedByteLogits", [zeros(1, WIDEST + 1), numbers(0), np.zeros((1, 1), np.int32),
+                                       np.ones((1, WIDEST + 1), np.int8), zeros(1)], 1, (3, 4), {},
+                  "width must be at most 65536, got 65537"),
+    "many inputs": ("BytesLinear", [zeros(1, 2 * WIDEST),
+                                    np.full((1, WIDEST // 2, 16, 4), -128, np.int8),
+                                    zeros(1, 2, 16)], 1, (1, 2), {"units": 16, "relu": 0},
+                    "inputs must be at most 65536, got 131072"),
+    "no norm": ("AddNorm", [zeros(MANY, 0), zeros(MANY, 0), zeros(0), zeros(0)], 2, (2, 3),
+                {"epsilon": 1e-6}, "gamma must be stored in the graph"),
     "no width": ("LargestPlace", [zeros(2, 0)], 1, (), {}, "the width of values must be from 1"),
     "bias": ("ScaleSums", [np.zeros((2, 3), np.int32), zeros(3), zeros(2, 1), zeros(3)], 1, (1,),
              {"relu": 0}, "bias must be stored in the graph"),
@@ -79,6 +94,42 @@ def test_what_does_not_fit_is_refused(run: Run, case: tuple[Any, ...]) -> None:
     name, inputs, outputs, stored, attributes, message = case
     with pytest.raises((InvalidArgument, RuntimeException), match=message):
         run(name, inputs, outputs, stored, **attributes)
+
+
+NO_WIDTH: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any]]] = {
+    "SelfAttention": ([zeros(MANY, 0), *[zeros(MANY, 2, 4, 0)] * 2, numbers(2)], 3, (), {}),
+    "Ssru": ([zeros(MANY, 0), zeros(MANY, 1, 2, 0), numbers(0)], 2, (), {}),
+    "CrossAttention": ([zeros(MANY, 0), *[zeros(1, 2, 3, 0)] * 2, np.ones((1, 3), np.int32)], 1,
+                       (), {}),
+    "SequenceAttention": ([zeros(6, 0), np.ones((2, 3), np.int32)], 1, (), {"heads": 2**31 - 1}),
+    "SplitHeads": ([zeros(6, 0), np.ones((2, 3), np.int32)], 1, (),
+                   {"heads": 2**31 - 1, "parts": 1}),
+    "QuantizeRows": ([zeros(MANY, 0)], 2, (), {"middle": 128}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_WIDTH)
+def test_rows_without_numbers_are_refused_however_many_they_are(run: Run, name: str) -> None:
+    inputs, outputs, stored, attributes = NO_WIDTH[name]
+    with pytest.raises((InvalidArgument, RuntimeException), match="width must be from 1"):
+        run(name, inputs, outputs, stored, **attributes)
+
+
+def test_sentences_without_places_are_not_counted_through(run: Run) -> None:
+    no_places = np.zeros((MANY, 0), np.int32)
+    mask, positions = run("TokenPositions", [no_places], outputs=2, pad=0)
+    assert (mask.shape, positions.shape) == ((MANY, 0), (0,))
+    [attended] = run("SequenceAttention", [zeros(0, 24), no_places], heads=2)
+    assert attended.shape == (0, 8)
+    [split] = run("SplitHeads", [zeros(0, 8), no_places], heads=2, parts=1)
+    assert split.shape == (MANY, 2, 0, 4)
+    [logits] = run("ListedLogits", [zeros(0, 8), numbers(0), no_places, zeros(3, 8)], stored=(3,))
+    assert logits.shape == (0, 0)
+
+
+def test_places_of_no_sentences_need_no_room(run: Run) -> None:
+    [attended] = run("SequenceAttention", [zeros(0, 24), np.zeros((0, MANY), np.int32)], heads=2)
+    assert attended.shape == (0, 8)
 
 
 def test_what_onnxruntime_says_is_kept(run: Run) -> None:

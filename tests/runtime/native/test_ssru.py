@@ -70,6 +70,18 @@ def test_gates_of_any_size_are_from_0_to_1(run: Run) -> None:
     np.testing.assert_allclose(found, [[0, 0, 0, 0, 0.5, 1, 1, 1, 1]], atol=1e-6)
 
 
+@pytest.mark.parametrize("place", [0, 7, 8, 9])
+def test_nan_stays_seen(run: Run, place: int) -> None:
+    packed = np.ones((2, 20), np.float32)
+    packed[1, place] = np.nan
+    states = np.zeros((2, 1, 2, 10), np.float32)
+    found, kept = run("Ssru", [packed, states, np.array([0], np.int32)], outputs=2)
+    expected = np.zeros((2, 10), bool)
+    expected[1, place] = True
+    np.testing.assert_array_equal(np.isnan(found), expected)
+    np.testing.assert_array_equal(np.isnan(kept[:, 0, 0]), expected)
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [

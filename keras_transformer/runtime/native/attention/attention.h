@@ -2,14 +2,22 @@
 // query is already scaled by 1/√d_k.
 #pragma once
 
+#include <limits>
 #include <vector>
 
+#include "shape.h"
 #include "vectors.h"
 
 namespace keras_transformer {
 
 // The value added to the scores of padding: far below any score, far above float32's lowest number.
 constexpr float kMasked = -1e9f;
+
+// Throws unless there are heads and each has a width: nothing else limits how many empty ones are.
+inline void check_heads(int64_t heads, int64_t width) {
+  check_positive("the width of all heads",
+                 check_positive("heads", heads) * check_positive("width", width));
+}
 
 // Room for the scores of a query, one for each thread.
 inline float* room_for_scores(int64_t count) {
@@ -22,7 +30,8 @@ inline float* room_for_scores(int64_t count) {
 template <typename Vector = Floats>
 KT_INLINE void softmax(float* scores, int64_t count) {
   constexpr int64_t kStep = kLanesOf<Vector>;
-  for (int64_t t = count; t % kStep; ++t) scores[t] = -1e30f;
+  // No weight, however low the others are.
+  for (int64_t t = count; t % kStep; ++t) scores[t] = -std::numeric_limits<float>::infinity();
   Vector tops = load<Vector>(scores);
   for (int64_t t = kStep; t < count; t += kStep) tops = larger(tops, load<Vector>(scores + t));
   const Vector top = all<Vector>(largest(tops));

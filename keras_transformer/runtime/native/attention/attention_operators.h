@@ -18,6 +18,8 @@ struct SelfAttention {
   explicit SelfAttention(const Node&) {}
   void compute(Context& context) const;
 };
+template <>
+inline constexpr bool kUpdatesInPlace<SelfAttention> = true;
 
 // queries (batch·beams, heads·width), keys and values (batch, heads, length, width), mask
 // (batch, length) → (batch·beams, heads·width).
@@ -82,6 +84,8 @@ class SelfAttentionSubLayer {
  private:
   SubLayer layer_;
 };
+template <>
+inline constexpr bool kUpdatesInPlace<SelfAttentionSubLayer> = true;
 
 // The same with keys, values and mask as in `CrossAttention` → sums and norms.
 class CrossAttentionSubLayer {

@@ -13,7 +13,7 @@ struct Source {
   int64_t rows, beams, heads, length, width;
 
   int64_t model_width() const { return heads * width; }
-  double cost() const { return heads * length * (4 + width * 0.1); }
+  double cost() const { return static_cast<double>(heads) * length * (4 + width * 0.1); }
 };
 
 // The places up to the last token, or all if there is none: what lies behind has the weight 0.
@@ -47,6 +47,7 @@ KT_INLINE void attend_rows(const Source& s, int64_t first, int64_t count, const 
 // Reads keys, values and mask, which are consecutive inputs, for all rows of the queries.
 Source read_source(Context& context, size_t place) {
   const auto [batch, heads, length, width] = context.shape(place, "keys", 4).sizes;
+  check_heads(heads, width);
   Source source{};
   source.keys = context.input<float>(place);
   source.values = context.input<float>(place + 1, "values", {batch, heads, length, width});

@@ -60,6 +60,7 @@ Step read_step(Context& context, size_t place, size_t output) {
   const Shape shape = context.shape(place, "cached keys", 4);
   Step step{};
   step.rows = shape[0], step.heads = shape[1], step.capacity = shape[2], step.width = shape[3];
+  check_heads(step.heads, step.width);
   context.input<float>(place + 1, "cached values", {shape[0], shape[1], shape[2], shape[3]});
   step.step = *context.input<int32_t>(place + 2, "step", {1});
   if (step.step < 0 || step.step >= step.capacity) {

@@ -8,11 +8,11 @@ namespace keras_transformer {
 Sentences read_sentences(Context& context, size_t place, int64_t rows) {
   const Shape shape = context.shape(place, "mask", 2);
   const int64_t batch = shape[0], length = shape[1];
-  Sentences sentences{{}, length, context.input<int32_t>(place)};
+  Sentences sentences{{}, batch, length, context.input<int32_t>(place)};
   // Without padding both layouts are the same.
   const bool is_padded = rows == batch * length;
   int64_t start = 0;
-  for (int64_t sentence = 0; sentence < batch; ++sentence) {
+  for (int64_t sentence = 0; length > 0 && sentence < batch; ++sentence) {
     const int32_t* mask = sentences.mask + sentence * length;
     const int64_t tokens = length - std::count(mask, mask + length, 0);
     const int64_t held = is_padded ? length : tokens;

@@ -14,11 +14,11 @@ struct Sentence {
 };
 
 struct Sentences {
-  std::vector<Sentence> each;
-  int64_t length;  // places of each, padding included
-  const int32_t* mask;  // (sentences, length)
+  std::vector<Sentence> each;  // (batch); none if they have no places
+  int64_t batch, length;       // sentences, and places of each, padding included
+  const int32_t* mask;         // (batch, length)
 
-  int64_t batch() const { return static_cast<int64_t>(each.size()); }
+  int64_t count() const { return static_cast<int64_t>(each.size()); }
 };
 
 // Reads the mask (batch, length), an input, for a number of rows. Throws if there is neither a row for

@@ -154,7 +154,7 @@ double cost_of_head(double length, int64_t width) { return length * length * (1 
 // All heads of all sentences, on all of onnxruntime's threads.
 void attend_all(Context& context, const Sequences& s, const Sentences& sentences) {
   const double each = cost_of_head(sentences.length, s.width);
-  context.parallel_for(sentences.batch() * s.heads, each, [&](int64_t first, int64_t last) {
+  context.parallel_for(sentences.count() * s.heads, each, [&](int64_t first, int64_t last) {
     float* room = room_for_head(sentences.length, s.width);
     for (int64_t part = first; part < last; ++part) {
       attend_head(s, sentences.each[part / s.heads], 0, part % s.heads, room);
@@ -169,7 +169,7 @@ struct Group {
 
 std::vector<Group> groups_of(const Sentences& sentences) {
   std::vector<Group> groups;
-  for (int64_t number = 0; number < sentences.batch(); ++number) {
+  for (int64_t number = 0; number < sentences.count(); ++number) {
     const Sentence& sentence = sentences.each[number];
     if (groups.empty() || groups.back().rows >= kMostRows) {
       groups.push_back({number, number, sentence.start, 0});
@@ -185,6 +185,7 @@ void SequenceAttention::compute(Context& context) const {
   const Shape shape = context.shape(0, "packed", 2);
   const int64_t rows = shape[0], width = shape[1] / (3 * heads_), model = heads_ * width;
   check_shape("packed", shape, {rows, 3 * model});
+  check_heads(heads_, width);
   const Sentences sentences = read_sentences(context, 1, rows);
   attend_all(context, {context.input<float>(0), heads_, width,
                        context.output<float>(0, {rows, model})}, sentences);

@@ -1,6 +1,7 @@
 // Projections of whole sequences, such as the decoder's keys and values, one tensor for each.
 #include <cstring>
 
+#include "attention.h"
 #include "attention_operators.h"
 #include "sentences.h"
 
@@ -15,13 +16,14 @@ void SplitHeads::compute(Context& context) const {
   }
   const int64_t rows = shape[0], all = shape[1], width = all / (parts_ * heads_);
   check_shape("projected", shape, {rows, parts_ * heads_ * width});
+  check_heads(heads_, width);
   const Sentences sentences = read_sentences(context, 1, rows);
-  const int64_t batch = sentences.batch(), length = sentences.length;
+  const int64_t batch = sentences.batch, length = sentences.length;
   const size_t size = width * sizeof(float);
   const float* projected = context.input<float>(0);
   for (int64_t part = 0; part < parts_; ++part) {
     float* output = context.output<float>(part, {batch, heads_, length, width});
-    for (int64_t number = 0; number < batch; ++number) {
+    for (int64_t number = 0; number < sentences.count(); ++number) {
       const Sentence& sentence = sentences.each[number];
       const int32_t* mask = sentences.mask + number * length;
       const bool holds_all = sentence.rows == length;

@@ -57,6 +57,7 @@ class SubLayer {
     const float* values = between(row, count, projections.data(), mixed.data());
     output_->run(values, count, r.given, width, kLinear, changes.data());
     norm_.run(r.residual + start, changes.data(), count, r.sums + start, r.norms + start);
+    trim(projections), trim(mixed), trim(changes);
   }
 
   // Computes all rows, one step after the other, each on all of onnxruntime's threads: for rows that
@@ -72,6 +73,7 @@ class SubLayer {
     const float* values = between(projections.data(), mixed.data());
     output_->run(context, values, r.count, r.given, width, kLinear, changes.data());
     norm_.run(r.residual, changes.data(), r.count, r.sums, r.norms);
+    trim(projections), trim(mixed), trim(changes);
   }
 
   // Computes all rows, of which none needs another; `cost` is how many nanoseconds `between` takes
@@ -100,9 +102,17 @@ class SubLayer {
   int64_t least_rows() const { return std::max(projection_->least_rows(), output_->least_rows()); }
 
  private:
+  // Numbers that a thread's room keeps, 8 MiB.
+  static constexpr size_t kMostKept = 1 << 21;
+
   // Resizes a thread's room.
   static void reserve(std::vector<float>& room, int64_t size) {
     if (room.size() < static_cast<size_t>(size)) room.resize(size);
+  }
+
+  // Gives back what a long sequence needed.
+  static void trim(std::vector<float>& room) {
+    if (room.size() > kMostKept) room = std::vector<float>();
   }
 
   std::unique_ptr<const LinearLayer> projection_, output_;

@@ -68,6 +68,7 @@ class Context {
   // would end the process.
   template <typename Work>
   void parallel_for(int64_t total, double each, const Work& work) {
+    if (total == 0) return;
     const int64_t parts = std::min<int64_t>(total, static_cast<int64_t>(total * each / kLeastPart));
     if (parts <= 1) return work(0, total);
     struct Job {

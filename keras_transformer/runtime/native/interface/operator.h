@@ -21,6 +21,10 @@ inline constexpr bool kManyOutputs = false;
 template <typename Kernel>
 inline constexpr bool kManyInputs = false;
 
+// Whether an output may be in the memory of the input that it replaces: caches are.
+template <typename Kernel>
+inline constexpr bool kUpdatesInPlace = false;
+
 template <typename Kernel>
 class Operator {
  public:

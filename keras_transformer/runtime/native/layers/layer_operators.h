@@ -137,6 +137,8 @@ class Ssru {
   explicit Ssru(const Node&) {}
   void compute(Context& context) const;
 };
+template <>
+inline constexpr bool kUpdatesInPlace<Ssru> = true;
 
 // The same with nothing but ReLU between the linear layers → sums and norms.
 class FeedForwardSubLayer {

@@ -37,6 +37,9 @@ KT_INLINE Floats mixed(Floats candidate, Floats gate, Floats before) {
   return candidate + (gate < 0.0f ? e : Floats{} + 1.0f) / (e + 1.0f) * (before - candidate);
 }
 
+// NaN stays.
+KT_INLINE Floats relu(Floats v) { return v < 0.0f ? Floats{} : v; }
+
 // packed (count, 2 · width): candidate and gate of the new tokens of some rows → output (count, width).
 KT_INLINE void read_rows(const Step& s, int64_t first, int64_t count, const float* packed,
                          float* output) {
@@ -47,13 +50,13 @@ KT_INLINE void read_rows(const Step& s, int64_t first, int64_t count, const floa
     for (; i + kLanes <= s.width; i += kLanes) {
       const Floats found = mixed(load(packed + i), load(gate + i), load(before + i));
       store(state + i, found);
-      store(output + i, larger(found, Floats{}));
+      store(output + i, relu(found));
     }
     if (const int64_t left = s.width - i) {
       const Floats found = mixed(load_some(packed + i, left), load_some(gate + i, left),
                                  load_some(before + i, left));
       store_some(state + i, found, left);
-      store_some(output + i, larger(found, Floats{}), left);
+      store_some(output + i, relu(found), left);
     }
   }
 }
@@ -61,7 +64,7 @@ KT_INLINE void read_rows(const Step& s, int64_t first, int64_t count, const floa
 Step read_step(Context& context) {
   const Shape shape = context.shape(1, "cached states", 4);
   Step s{};
-  s.rows = shape[0], s.width = shape[3];
+  s.rows = shape[0], s.width = check_positive("width", shape[3]);
   const float* old = context.input<float>(1, "cached states", {s.rows, 1, kStates, s.width});
   s.step = *context.input<int32_t>(2, "step", {1});
   if (s.step < 0) throw std::invalid_argument("step must be at least 0, got " + std::to_string(s.step));

@@ -113,6 +113,11 @@ BytesLayer::BytesLayer(const Node& node, size_t place)
   if (!rounds_to_bytes()) return;
   const int64_t blocks = bytes_.shape[0], quads = bytes_.shape[1];
   check_shape("bytes", bytes_.shape, {blocks, quads, kTokens, kBytes});
+  const int64_t inputs = quads * kBytes;
+  if (inputs > kMostInputs) {
+    throw std::invalid_argument("inputs must be at most " + std::to_string(kMostInputs) + ", got " +
+                                std::to_string(inputs));
+  }
   zeros_.assign(blocks * kTokens, 0), shifts_.assign(blocks * kTokens, 0);
   const int8_t* weight = bytes_.data;
   for (int64_t block = 0; block < blocks; ++block) {
@@ -131,9 +136,6 @@ void BytesLayer::check_sizes(int64_t inputs, int64_t outputs) const {
   }
   const int64_t quads = (inputs + kQuads * kBytes - 1) / (kQuads * kBytes) * kQuads;
   check_shape("bytes", bytes_.shape, {blocks, quads, kTokens, kBytes});
-  if (inputs <= kMostInputs) return;
-  throw std::invalid_argument("inputs must be at most " + std::to_string(kMostInputs) + ", got " +
-                              std::to_string(inputs));
 }
 
 double BytesLayer::cost() const {

@@ -23,7 +23,7 @@ QuantizeRows::QuantizeRows(const Node& node) : middle_(node.attribute<int64_t>("
 
 void QuantizeRows::compute(Context& context) const {
   const Shape shape = context.shape(0, "values", 2);
-  const int64_t rows = shape[0], width = shape[1];
+  const int64_t rows = shape[0], width = check_positive("width", shape[1]);
   const float* values = context.input<float>(0);
   uint8_t* bytes = context.output<uint8_t>(0, {rows, width});
   float* scales = context.output<float>(1, {rows, 1});

@@ -8,7 +8,7 @@
 namespace keras_transformer {
 namespace {
 
-// The inputs' places, which are their values in the program as well.
+// The inputs' places, which are their values in the program as well; greedy search has the first four.
 enum Place : size_t { kMost, kLastSpecial, kIds, kStep, kTotals, kTable, kEnds };
 
 constexpr int32_t kMostSteps = 1 << 16, kNoId = -1;
@@ -52,11 +52,9 @@ const T* read(Program::Run& run, size_t value, const char* name, std::initialize
 }
 
 template <typename T>
-void write(Context& context, size_t place, const std::vector<T>& values, int64_t width) {
-  const int64_t count = static_cast<int64_t>(values.size());
-  T* output = width == 0 ? context.output<T>(place, {count})
-                         : context.output<T>(place, {count / width, width});
-  std::copy(values.begin(), values.end(), output);
+void write(Context& context, size_t place, const std::vector<T>& values,
+           std::initializer_list<int64_t> sizes) {
+  std::copy(values.begin(), values.end(), context.output<T>(place, sizes));
 }
 
 // A step's best continuations of each sentence, best first (batch, count).
@@ -67,12 +65,19 @@ struct Found {
   int64_t batch, count;
 };
 
-// The same of all steps, one after the other.
+// The same of all steps, one after the other (rows, count).
 struct AllFound {
   std::vector<int32_t> ids, parents;
   std::vector<float> values;
+  int64_t rows = 0, count = 0;
 
   void add(const Found& found) {
+    if (ids.empty()) count = found.count;
+    if (found.count != count) {
+      throw std::invalid_argument("all steps must find as many continuations, " +
+                                  std::to_string(count) + ", got " + std::to_string(found.count));
+    }
+    rows += found.batch;
     const int64_t all = found.batch * found.count;
     ids.insert(ids.end(), found.ids, found.ids + all);
     values.insert(values.end(), found.values, found.values + all);
@@ -97,12 +102,14 @@ struct AllFound {
 class Beams {
  public:
   Beams(Context& context, int64_t batch, int64_t beams, int64_t capacity)
-      : batch_(batch), beams_(beams), capacity_(capacity),
+      : batch_(batch), beams_(check_positive("beams", beams)), capacity_(capacity),
         table_(const_cast<int32_t*>(context.input<int32_t>(kTable))),
-        ends_(context.input<int32_t>(kEnds, "ends", {3})),
-        ended_(batch), kept_(batch), ids_(batch * beams), totals_(batch * beams) {
+        ends_(context.input<int32_t>(kEnds, "ends", {3})) {
+    // Before room is made: an empty table may be said to be of any number of hypotheses.
     context.input<float>(kTotals, "totals", {batch, beams});
     context.input<int32_t>(kIds, "ids", {batch * beams});
+    ended_.resize(batch), kept_.resize(batch);
+    ids_.resize(batch * beams), totals_.resize(batch * beams);
   }
 
   int32_t end() const { return ends_[0]; }
@@ -125,7 +132,7 @@ class Beams {
         }
       }
       if (held < beams_) return false;
-      const bool has_end = rank > held, is_possible = beams_ == 0 || std::isfinite(values[order[0]]);
+      const bool has_end = rank > held, is_possible = std::isfinite(values[order[0]]);
       if (has_end && (!is_possible || ended_[sentence] >= ends_[2])) return false;
       kept_[sentence] = kept;
     }
@@ -167,8 +174,9 @@ class Beams {
 
 }  // namespace
 
-GreedySteps::GreedySteps(const Node& node) : program_(node, 1), next_(node.count("next")) {
-  program_.check_value("next", next_, ort::kInt32);
+GreedySteps::GreedySteps(const Node& node)
+    : program_(node, kRequiredInputs, 1), next_(node.count("next")) {
+  program_.check_made("next", next_, ort::kInt32);
 }
 
 void GreedySteps::compute(Context& context) const {
@@ -184,18 +192,18 @@ void GreedySteps::compute(Context& context) const {
     run[kIds] = {said.data() + said.size() - rows, {1, {rows}}};
     steps.go_on();
   } while (steps.may_go_on(next, rows));
-  write(context, 0, said, 0);
+  write(context, 0, said, {static_cast<int64_t>(said.size())});
 }
 
 BeamSteps::BeamSteps(const Node& node)
-    : program_(node, 3),
+    : program_(node, kRequiredInputs, 3),
       next_(node.count("next")),
       values_(node.count("values")),
       beams_(node.count("beams")) {
-  program_.check_value("next", next_, ort::kInt32);
-  program_.check_value("values", values_, ort::kFloat);
-  program_.check_value("beams", beams_, ort::kInt32);
-  program_.check_value("the table of beams", kTable, ort::kInt32);
+  program_.check_made("next", next_, ort::kInt32);
+  program_.check_made("values", values_, ort::kFloat);
+  program_.check_made("beams", beams_, ort::kInt32);
+  program_.check_given("the table of beams", kTable, ort::kInt32);
 }
 
 void BeamSteps::compute(Context& context) const {
@@ -216,9 +224,9 @@ void BeamSteps::compute(Context& context) const {
     all.add(found);
   } while (steps.may_go_on(found.ids, batch * found.count, beams.end()) &&
            beams.choose(found, steps.step()));
-  write(context, 0, all.ids, found.count);
-  write(context, 1, all.values, found.count);
-  write(context, 2, all.parents, found.count);
+  write(context, 0, all.ids, {all.rows, all.count});
+  write(context, 1, all.values, {all.rows, all.count});
+  write(context, 2, all.parents, {all.rows, all.count});
 }
 
 }  // namespace keras_transformer

@@ -28,13 +28,17 @@ class Program {
   // Reads what the node's attributes say: `program`, how many inputs it has, and of each operator its
   // name, how many inputs it has, which values these are (-1 if left out), and how many outputs;
   // `results`, the values that are the node's outputs from `first_result` on; `carried`, pairs of an
-  // input and of the value that takes its place in the next step.
-  Program(const Node& node, size_t first_result);
+  // input and of the result that takes its place in the next step. `least_inputs` are those that the
+  // node itself reads and changes.
+  Program(const Node& node, size_t least_inputs, size_t first_result);
 
   size_t values() const { return types_.size(); }
 
-  // Throws unless a value has this type and is not stored in the graph.
-  void check_value(const char* name, size_t value, ort::ElementType type) const;
+  // Throws unless a value is an input of this type that is not stored in the graph.
+  void check_given(const char* name, size_t value, ort::ElementType type) const;
+
+  // Throws unless a value has this type and an operator makes it.
+  void check_made(const char* name, size_t value, ort::ElementType type) const;
 
   // A run of the node.
   class Run {
@@ -50,6 +54,7 @@ class Program {
    private:
     friend class Inner;
     void* make(size_t value, const Shape& shape);
+    void carry(size_t to, size_t from);
 
     const Program& program_;
     Context& context_;
@@ -69,10 +74,12 @@ class Program {
     std::unique_ptr<const Part> part;
     std::vector<size_t> inputs;  // Values; kNone if left out.
     size_t first_output, outputs;
+    bool updates_in_place;
   };
 
   void read_call(const Node& node, std::istream& text);
   void read_input(const Node& node, size_t value, ort::ElementType expected);
+  void check_carried(size_t to, size_t from) const;
 
   std::vector<Call> calls_;
   std::vector<ort::ElementType> types_;   // Of each value; kAny for an input that nothing reads.

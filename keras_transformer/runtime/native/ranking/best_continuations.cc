@@ -34,7 +34,7 @@ class Reading {
         chunks_((vocabulary + kSumsOfRow - 1) / kSumsOfRow) {
     check_positive("the vocabulary", vocabulary);
     const Shape beamed = context.shape(totals, "totals", 2);
-    batch_ = beamed[0], beams_ = beamed[1];
+    batch_ = beamed[0], beams_ = check_positive("beams", beamed[1]);
     totals_ = context.input<float>(totals);
     const int64_t count = *context.input<int64_t>(asked, "count", {1});
     if (count < 1) throw std::invalid_argument("the count must be at least 1");

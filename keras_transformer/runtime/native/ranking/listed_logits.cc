@@ -18,6 +18,8 @@ namespace {
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 // The offset that is added to states in bytes.
 constexpr int32_t kMiddle = 128;
+// More numbers of a row than this have sums that may not fit into 31 bits: 255 · 128 · 2¹⁶ < 2³¹.
+constexpr int64_t kMostWidth = 1 << 16;
 // Tokens whose weights are fetched ahead: they lie anywhere in the matrix.
 constexpr int64_t kAhead = 8, kLine = 64;
 // Tokens that are multiplied at a time.
@@ -147,6 +149,7 @@ class Lists {
   // own tokens, at `cost` a row and token.
   template <typename Multiply>
   void write(Context& context, float* logits, double cost, const Multiply& multiply) const {
+    if (most_ == 0) return;
     context.parallel_for(batch_, cost * most_ * rows_, [&](int64_t first, int64_t last) {
       static thread_local std::vector<int32_t> tokens;
       for (int64_t s = first; s < last; ++s) {
@@ -226,6 +229,10 @@ ListedByteLogits::ListedByteLogits(const Node& node)
       scales_(node.constant<float>(4, "scales", {bytes_.shape[0]})),
       offsets_(bytes_.shape[0]) {
   const int64_t width = bytes_.shape[1];
+  if (width > kMostWidth) {
+    throw std::invalid_argument("width must be at most " + std::to_string(kMostWidth) + ", got " +
+                                std::to_string(width));
+  }
   for (int64_t token = 0; token < bytes_.shape[0]; ++token) {
     int32_t sum = 0;
     for (int64_t i = 0; i < width; ++i) sum += bytes_.data[token * width + i];
@@ -263,6 +270,7 @@ void ListedIds::compute(Context& context) const {
   check_shape("columns", Shape{2, {columns[0], each}}, {batch, each});
   const int32_t *ids = context.input<int32_t>(0), *places = context.input<int32_t>(1);
   const int32_t* chosen = context.input<int32_t>(2);
+  if (listed < 1 && batch * each > 0) throw std::invalid_argument("ids must not be empty");
   int32_t* found = columns.axes == 1 ? context.output<int32_t>(0, {batch})
                                      : context.output<int32_t>(0, {batch, each});
   for (int64_t i = 0; i < batch * each; ++i) {
