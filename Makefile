@@ -28,7 +28,8 @@ test: $(INSTALLED) $(BROWSER) $(CLIENTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
-	$(call sanitized,test_bad_inputs.py test_hostile_artefacts.py test_hostile_graphs.py)
+	$(call sanitized,test_bad_inputs.py test_hostile_artefacts.py test_hostile_graphs.py \
+		test_programs.py)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 # With the tests that `make test` leaves out: every case of every product, and the slowest.

@@ -59,13 +59,16 @@ class Journal:
     Args:
         log_requests: Whether each request gets a line.
         log_text: Whether the line holds its texts.
-        stream: Where lines are written; standard error if None.
+        stream: Where lines are written; standard error if None. A line that cannot be written is
+            counted and left out: the log's reader may be gone, or its disk full.
     """
 
     def __init__(
         self, *, log_requests: bool = True, log_text: bool = False, stream: IO[str] | None = None
     ) -> None:
-        self._log_requests, self._stream = log_requests, stream or sys.stderr
+        self._log_requests = log_requests
+        # A process that was started without standard error has none.
+        self._stream: IO[str] | None = stream or sys.stderr
         self.log_text = log_text
         self._numbers = itertools.count(1)
         self._registry = registry = CollectorRegistry()
@@ -107,6 +110,11 @@ class Journal:
             ("model",),
             registry=registry,
         )
+        self._lost_lines = Counter(
+            "keras_transformer_log_lines_lost",
+            "Lines of the log that could not be written.",
+            registry=registry,
+        )
 
     def follow(
         self, model: str, queue_length: Callable[[], int], version: Callable[[], int]
@@ -144,23 +152,30 @@ class Journal:
         entry, code = self.begin(protocol, model), "OK"
         try:
             yield entry
-        except ServingError as error:
-            code = error.code.name
-            raise
-        except TimeoutError as error:
-            code = Code.DEADLINE_EXCEEDED.name
-            message = "the request's time was over before it had a result."
-            raise ServingError(Code.DEADLINE_EXCEEDED, message) from error
         except (asyncio.CancelledError, GeneratorExit):
             code = Code.CANCELLED.name
             raise
         except Exception as error:
-            code = Code.INTERNAL.name
-            _log.exception("a request failed")
-            message = f"the server failed ({type(error).__name__}); its log says more."
-            raise ServingError(Code.INTERNAL, message) from error
+            failure = _failure_of(error)
+            code = failure.code.name
+            if failure is error:
+                raise
+            raise failure from error
         finally:
             self.end(entry, code)
+
+    @contextmanager
+    def refusals(self, protocol: str, model: str) -> Iterator[None]:
+        """As `recorded`, for what comes before it: a request that does not fail is not recorded."""
+        began = time.perf_counter()
+        try:
+            yield
+        except Exception as error:
+            failure = _failure_of(error)
+            self.end(self.begin(protocol, model, began), failure.code.name)
+            if failure is error:
+                raise
+            raise failure from error
 
     def batch(self, model: str, size: int) -> None:
         """Counts a batch of a model."""
@@ -191,6 +206,23 @@ class Journal:
         self._line(fields)
 
     def _line(self, fields: dict[str, object]) -> None:
+        if self._stream is None:
+            return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._stream.write(json.dumps({"time": now, **fields}, ensure_ascii=False) + "\n")
-        self._stream.flush()
+        try:
+            self._stream.write(json.dumps({"time": now, **fields}, ensure_ascii=False) + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._lost_lines.inc()
+
+
+def _failure_of(error: Exception) -> ServingError:
+    """Returns what a client learns of an error; one that is not expected is logged."""
+    if isinstance(error, ServingError):
+        return error
+    if isinstance(error, TimeoutError):
+        message = "the request's time was over before it had a result."
+        return ServingError(Code.DEADLINE_EXCEEDED, message)
+    _log.error("a request failed", exc_info=error)
+    message = f"the server failed ({type(error).__name__}); its log says more."
+    return ServingError(Code.INTERNAL, message)

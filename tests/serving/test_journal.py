@@ -3,7 +3,11 @@
 import asyncio
 import io
 import json
+import sys
 
+import pytest
+
+from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Entry, Journal
 
 
@@ -57,6 +61,64 @@ def test_without_a_log_requests_are_counted_all_the_same() -> None:
         'code="NOT_FOUND"' in metrics
         and 'keras_transformer_batch_size_sum{model="demo"} 5.0' in metrics
     )
+
+
+class Broken(io.StringIO):
+    """A log whose disk is full, or whose reader is gone."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error: Exception | None = error
+
+    def flush(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), OSError(28, "No space left on device"), ValueError("closed file")]
+)
+def test_a_line_that_cannot_be_written_is_counted_and_harms_nothing(error: Exception) -> None:
+    stream = Broken(error)
+    journal = Journal(stream=stream)
+    journal.event("draining")
+    end(journal, journal.begin("rest", "demo"), "OK")
+    assert "keras_transformer_log_lines_lost_total 2.0" in journal.metrics().decode()
+    stream.error = None
+    journal.event("draining")
+    assert "keras_transformer_log_lines_lost_total 2.0" in journal.metrics().decode()
+
+
+def test_a_process_without_standard_error_has_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    Journal().event("draining")
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyError("secret"), Code.INTERNAL, r"the server failed \(KeyError\)"),
+        (TimeoutError(), Code.DEADLINE_EXCEEDED, "time was over"),
+        (ServingError(Code.NOT_FOUND, "no such label"), Code.NOT_FOUND, "no such label"),
+    ],
+)
+def test_any_error_is_counted_and_becomes_one_that_clients_may_read(
+    caplog, is_begun: bool, error: Exception, code: Code, message: str
+) -> None:
+    journal = Journal(log_requests=False)
+
+    async def work() -> None:
+        record = journal.recorded if is_begun else journal.refusals
+        with pytest.raises(ServingError, match=message) as found, record("grpc", "demo"):
+            raise error
+        assert found.value.code is code
+        assert "secret" not in found.value.message
+        await asyncio.sleep(0)
+
+    asyncio.run(work())
+    assert f'code="{code.name}",model="demo",protocol="grpc"' in journal.metrics().decode()
+    assert ("secret" in caplog.text) == (code is Code.INTERNAL)
 
 
 def test_gauges_show_the_present() -> None:

@@ -18,6 +18,7 @@ import pytest
 import requests
 
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.models import batching
 from keras_transformer.serving.models import model as model_file
 
 TEXT = "the red dog runs to the house"
@@ -105,6 +106,25 @@ def test_a_request_without_time_left_is_given_up(start, exported, gate, by_heade
     gate.is_open.set()
     response = server.predict(body, headers={"x-request-timeout": "20"} if by_header else {})
     assert response.status_code == 200 or not by_header
+
+
+def test_a_slow_request_after_a_quick_one_holds_up_neither_others_nor_its_own_end(
+    start, exported, gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "_QUICK_SECONDS", 20.0)
+    server = start(exported.path)
+
+    def ask(max_length: int, seconds: str) -> int:
+        row = {"text": TEXT, "target_prefix": "", "length_penalty": 0.6, "max_length": max_length}
+        body = {"signature_name": "translate_with_options", "instances": [row]}
+        return server.predict(body, headers={"x-request-timeout": seconds}).status_code
+
+    gate.is_open.set()
+    assert [ask(2, "20") for _ in range(3)] == [200] * 3
+    gate.is_open.clear()
+    assert ask(40, "0.1") == 504
+    assert requests.get(f"{server.rest_url}/healthz", timeout=5).ok
+    gate.is_open.set()
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon", ""])

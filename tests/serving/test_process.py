@@ -2,9 +2,14 @@
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +49,55 @@ def test_a_process_serves_and_ends_well_and_its_log_holds_no_text(
     assert (request["code"], request["sentences"], request["batch"]) == ("OK", 1, 1)
     assert {"time", "protocol", "signature", "queue_ms", "total_ms"} < set(request)
     assert "red" not in log.read_text()
+
+
+@pytest.mark.parametrize("trouble", ["its reader is gone", "its disk is full", "it is closed"])
+def test_a_server_whose_log_breaks_goes_on_and_finishes_what_it_has_accepted(
+    exported: Any, tmp_path: Path, trouble: str
+) -> None:
+    shutil.copytree(exported.path, tmp_path / "1")
+    with serving_without_a_log(tmp_path, trouble) as (process, address):
+        shutil.copytree(exported.path, tmp_path / ".2")
+        (tmp_path / ".2").rename(tmp_path / "2")
+        until(lambda: "AVAILABLE" in get(f"{address}/v1/models/demo/versions/2"))
+        [lost] = re.findall(r"log_lines_lost_total (\d+)", get(f"{address}/metrics"))
+        assert (int(lost) > 0) == (trouble != "it is closed")
+        body = {"instances": ["the red dog runs"] * 100}
+        with ThreadPoolExecutor(1) as pool:
+            url = f"{address}/v1/models/demo:predict"
+            accepted = pool.submit(requests.post, url, json=body, timeout=60)
+            until(lambda: re.search(r"batch_size_count\S* [1-9]", get(f"{address}/metrics")))
+            process.send_signal(signal.SIGTERM)
+            assert accepted.result().status_code == 200
+        assert process.wait(60) == 0
+
+
+@contextmanager
+def serving_without_a_log(
+    directory: Path, trouble: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Runs a slow server whose log has this trouble; gives its process and its address."""
+    log = {"its disk is full": "2> /dev/full", "it is closed": "2>&-"}.get(trouble, "")
+    serve = f"exec {sys.executable} -m keras_transformer.cli serve {directory} --model-name demo"
+    options = "--port 0 --poll-seconds 0.1 --max-length 300 --min-length 299"
+    command = ["bash", "-c", f"{serve} {options} {log}"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            [address] = re.findall(r"http://[\d.:]+", process.stdout.readline())
+            process.stderr.close()
+            yield process, address
+        finally:
+            process.kill()
+
+
+def get(url: str) -> str:
+    return requests.get(url, timeout=60).text
+
+
+def until(condition: Callable[[], Any], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -16,7 +16,13 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Sig
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
-from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
+from keras_transformer.serving.models.outputs import (
+    Outputs,
+    check_states,
+    filled,
+    floats,
+    strings,
+)
 from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run
 from keras_transformer.translation.results import pad_states
@@ -119,6 +125,8 @@ class ServedEncoder:
             return Request(self._pairs(first, second, inputs))
         texts = texts_of(inputs, "text")
         check_lengths(self._encoder, "text", texts)
+        if name == "encode":
+            check_states(self._encoder.text_lengths(texts), self._encoder.config.model_dim)
         if name == "fill_mask":
             mask = self._encoder.mask_piece
             for number, text in enumerate(texts):

@@ -5,7 +5,7 @@ answer's body, in row format ("instances") and in column format ("inputs").
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,9 @@ _INT32 = np.iinfo(np.int32)
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BASE64_KEY = "b64"
 _DTYPES = {"string": object, "int32": np.int32, "float32": np.float32, "bool": np.bool_}
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), default=lambda text: _to_text(text)
+)
 
 
 class PredictRequest(NamedTuple):
@@ -92,19 +94,14 @@ def write_outputs(
         is_row: Whether the answer is in row format.
     """
     names = [spec.name for spec in signature.outputs]
-    columns = {
-        spec.name: _plain(outputs[spec.name], is_text=spec.dtype == "string")
-        for spec in signature.outputs
-    }
-    answer: Any
+    columns = [_json_rows(outputs[name]) for name in names]
     if not is_row:
-        answer = {"outputs": columns if len(names) > 1 else columns[names[0]]}
-    elif len(names) == 1:
-        answer = {"predictions": columns[names[0]]}
-    else:
-        rows = zip(*columns.values(), strict=True)
-        answer = {"predictions": [dict(zip(names, row, strict=True)) for row in rows]}
-    return _ENCODER.encode(answer).encode()
+        arrays = [_json_list(rows) for rows in columns]
+        return b'{"outputs":%b}' % (_json_object(names, arrays) if len(names) > 1 else arrays[0])
+    if len(names) == 1:
+        return b'{"predictions":%b}' % _json_list(columns[0])
+    rows = [_json_object(names, row) for row in zip(*columns, strict=True)]
+    return b'{"predictions":%b}' % _json_list(rows)
 
 
 def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
@@ -210,12 +207,24 @@ def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
     raise _refusal(f"{spec.name} must hold strings, got {_shown(value)}.")
 
 
-def _plain(array: npt.NDArray[Any], *, is_text: bool) -> list[Any]:
-    if not is_text:
-        return array.tolist()
-    if array.ndim == 1:
-        return [_to_text(text) for text in array.tolist()]
-    return [_plain(row, is_text=True) for row in array]
+def _json_rows(array: npt.NDArray[Any]) -> list[bytes]:
+    """Returns each row of an array as JSON.
+
+    Nothing larger than a vector is encoded at once: no other thread runs meanwhile.
+    """
+    if array.ndim > 2:
+        return [_json_list(_json_rows(row)) for row in array]
+    rows = array.tolist() if array.ndim == 1 else map(np.ndarray.tolist, array)
+    return [_ENCODER.encode(row).encode() for row in rows]
+
+
+def _json_list(parts: Iterable[bytes]) -> bytes:
+    return b"[%b]" % b",".join(parts)
+
+
+def _json_object(names: Sequence[str], parts: Iterable[bytes]) -> bytes:
+    pairs = (b'"%b":%b' % (name.encode(), part) for name, part in zip(names, parts, strict=True))
+    return b"{%b}" % b",".join(pairs)
 
 
 def _to_text(text: bytes) -> Any:

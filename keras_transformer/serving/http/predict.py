@@ -17,6 +17,7 @@ from keras_transformer.serving.http.exchange import (
 )
 from keras_transformer.serving.http.json_tensors import read_inputs, read_predict, write_outputs
 from keras_transformer.serving.models.model_options import is_version
+from keras_transformer.serving.models.outputs import written
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versioning.versions import Asked
@@ -57,7 +58,8 @@ class Predict:
             timeout=timeout,
             waiting=partial(until_hang_up, receive),
         )
-        return write_outputs(outputs, signature, is_row=asked.is_row)
+        write = partial(write_outputs, outputs, signature, is_row=asked.is_row)
+        return await written(outputs, write)
 
 
 class PredictFirst:

@@ -5,15 +5,17 @@ waiting, and returns to each request the results of its own rows.
 import asyncio
 import dataclasses
 import logging
-import math
+import operator
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.rows import sizes_of
 
 Run = Callable[[Sequence[Any]], list[Any]]
+_Sizes = tuple[int, ...]
 
 _log = logging.getLogger(__name__)
 # Most seconds that a row may take to be run in the event loop: waking a thread and returning from
@@ -59,7 +61,7 @@ class Batcher:
 
     A batch begins with the oldest rows and adds the others that wait for the same function, in
     order. One batch runs at a time, while the next one gathers. A single row needs no thread if the
-    model is free and was quick with the last such row (`at_once`).
+    model is free and was quick with a row of at least its sizes (`at_once`).
 
     Args:
         max_batch: Most rows of a batch.
@@ -77,8 +79,10 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
         self._filled = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        # Seconds that the last batch of one row took, and requests of this turn of the event loop.
-        self._seconds_alone = math.inf
+        # Of each function that `at_once` was asked for, the sizes of a row that was quick; () if
+        # none was.
+        self._quick_sizes: dict[Run, _Sizes] = {}
+        # Requests of this turn of the event loop.
         self._arriving = 0
 
     @property
@@ -86,36 +90,41 @@ class Batcher:
         """Rows that wait for the model."""
         return sum(len(job.rows) - job.taken for job in self._queue)
 
-    async def at_once(self, run: Run, row: Sequence[Any]) -> list[Any] | None:
+    async def at_once(self, run: Run, row: Sequence[Any], until: float) -> list[Any] | None:
         """Runs a row in the event loop if it is the only one and the model is free and quick.
 
         Args:
             run: As for `submit`; the event loop stands still until it ends.
             row: One row.
+            until: The event loop's time from which on it is not begun.
 
         Returns:
             The row's result; None if it has to be submitted.
 
         Raises:
             ServingError: The row cannot be translated.
+            TimeoutError: The time is over.
         """
-        if not self._is_quick():
+        sizes = sizes_of(row[0])
+        if not self._is_quick(sizes, self._quick_sizes.setdefault(run, ())):
             return None
         self._arriving += 1
         # Requests that arrive at the same moment are known after this turn of the event loop.
         try:
             await asyncio.sleep(0)
-            if self._arriving > 1 or not self._is_quick():
+            if self._arriving > 1 or not self._is_quick(sizes, self._quick_sizes[run]):
                 return None
         finally:
             self._arriving -= 1
+        if asyncio.get_running_loop().time() >= until:
+            raise TimeoutError
         self._observe(1)
         began = time.perf_counter()
         try:
             results = run(row)
         except Exception as error:
             raise _failure(error) from error
-        self._seconds_alone = time.perf_counter() - began
+        self._learn(run, sizes, time.perf_counter() - began)
         return results
 
     async def submit(self, run: Run, rows: Sequence[Any]) -> Job:
@@ -220,14 +229,26 @@ class Batcher:
         """Runs a batch in the thread."""
         began = time.perf_counter()
         results = await asyncio.get_running_loop().run_in_executor(self._thread, run, rows)
-        if len(rows) == 1:
-            self._seconds_alone = time.perf_counter() - began
+        if len(rows) == 1 and run in self._quick_sizes:
+            self._learn(run, sizes_of(rows[0]), time.perf_counter() - began)
         return results
 
-    def _is_quick(self) -> bool:
+    def _is_quick(self, sizes: _Sizes, known: _Sizes) -> bool:
         """Tells whether a row would neither have to wait nor make others wait."""
-        is_free = self._worker is None and not self._max_wait
-        return is_free and self._seconds_alone < _QUICK_SECONDS
+        return self._worker is None and not self._max_wait and _fits(sizes, known)
+
+    def _learn(self, run: Run, sizes: _Sizes, seconds: float) -> None:
+        """Keeps the sizes of the largest quick row, until a row within them is slow."""
+        if not _fits(sizes, self._quick_sizes[run]):
+            if seconds < _QUICK_SECONDS:
+                self._quick_sizes[run] = sizes
+        elif seconds >= _QUICK_SECONDS:
+            self._quick_sizes[run] = ()
+
+
+def _fits(sizes: _Sizes, known: _Sizes) -> bool:
+    """Tells whether no size is above the known one; never if none is known."""
+    return bool(known) and all(map(operator.le, sizes, known))
 
 
 def _fail(job: Job, error: Exception) -> None:

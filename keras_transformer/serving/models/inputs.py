@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins, TaggedText
-from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.search.inputs import ModelLimits
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.rows import (
@@ -60,9 +60,9 @@ class RowReader:
         target: The encoder of the target side.
         split: Splits a text to translate.
         search: The server's search.
-        special_ids: Ids that stand for no text.
-        source_vocab_size: Number of source ids.
-        max_source_length: Most tokens of a source text, and of a target text to score, without eos.
+        limits: What the model can take.
+        max_source_length: Most tokens of a source text, without marks and eos.
+        max_target_length: Most tokens of a target text to score, likewise.
         begins: Gives the marks of a source and a target language, each None for the default.
         read_tag: Takes the tag of a language from a text's beginning.
     """
@@ -74,17 +74,16 @@ class RowReader:
         target: Tokenize,
         split: Callable[[str], Passage],
         search: SearchOptions,
-        special_ids: SpecialIds,
-        source_vocab_size: int,
+        limits: ModelLimits,
         max_source_length: int,
+        max_target_length: int,
         begins: Callable[[str | None, str | None], Begins],
         read_tag: Callable[[str], TaggedText],
     ) -> None:
         self._source, self._target, self._search = source, target, search
         self._split = split
-        self._special_ids = special_ids
-        self._vocabulary = source_vocab_size
-        self._longest = max_source_length
+        self._limits = limits
+        self._longest_source, self._longest_target = max_source_length, max_target_length
         self._begins, self._read_tag = begins, read_tag
         self._readers: dict[str, Callable[[Arrays], Request]] = {
             DEFAULT_SIGNATURE: self._texts,
@@ -129,7 +128,7 @@ class RowReader:
         options = [
             (
                 prefix,
-                min(max(max_length, 1), self._search.max_length),
+                min(max(max_length, self._limits.target_begins + 1), self._search.max_length),
                 # An invalid penalty counts as none: a graph could not refuse a single row either.
                 penalty if math.isfinite(penalty) and penalty > 0 else 0.0,
             )
@@ -177,13 +176,13 @@ class RowReader:
         parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
         sources = self._source(parts)
         owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
-        self._check_lengths("text", sources, owners)
+        self._check_lengths("text", sources, self._longest_source, owners)
         rows = []
         for place, (source, owner) in enumerate(zip(sources, owners, strict=True)):
             prefix, max_length, length_penalty = options[owner]
             is_first = place == 0 or owners[place - 1] != owner
-            row = self._row(source, prefix if is_first else b"", max_length, length_penalty)
-            rows.append(row._replace(begins=begins[owner]))
+            given = prefix if is_first else b""
+            rows.append(self._row(source, given, max_length, length_penalty, begins[owner]))
         return Request(rows, passages)
 
     def _take_apart(self, number: int, tagged: TaggedText) -> Passage:
@@ -214,35 +213,39 @@ class RowReader:
         ]
 
     def _row(
-        self, source: Sequence[int], prefix: bytes, max_length: int, length_penalty: float
+        self,
+        source: Sequence[int],
+        prefix: bytes,
+        max_length: int,
+        length_penalty: float,
+        begins: Begins,
     ) -> TranslationRow:
-        ratio = self._search.max_length_ratio
-        limit = max_length
-        if ratio is not None:
-            limit = min(limit, self._search.limit(len(source) + 1))
+        marked = len(begins.source) + len(source) + 1
+        limit = min(max_length, self._limits.longest_translation(self._search, marked))
         # At least one token is left for the translation itself.
-        ids = self._target([prefix])[0][: limit - 1] if prefix else ()
-        return TranslationRow(source, ids, max_length, length_penalty)
+        room = limit - len(begins.target) - 1
+        ids = self._target([prefix])[0][:room] if prefix else ()
+        return TranslationRow(source, ids, max_length, length_penalty, begins)
 
     def _ids(self, inputs: Arrays) -> Request:
-        special = self._special_ids
+        special, vocabulary = self._limits.special_ids, self._limits.source_vocab_size
         unknown, never = special.substitute, special.without_text
         rows = []
         for row in inputs["source_ids"].tolist():
             length = row.index(special.pad) if special.pad in row else len(row)
             rows.append(
                 [
-                    unknown if token in never or not 0 <= token < self._vocabulary else token
+                    unknown if token in never or not 0 <= token < vocabulary else token
                     for token in row[:length]
                 ]
             )
-        self._check_lengths("source_ids", rows)
+        self._check_lengths("source_ids", rows, self._longest_source)
         _, begins = self._untagged([b""] * len(rows))
         return Request(self._plain_rows(rows, begins))
 
     def _pairs(self, inputs: Arrays) -> Request:
         targets = self._target(inputs["target"].tolist())
-        self._check_lengths("target", targets)
+        self._check_lengths("target", targets, self._longest_target)
         sources, begins = self._sources("source", inputs["source"].tolist())
         return Request([PairRow(*row) for row in zip(sources, targets, begins, strict=True)])
 
@@ -250,18 +253,18 @@ class RowReader:
         """Returns the ids and the marks of texts that are taken whole."""
         tagged, begins = self._untagged(texts)
         rows = self._source([one.text.encode(*ANY_BYTES) for one in tagged])
-        self._check_lengths(name, rows)
+        self._check_lengths(name, rows, self._longest_source)
         return rows, begins
 
     def _check_lengths(
-        self, name: str, rows: list[list[int]], owners: Sequence[int] | None = None
+        self, name: str, rows: list[list[int]], most: int, owners: Sequence[int] | None = None
     ) -> None:
-        """Refuses rows that are too long, naming the text that each belongs to."""
+        """Refuses rows of more than `most` tokens, naming the text that each belongs to."""
         for number, row in zip(owners or range(len(rows)), rows, strict=True):
-            if len(row) > self._longest:
+            if len(row) > most:
                 raise _refusal(
                     f"row {number} of {name} has {len(row)} tokens, more than the limit of "
-                    f"{self._longest}: split the text."
+                    f"{most}: split the text."
                 )
 
 

@@ -10,7 +10,12 @@ from typing import Any
 import numpy.typing as npt
 
 from keras_transformer.artefact.manifest import Manifest
-from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
+from keras_transformer.artefact.signatures import (
+    LOWEST,
+    AnswerSizes,
+    Signature,
+    server_signatures,
+)
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
@@ -19,7 +24,7 @@ from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, ModelLimits
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.models.inputs import RowReader
-from keras_transformer.serving.models.outputs import Outputs, ResultWriter
+from keras_transformer.serving.models.outputs import Outputs, ResultWriter, check_states
 from keras_transformer.serving.models.rows import Arrays, PairRow, Request, TranslationRow
 from keras_transformer.serving.models.served import Languages, Run
 from keras_transformer.serving.settings import LongTexts
@@ -76,13 +81,14 @@ class ServedModel:
         manifest.verify(directory)
         self.config: Mapping[str, Any] = manifest.config
         limits = ModelLimits.of(manifest.config, manifest.special_ids)
-        max_source_length = limits.longest_source(max_source_length)
+        longest = limits.longest_source(max_source_length)
         marks = SentenceMarks(**manifest.config.get("marks", {}))
         languages = search.source_language, search.target_language
         if any(languages):
             marks.begins(*languages)
         search = without_languages(limits.fit(search))
         self.search = search
+        self._limits = limits
         self._marks, self._languages = marks, languages
         self.min_score = manifest.min_score if min_score is None else min_score
         self._source, self._target = (
@@ -102,7 +108,7 @@ class ServedModel:
         )
         splitter = Splitter(
             self._source_lengths,
-            max_source_length,
+            longest,
             manifest.training_text,
             language,
             most_parts=max_sentences,
@@ -112,9 +118,9 @@ class ServedModel:
             target=self._target.encode,
             split=splitter.split if long_texts == "split" else Passage.whole,
             search=search,
-            special_ids=manifest.special_ids,
-            source_vocab_size=manifest.config["source_vocab_size"],
-            max_source_length=max_source_length,
+            limits=limits,
+            max_source_length=longest,
+            max_target_length=limits.longest_target(max_source_length),
             begins=_begins_or(marks, *languages),
             read_tag=marks.read_tag,
         )
@@ -140,15 +146,14 @@ class ServedModel:
         row = TranslationRow(
             [self._source.special_ids.substitute],
             (),
-            min(search.max_length, 2),
+            min(search.max_length, self._limits.target_begins + 2),
             search.length_penalty,
         )
         # One text and several take different paths through the engine.
         for rows in ([row], [row] * 2):
             self._translate(rows)
         self._score([PairRow(row.source, row.source)])
-        for _ in self._engine.stream(row.source, _greedy(search, row), ()):
-            pass
+        self.stream(row, lambda piece: True)
 
     @property
     def languages(self) -> Languages:
@@ -162,8 +167,11 @@ class ServedModel:
         )
 
     def read(self, signature: Signature, inputs: Arrays) -> Request:
-        """Returns a request's rows; see `RowReader.read`."""
-        return self._reader.read(signature, inputs)
+        """Returns a request's rows; see `RowReader.read`, and `check_states` for "encode"."""
+        request = self._reader.read(signature, inputs)
+        if signature.name == "encode":
+            check_states([len(row.source) for row in request.rows], self._engine.model_dim)
+        return request
 
     def read_text(
         self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
@@ -247,8 +255,8 @@ class ServedModel:
     def _explain(self, one: Hypothesis) -> dict[str, Any]:
         return {
             "translation": one.text,
-            "score": one.score,
-            "log_probability": one.log_probability,
+            "score": max(one.score, LOWEST),
+            "log_probability": max(one.log_probability, LOWEST),
             "low_confidence": one.low_confidence,
             "target_pieces": self._target.pieces([*one.ids, self._target.special_ids.eos]),
             "attention": one.attention.astype(float).round(6).tolist(),

@@ -9,7 +9,8 @@ from pathlib import Path
 
 # Names that can stand in a path of the REST API, before a colon and a verb.
 _NAME = re.compile(r"[^/:]+")
-_MOST_DIGITS = 18
+# The largest number that TensorFlow Serving's protos hold, an int64.
+MAX_VERSION = 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,4 +120,6 @@ def check_name(what: str, name: str) -> None:
 
 def is_version(text: str) -> bool:
     """Returns whether a text is the number of a version."""
-    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_VERSION))):
+        return False
+    return int(text) <= MAX_VERSION

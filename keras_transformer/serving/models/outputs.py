@@ -2,7 +2,9 @@
 so that an answer does not depend on what else was in the batch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
+from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.rows import ANY_BYTES, Request
 from keras_transformer.translation.by_sentence import join_hypotheses
 from keras_transformer.translation.results import pad_states, to_hypotheses
@@ -17,6 +20,10 @@ from keras_transformer.translation.text_ids import TextIds
 
 Outputs = dict[str, npt.NDArray[Any]]
 
+# Most numbers in one array of an answer: as JSON they are about 90 MB.
+MOST_NUMBERS = 1 << 22
+# More numbers and texts than these take milliseconds to write.
+_LARGE = 1 << 14
 _MISSING = Hypothesis("", [], LOWEST, LOWEST)
 
 
@@ -71,6 +78,7 @@ class ResultWriter:
         best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
         columns = max(map(len, best), default=0)
         length = max((len(one.ids) for row in best for one in row), default=0)
+        check_size({"texts": len(best), "sentences": columns, "tokens": length})
         rows = [filled(row, columns, _MISSING) for row in best]
         ids = self._padding(len(rows), columns, length)
         for row, own in zip(ids, rows, strict=True):
@@ -131,6 +139,37 @@ class ResultWriter:
             # A missing hypothesis does not count as one of low confidence.
             grids["low_confidence"] = np.array([bool(one.low_confidence) for one in flat], bool)
         return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
+
+
+async def written(outputs: Outputs, write: Callable[[], Any]) -> Any:
+    """Returns what `write` makes of outputs; it runs in a thread if they would delay others."""
+    is_large = sum(array.size for array in outputs.values()) > _LARGE
+    return await asyncio.to_thread(write) if is_large else write()
+
+
+def check_size(sizes: Mapping[str, int]) -> None:
+    """Refuses an answer whose array would be too large: each row is as long as the longest.
+
+    Args:
+        sizes: The array's sizes by what they count.
+
+    Raises:
+        ServingError: It has more than `MOST_NUMBERS`.
+    """
+    numbers = math.prod(sizes.values())
+    if numbers > MOST_NUMBERS:
+        factors = " x ".join(f"{size} {name}" for name, size in sizes.items())
+        raise ServingError(
+            Code.INVALID_ARGUMENT,
+            f"the answer would have {factors} = {numbers} numbers, more than the limit of "
+            f"{MOST_NUMBERS}: every text takes as many as the longest, so send the longest ones in "
+            "requests of their own, or fewer at once.",
+        )
+
+
+def check_states(lengths: Sequence[int], width: int) -> None:
+    """Refuses texts of these lengths, in tokens, if their states are too large: `check_size`."""
+    check_size({"texts": len(lengths), "tokens": max(lengths, default=0), "values": width})
 
 
 def filled(row: Sequence[Any], columns: int, filler: Any) -> list[Any]:

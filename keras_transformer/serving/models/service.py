@@ -1,9 +1,8 @@
 """The server without a protocol: takes arrays and returns arrays. REST and gRPC build upon it."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -149,7 +148,7 @@ class Service:
                 request = await self._reader.arrays(loaded.model, signature, inputs, entry, until)
                 rows = request.rows
                 run = loaded.model.run(signature)
-                results = await loaded.batcher.at_once(run, rows) if len(rows) == 1 else None
+                results = await loaded.batcher.at_once(run, rows, until) if len(rows) == 1 else None
                 if results is None:
                     with waiting():
                         results = await before(until, run_rows(loaded, run, rows, entry))
@@ -246,17 +245,10 @@ class Service:
                     found = await run_rows(loaded, model.explain, request.rows, entry)
                     return model.describe(request.passages[0], found)
 
-    @contextmanager
-    def refusals(self, protocol: str, model: str) -> Iterator[None]:
-        """Records a request that ends with a ServingError before it could be served."""
-        began = time.perf_counter()
+    def refusals(self, protocol: str, model: str) -> AbstractContextManager[None]:
+        """Records a request that fails before it could be served; see `Journal.refusals`."""
         # Names that clients make up are not used as metric labels: their number has no limit.
-        name = model if model in self._versions else UNKNOWN
-        try:
-            yield
-        except ServingError as error:
-            self.journal.end(self.journal.begin(protocol, name, began), error.code.name)
-            raise
+        return self.journal.refusals(protocol, model if model in self._versions else UNKNOWN)
 
     def _load(self, directory: Path) -> Served:
         model = open_model(directory, self.options, self.search)

@@ -4,8 +4,7 @@
 
 import asyncio
 import dataclasses
-import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import grpc
@@ -24,40 +23,16 @@ from tensorflow_serving.apis import (
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.judgements import Judgement, judge
+from keras_transformer.serving.models.outputs import written
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versioning.version import LoadedVersion
 from keras_transformer.serving.models.versioning.versions import Asked
 from keras_transformer.serving.rpc.examples import example_texts
+from keras_transformer.serving.rpc.grpc_exchange import Arrived, answering
 from keras_transformer.serving.rpc.grpc_metadata import metadata_of
 from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto
 from keras_transformer.serving.settings import ServeOptions
-
-_Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
-
-
-class _Arrived:
-    """The requests whose message has arrived and whose answer has not been sent yet."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._none_left = asyncio.Event()
-        self._none_left.set()
-
-    def add(self, context: grpc.aio.ServicerContext) -> None:
-        """Counts a request until it ends, in whatever way."""
-        self._count += 1
-        self._none_left.clear()
-        context.add_done_callback(self._remove)
-
-    async def wait_for_none(self) -> None:
-        """Waits until none is left."""
-        await self._none_left.wait()
-
-    def _remove(self, _: grpc.aio.ServicerContext) -> None:
-        self._count -= 1
-        if not self._count:
-            self._none_left.set()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +45,7 @@ class GrpcServer:
 
     port: int
     _server: grpc.aio.Server
-    _arrived: _Arrived
+    _arrived: Arrived
 
     async def stop(self, grace: float, parting: float) -> None:
         """Takes no more requests, gives those that came `grace` seconds, then cuts them off.
@@ -109,7 +84,7 @@ async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
             ("grpc.so_reuseport", 0),
         ]
     )
-    arrived = _Arrived()
+    arrived = Arrived()
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
         _PredictionServicer(service, arrived, options.max_body_bytes), server
     )
@@ -126,53 +101,37 @@ async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
     return GrpcServer(port, server, arrived)
 
 
-def _answering(method: _Method) -> _Method:
-    """Counts a method's requests, and turns its `ServingError` into the status of the answer."""
-
-    @functools.wraps(method)
-    async def answer(self: Any, request: Any, context: grpc.aio.ServicerContext) -> Any:
-        self.arrived.add(context)
-        try:
-            return await method(self, request, context)
-        except ServingError as error:
-            await context.abort(grpc.StatusCode[error.code.name], error.message)
-
-    return answer
-
-
 class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer):
     """All methods but MultiInference."""
 
-    def __init__(self, service: Service, arrived: _Arrived, max_elements: int) -> None:
-        self._service, self.arrived = service, arrived
+    def __init__(self, service: Service, arrived: Arrived, max_elements: int) -> None:
+        self.service, self.arrived = service, arrived
         self._max_elements = max_elements
 
-    @_answering
+    @answering
     async def Predict(
         self, request: predict_pb2.PredictRequest, context: grpc.aio.ServicerContext
     ) -> predict_pb2.PredictResponse:
         """Runs a signature; the client's deadline is the request's."""
-        with self._service.refusals("grpc", request.model_spec.name):
-            loaded = self._service.find(*_model(request))
+        with self.service.refusals("grpc", request.model_spec.name):
+            loaded = self.service.find(*_model(request))
             signature = signature_of(loaded.model.signatures, request.model_spec.signature_name)
             wanted = _wanted_outputs(request.output_filter, signature)
             inputs = {
                 key: to_array(value, key, self._max_elements)
                 for key, value in request.inputs.items()
             }
-        outputs = await self._service.predict(
+        outputs = await self.service.predict(
             loaded,
             signature.name,
             inputs,
             timeout=context.time_remaining(),
             protocol="grpc",
         )
-        return predict_pb2.PredictResponse(
-            outputs={key: to_proto(outputs[key]) for key in wanted},
-            model_spec=_spec(loaded, signature.name),
-        )
+        protos = await written(outputs, lambda: {key: to_proto(outputs[key]) for key in wanted})
+        return predict_pb2.PredictResponse(outputs=protos, model_spec=_spec(loaded, signature.name))
 
-    @_answering
+    @answering
     async def GetModelMetadata(
         self,
         request: get_model_metadata_pb2.GetModelMetadataRequest,
@@ -180,13 +139,13 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         """Describes the signatures, and the graphs that run."""
         name, asked = _model(request)
-        loaded = self._service.find(name, asked)
+        loaded = self.service.find(name, asked)
         response = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=_spec(loaded))
         for field, found in metadata_of(loaded.model, request.metadata_field).items():
             response.metadata[field].Pack(found)
         return response
 
-    @_answering
+    @answering
     async def Classify(
         self,
         request: classification_pb2.ClassificationRequest,
@@ -201,7 +160,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
                 classes.add(label=label, score=score)
         return response
 
-    @_answering
+    @answering
     async def Regress(
         self, request: regression_pb2.RegressionRequest, context: grpc.aio.ServicerContext
     ) -> regression_pb2.RegressionResponse:
@@ -215,14 +174,14 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
     async def _judge(
         self, kind: Judgement, request: Any, context: grpc.aio.ServicerContext
     ) -> tuple[LoadedVersion, list[Any]]:
-        if not any(kind in signatures for signatures in self._service.kinds()):
+        if not any(kind in signatures for signatures in self.service.kinds()):
             await _refuse(context, kind.title())
-        with self._service.refusals("grpc", request.model_spec.name):
-            loaded = self._service.find(*_model(request))
+        with self.service.refusals("grpc", request.model_spec.name):
+            loaded = self.service.find(*_model(request))
             texts = example_texts(request.input)
         name, left = request.model_spec.signature_name, context.time_remaining()
         options = {"timeout": left, "protocol": "grpc"}
-        return loaded, await judge(self._service, loaded, kind, texts, name, **options)
+        return loaded, await judge(self.service, loaded, kind, texts, name, **options)
 
     async def MultiInference(self, request: Any, context: grpc.aio.ServicerContext) -> None:
         """Refuses."""
@@ -232,10 +191,10 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
 class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
     """GetModelStatus; the models themselves are chosen when the server starts."""
 
-    def __init__(self, service: Service, arrived: _Arrived) -> None:
-        self._service, self.arrived = service, arrived
+    def __init__(self, service: Service, arrived: Arrived) -> None:
+        self.service, self.arrived = service, arrived
 
-    @_answering
+    @answering
     async def GetModelStatus(
         self,
         request: get_model_status_pb2.GetModelStatusRequest,
@@ -244,7 +203,7 @@ class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
         """Says which versions there are, and in which state."""
         name, version = _model(request)
         response = get_model_status_pb2.GetModelStatusResponse()
-        for status in self._service.status(name, version):
+        for status in self.service.status(name, version):
             entry = response.model_version_status.add()
             entry.version = status.version
             entry.state = get_model_status_pb2.ModelVersionStatus.State.Value(status.state)

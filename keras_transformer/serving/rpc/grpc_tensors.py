@@ -41,6 +41,9 @@ _KINDS: dict[Dtype, _Kind] = {
     # Read as bytes: any but 0 is True.
     "bool": _Kind(DT_BOOL, "bool_val", False, np.dtype(bool), np.dtype("u1")),
 }
+# The most that a tensor of any signature has; NumPy fails at some numbers beyond it.
+_MOST_DIMENSIONS = 3
+_VALUES_AT_ONCE = 1 << 14
 _KIND_OF_NUMBER = {kind.number: kind for kind in _KINDS.values()}
 _KIND_OF_ARRAY = {kind.array_type: kind for kind in _KINDS.values()}
 
@@ -52,7 +55,8 @@ def to_array(proto: TensorProto, name: str, max_elements: int) -> np.ndarray:
     Args:
         proto: What the client sent.
         name: The input's name, for errors.
-        max_elements: Most elements a tensor may have: a proto of a few bytes can name any shape.
+        max_elements: Most elements a tensor may have, and its largest size: a proto of a few bytes
+            can name any shape.
 
     Returns:
         An array of the proto's own dtype and shape; strings are an object array of bytes.
@@ -70,9 +74,15 @@ def to_array(proto: TensorProto, name: str, max_elements: int) -> np.ndarray:
     shape = tuple(dim.size for dim in proto.tensor_shape.dim)
     if proto.tensor_shape.unknown_rank or any(size < 0 for size in shape):
         raise _refusal(name, "needs a shape of known sizes, all at least 0")
+    if len(shape) > _MOST_DIMENSIONS:
+        message = f"has {len(shape)} dimensions, but no input has more than {_MOST_DIMENSIONS}"
+        raise _refusal(name, f"{message}: see GetModelMetadata")
     size = math.prod(shape)
     if size > max_elements:
         raise _refusal(name, f"has {size} elements, more than the limit of {max_elements}")
+    # An array without elements may have another size that is too large for NumPy.
+    if max(shape, default=0) > max_elements:
+        raise _refusal(name, f"has the size {max(shape)}, more than the limit of {max_elements}")
     if proto.tensor_content:
         return _from_content(proto.tensor_content, kind, size, name).reshape(shape)
     values = getattr(proto, kind.field)
@@ -92,7 +102,10 @@ def to_proto(array: np.ndarray) -> TensorProto:
     """
     kind = _KIND_OF_ARRAY[array.dtype]
     proto = TensorProto(dtype=kind.number, tensor_shape=_shape_proto(array.shape))
-    getattr(proto, kind.field).extend(array.ravel().tolist())
+    values, flat = getattr(proto, kind.field), array.ravel()
+    # No other thread runs while values are appended.
+    for start in range(0, flat.size, _VALUES_AT_ONCE):
+        values.extend(flat[start : start + _VALUES_AT_ONCE].tolist())
     return proto
 
 

@@ -9,6 +9,7 @@ import pytest
 import requests
 
 from keras_transformer.runtime.encoder import OnnxEncoder
+from keras_transformer.serving.models import outputs
 
 TEXTS = ["a small house", "", "the red dog runs to the river", "hello"]
 LONG = "the small river " * 30
@@ -33,6 +34,15 @@ def test_embeds_and_gives_states(
     np.testing.assert_array_equal(found["mask"], mask)
     rows = server.predict({"instances": TEXTS}).json()["predictions"]
     np.testing.assert_allclose(rows, vectors, atol=1e-5)
+
+
+def test_states_that_are_too_many_are_refused(
+    serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs, "MOST_NUMBERS", 100)
+    response = serve(None).predict({"signature_name": "encode", "instances": TEXTS})
+    assert response.status_code == 400
+    assert "4 texts x " in response.json()["error"]
 
 
 def test_classifies_as_predict_and_as_classify(

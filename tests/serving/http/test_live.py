@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 
+from keras_transformer.search.options import SearchOptions
+
+LOWEST = float(np.finfo(np.float32).min)
+
 
 @pytest.mark.parametrize("prefix", ["", "hello"])
 def test_pieces_joined_are_the_greedy_translation_and_the_end_is_the_best(
@@ -47,6 +51,18 @@ def test_an_empty_text_is_explained(server) -> None:
     [found] = server.predict({"text": ""}, ":explain").json()["sentences"]
     [hypothesis] = found["hypotheses"]
     assert (found["source_pieces"], hypothesis["translation"]) == (["</s>"], "")
+
+
+def test_what_has_no_translation_is_explained_with_the_lowest_score(start, exported) -> None:
+    # All tokens but eos are soon forbidden, and eos is too early.
+    search = SearchOptions(max_length=80, min_length=80, no_repeat_ngram_size=1)
+    server = start(exported.path, search)
+    response = server.predict({"text": "hello"}, ":explain")
+    assert response.status_code == 200, response.text
+    [found] = response.json()["sentences"]
+    [best] = found["hypotheses"]
+    [predicted] = server.predict({"instances": ["hello"]}).json()["predictions"]
+    assert best["score"] == best["log_probability"] == predicted["score"] == LOWEST
 
 
 @pytest.mark.parametrize("path", [":stream", ":explain"])

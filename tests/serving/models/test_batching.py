@@ -1,6 +1,7 @@
 """The batcher with a scripted model: batches, order, bounds, failures and requests that leave."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -252,15 +253,20 @@ def all_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "_QUICK_SECONDS", 20.0)
 
 
+async def ask(batcher: Batcher, run: Any, row: Any) -> Any:
+    """Sends a row as the server does, and returns its result."""
+    results = await batcher.at_once(run, [row], math.inf)
+    if results is None:
+        results = (await batcher.submit(run, [row])).results
+    return results[0]
+
+
 def ask_at_once(model: Threads, times: int, **options: Any) -> list[bool]:
-    """Sends a row so many times as the server does; returns which ran beside the event loop."""
+    """Sends a row so many times; returns which ran beside the event loop."""
 
     async def work(batcher: Batcher) -> None:
-        for number in range(times):
-            results = await batcher.at_once(model.echo, [number])
-            if results is None:
-                results = (await batcher.submit(model.echo, [number])).results
-            assert results == [number]
+        for _ in range(times):
+            assert await ask(batcher, model.echo, 7) == 7
 
     run(work, **options)
     return model.aside
@@ -278,17 +284,78 @@ def test_where_a_batch_may_fill_a_lone_row_waits_for_company(all_is_quick) -> No
     assert ask_at_once(Threads(), 2, max_wait=0.01) == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("rows", "aside"),
+    [
+        # A source, and the most tokens of its translation.
+        ([("abc", 9), ("abc", 9), ("ab", 8), ("abc", 9)], [True, False, False, False]),
+        ([("abc", 9), ("abcd", 9), ("abc", 9), ("abcd", 9)], [True, True, False, False]),
+        ([("abc", 9), ("a", 256), ("a", 256)], [True, True, False]),
+        (["abc", "abcd", "abcd", ""], [True, True, False, False]),
+    ],
+    ids=["within", "longer", "more to answer", "texts"],
+)
+def test_a_row_needs_no_thread_if_one_as_large_was_quick(all_is_quick, rows, aside) -> None:
+    model = Threads()
+
+    async def work(batcher: Batcher) -> None:
+        for row in rows:
+            assert await ask(batcher, model.echo, row) == row
+
+    run(work)
+    assert model.aside == aside
+
+
+def test_a_slow_row_keeps_those_of_its_sizes_out_of_the_event_loop(monkeypatch) -> None:
+    monkeypatch.setattr(batching, "_QUICK_SECONDS", 0.3)
+    model = Threads()
+
+    def echo(rows: Sequence[tuple[str, float]]) -> list[Any]:
+        time.sleep(rows[0][1])
+        return model.echo(rows)
+
+    async def work(batcher: Batcher) -> None:
+        for seconds in (0.0, 0.0, 0.4, 0.4, 0.0, 0.0):
+            await ask(batcher, echo, ("abc", seconds))
+
+    run(work)
+    assert model.aside == [True, False, False, True, True, False]
+
+
+def test_each_function_has_sizes_of_its_own(all_is_quick) -> None:
+    model = Model()
+
+    async def work(batcher: Batcher) -> None:
+        assert await ask(batcher, model.double, 6) == 12
+        assert await batcher.at_once(model.halve, [2], math.inf) is None
+        assert await batcher.at_once(model.double, [2], math.inf) == [4]
+
+    run(work)
+
+
+def test_a_row_without_time_left_is_not_begun(all_is_quick) -> None:
+    model = Model()
+
+    async def work(batcher: Batcher) -> None:
+        await ask(batcher, model.double, 2)
+        with pytest.raises(TimeoutError):
+            await batcher.at_once(model.double, [1], asyncio.get_running_loop().time())
+
+    run(work)
+    assert model.batches == [[2]]
+
+
 def test_rows_that_come_together_become_a_batch(all_is_quick) -> None:
     model = Threads()
 
-    async def ask(batcher: Batcher, number: int) -> int:
-        assert await batcher.at_once(model.echo, [number]) is None
-        job = await batcher.submit(model.echo, [number])
+    async def ask_with_others(batcher: Batcher) -> int:
+        assert await batcher.at_once(model.echo, [3], math.inf) is None
+        job = await batcher.submit(model.echo, [3])
         return job.largest_batch
 
     async def work(batcher: Batcher) -> list[int]:
-        await batcher.submit(model.echo, [0])
-        return await asyncio.gather(*(ask(batcher, number) for number in range(4)))
+        await ask(batcher, model.echo, 3)
+        return await asyncio.gather(*(ask_with_others(batcher) for _ in range(4)))
 
     assert run(work) == [4, 4, 4, 4]
     assert model.aside == [True, True]
@@ -298,13 +365,13 @@ def test_a_row_that_fails_at_once_says_no_more_than_one_that_waited(all_is_quick
     model = Model()
 
     async def work(batcher: Batcher) -> None:
-        await batcher.submit(model.double, [1])
+        await ask(batcher, model.double, 2)
         for _ in range(2):
             with pytest.raises(ServingError, match="ValueError") as error:
-                await batcher.at_once(model.double, [-3])
+                await batcher.at_once(model.double, [-3], math.inf)
             assert error.value.code is Code.INTERNAL
             assert "negative" not in error.value.message
-        assert await batcher.at_once(model.double, [2]) == [4]
+        assert await batcher.at_once(model.double, [2], math.inf) == [4]
 
     run(work)
     assert "negative: -3" in caplog.text
@@ -314,12 +381,12 @@ def test_who_leaves_before_its_row_is_done_at_once_harms_nobody(all_is_quick) ->
     model = Model()
 
     async def work(batcher: Batcher) -> list[int] | None:
-        await batcher.submit(model.double, [1])
-        leaving = asyncio.create_task(batcher.at_once(model.double, [2]))
+        await ask(batcher, model.double, 3)
+        leaving = asyncio.create_task(batcher.at_once(model.double, [2], math.inf))
         await asyncio.sleep(0)
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
-        return await batcher.at_once(model.double, [3])
+        return await batcher.at_once(model.double, [3], math.inf)
 
     assert run(work) == [6]
-    assert model.batches == [[1], [3]]
+    assert model.batches == [[3], [3]]

@@ -44,7 +44,10 @@ OPTIONS: dict[str, Any] = {"artefact": Path("nowhere"), "grpc_port": 0, "max_bod
 
 
 class ScriptedService:
-    """Shouts; waits at "wait" until it is let go; refuses "refuse: CODE" with that code."""
+    """Shouts; waits at "wait" until it is let go; refuses "refuse: CODE" with that code.
+
+    Of the model "broken" every call fails.
+    """
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
@@ -74,6 +77,8 @@ class ScriptedService:
         }
 
     def find(self, model: str, asked: int | str | None = None) -> Any:
+        if model == "broken":
+            raise KeyError(model)
         if model != "shout":
             raise ServingError(Code.NOT_FOUND, f"Servable not found for request: Latest({model})")
         number = {None: 7, "stable": 5}.get(asked, asked)
@@ -93,6 +98,9 @@ class ScriptedService:
         except ServingError as error:
             self.refused.append((protocol, error.code))
             raise
+        except Exception as error:
+            self.refused.append((protocol, Code.INTERNAL))
+            raise ServingError(Code.INTERNAL, f"failed ({type(error).__name__})") from error
 
     def status(self, model: str, version: int | str | None = None) -> list[VersionStatus]:
         number = self.find(model, version).number
@@ -232,6 +240,26 @@ def test_an_unknown_model_is_not_found(running: Running, predict: Callable[..., 
         with pytest.raises(grpc.RpcError) as error:
             call()
         assert_status(error, "NOT_FOUND", message)
+
+
+def test_an_error_that_nobody_expects_is_counted_once_as_internal(
+    running: Running, predict: Callable[..., Any]
+) -> None:
+    spec = {"name": "broken"}
+    for call in (
+        lambda: predict("a", model_spec=spec),
+        lambda: running.stub.GetModelMetadata(
+            get_model_metadata_pb2.GetModelMetadataRequest(model_spec=spec), 20
+        ),
+        lambda: running.models.GetModelStatus(
+            get_model_status_pb2.GetModelStatusRequest(model_spec=spec), 20
+        ),
+    ):
+        before = len(running.service.refused)
+        with pytest.raises(grpc.RpcError) as error:
+            call()
+        assert_status(error, "INTERNAL", "failed (KeyError)")
+        assert running.service.refused[before:] == [("grpc", Code.INTERNAL)]
 
 
 def test_a_request_must_name_its_model(running: Running) -> None:

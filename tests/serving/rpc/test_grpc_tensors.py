@@ -71,6 +71,11 @@ def test_what_tensorflow_writes_is_read(array: np.ndarray) -> None:
     assert to_array(proto, "text", LIMIT).tolist() == array.tolist()
 
 
+def test_many_values_are_written_as_few_are() -> None:
+    array = np.arange(100_000, dtype=np.int32).reshape(-1, 4)
+    np.testing.assert_array_equal(tf.make_ndarray(to_proto(array)), array)
+
+
 def test_outputs_are_typed_values_as_official_clients_read_them() -> None:
     proto = to_proto(np.array([0.5, 2], np.float32))
     assert list(proto.float_val) == [0.5, 2]
@@ -128,6 +133,23 @@ def test_a_tensor_that_no_signature_takes_is_refused(proto: TensorProto, message
     assert_refused(proto, message)
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ([1] * 100, "has 100 dimensions, but no input has more than 3"),
+        ([2**62] * 400, "has 400 dimensions"),
+        ([0, 2**62, 2**62], f"has the size {2**62}, more than the limit of 1000"),
+        ([0, 2**63 - 1], f"has the size {2**63 - 1}, more than the limit of 1000"),
+        ([0, LIMIT + 1], "has the size 1001"),
+    ],
+)
+def test_a_shape_that_no_array_has_is_refused(shape: list[int], message: str) -> None:
+    proto = TensorProto(dtype=DTYPES["string"])  # type: ignore[arg-type]
+    for size in shape:
+        proto.tensor_shape.dim.add(size=size)
+    assert_refused(proto, message)
+
+
 def test_values_that_do_not_fit_the_shape_are_refused() -> None:
     proto = tensor(["a", "b"], tf.string)
     proto.tensor_shape.dim[0].size = 1
@@ -158,7 +180,7 @@ def test_tensor_content_that_does_not_fit_the_shape_is_refused(
 
 @hypothesis.given(
     st.sampled_from([0, 1, 3, 7, 9, 10]),
-    st.lists(st.integers(-2, 2**40), max_size=3),
+    st.lists(st.integers(-2, 2**63 - 1) | st.sampled_from([0, 1, 2**62]), max_size=70),
     st.binary(max_size=12),
     st.lists(st.binary(max_size=3), max_size=3),
     st.lists(st.integers(-5, 5), max_size=3),

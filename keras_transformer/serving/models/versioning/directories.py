@@ -4,6 +4,9 @@ another kind is.
 
 import re
 from pathlib import Path
+from typing import NamedTuple
+
+from keras_transformer.serving.models.model_options import MAX_VERSION, is_version
 
 # A directory's files with their sizes and times: a version that failed is tried again when these
 # change.
@@ -13,17 +16,39 @@ _SAVED_MODEL_FILE = "saved_model.pb"
 _VERSION_NAME = re.compile(r"[0-9]+")
 
 
-def find_versions(directory: Path) -> dict[int, Path]:
-    """Returns the version directories by number.
+class Found(NamedTuple):
+    """The version directories of a model.
+
+    Attributes:
+        versions: Each by its number.
+        ignored: Names of those whose number is too large, in order.
+    """
+
+    versions: dict[int, Path]
+    ignored: list[str]
+
+    @property
+    def hint(self) -> str:
+        """What to know about those that are ignored; "" if none is."""
+        if not self.ignored:
+            return ""
+        names = ", ".join(self.ignored)
+        return f" Ignored, as a version's number is at most {MAX_VERSION}: {names}."
+
+
+def find_versions(directory: Path) -> Found:
+    """Returns the directories that are named by numbers.
 
     Raises:
         OSError: The directory cannot be read.
     """
-    return {
-        int(path.name): path
-        for path in directory.iterdir()
-        if _VERSION_NAME.fullmatch(path.name) and path.is_dir()
-    }
+    numbered = [
+        path for path in directory.iterdir() if _VERSION_NAME.fullmatch(path.name) and path.is_dir()
+    ]
+    return Found(
+        {int(path.name): path for path in numbered if is_version(path.name)},
+        sorted(path.name for path in numbered if not is_version(path.name)),
+    )
 
 
 def hint_for(directory: Path) -> str:

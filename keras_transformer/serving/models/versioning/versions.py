@@ -56,10 +56,10 @@ class Versions:
         if not directory.is_dir():
             raise FileNotFoundError(f"{options.name}: there is no directory {directory}.")
         self._is_single = (directory / MANIFEST_FILE).is_file()
-        if not self._is_single and not find_versions(directory):
+        if not self._is_single and not (found := find_versions(directory)).versions:
             raise FileNotFoundError(
                 f"{directory} holds neither {MANIFEST_FILE} (an exported artefact) nor directories "
-                f"named by version numbers.{hint_for(directory)}"
+                f"named by version numbers.{found.hint}{hint_for(directory)}"
             )
         self._loaded: dict[int, LoadedVersion] = {}
         self._statuses: dict[int, VersionStatus] = {}
@@ -129,8 +129,8 @@ class Versions:
         """Loads the versions that are to be served and releases the others.
 
         Raises:
-            OSError: A directory that is itself an artefact cannot be loaded.
-            ValueError: As for OSError.
+            Exception: What opening a directory that is itself an artefact raised, such as OSError
+                and ValueError.
         """
         if self._is_single:
             if not self._statuses:
@@ -153,7 +153,7 @@ class Versions:
             self._check_served(number, f"version {number} is to be served")
         if not self._loaded:
             reasons = [f"version {status.version}: {status.error}" for status in self.status()]
-            hints = {hint_for(path) for path in find_versions(self._directory).values()}
+            hints = {hint_for(path) for path in find_versions(self._directory).versions.values()}
             raise ValueError(
                 f"{self._directory} holds nothing that can be served: "
                 f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
@@ -182,16 +182,16 @@ class Versions:
             # Loaded versions keep serving: a base directory may be away for a moment.
             self._tell_once(f"{type(error).__name__}: {error}")
             return
-        self._trouble = ""
+        self._tell_once(found.hint.strip())
         policy, labelled = self._options.policy, set(self._options.labels.values())
         kept: set[int] = set()
-        for number in sorted(found, reverse=True):
+        for number in sorted(found.versions, reverse=True):
             has_room = policy.most is None or len(kept) < policy.most
             is_allowed = policy.only is None or number in policy.only
             if not (is_allowed and has_room or number in labelled):
                 continue
             # A version that cannot be loaded is replaced by the next older one.
-            if number in self._loaded or await self._try(number, found[number]):
+            if number in self._loaded or await self._try(number, found.versions[number]):
                 kept.add(number)
         self._let_go_of_all_but(kept)
 
@@ -214,7 +214,8 @@ class Versions:
             self._note(number, "LOADING")
         try:
             model = await asyncio.to_thread(self._load, path)
-        except (ImportError, OSError, ValueError) as error:
+        except Exception as error:
+            # Whatever it is, the versions that are loaded keep serving.
             if self._is_single:
                 raise
             self._refuse(number, stamp, error)
@@ -256,7 +257,8 @@ class Versions:
     def _tell_once(self, trouble: str) -> None:
         if trouble != self._trouble:
             self._trouble = trouble
-            self._journal.event("versions", model=self._options.name, error=trouble)
+            if trouble:
+                self._journal.event("versions", model=self._options.name, error=trouble)
 
 
 def not_found(name: str, asked: Asked) -> ServingError:

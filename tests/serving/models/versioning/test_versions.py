@@ -129,8 +129,9 @@ def test_a_newer_version_takes_over_when_it_is_ready_and_the_old_one_finishes(ba
     assert all(model.is_closed for model in base.models)
 
 
-# Operators that are not compiled where they are needed are an ImportError.
-@pytest.mark.parametrize("error", [ValueError, ImportError])
+# Operators that are not compiled where they are needed are an ImportError; onnxruntime and a
+# damaged manifest raise errors of other kinds.
+@pytest.mark.parametrize("error", [ValueError, ImportError, MemoryError, RuntimeError])
 def test_a_broken_version_is_named_once_and_the_old_one_keeps_serving(base, error) -> None:
     base.error = error
     base.add(1)
@@ -206,6 +207,30 @@ def test_a_base_directory_that_is_away_changes_nothing(base, tmp_path) -> None:
 
     base.run(work)
     assert base.log.getvalue().count("FileNotFoundError") == 1
+
+
+def test_a_directory_whose_number_is_too_large_is_ignored_and_named_once(base) -> None:
+    largest, larger = 2**63 - 1, "1" * 20
+    base.add(largest), base.add(2**63), base.add(larger), base.add("9" * 200)
+
+    async def work(versions: Versions) -> None:
+        for _ in range(3):
+            await versions.look()
+        assert served(versions) == [largest]
+
+    base.run(work, "all")
+    assert base.loads == [str(largest)]
+    [line] = [line for line in base.log.getvalue().splitlines() if "Ignored" in line]
+    assert str(2**63) in line and larger in line and f"at most {largest}" in line
+
+
+def test_directories_whose_numbers_are_too_large_are_no_versions(base) -> None:
+    base.add(2**63)
+    with pytest.raises(
+        FileNotFoundError,
+        match=rf"directories named by version numbers\. Ignored.* {2**63 - 1}: {2**63}\.",
+    ):
+        base.run(Versions.look)
 
 
 def test_a_directory_that_is_an_artefact_is_version_1_and_read_once(base) -> None:
