@@ -4,7 +4,7 @@ shards that `prepare` wrote.
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from keras_transformer.cli.flags.text_files import TextFiles
 from keras_transformer.cli.parser import flags_in_errors
@@ -92,12 +92,25 @@ class DataOptions(TextFiles):
             "tfds_dir": "tfds",
             "tfds_download": "tfds",
             "prepared": "prepared",
+            "demo_size": "demo",
+            "source_column": "tsv",
+            "target_column": "tsv",
         }
         for name, owner in owners.items():
-            if getattr(self, name) and owner != self.data:
+            if getattr(self, name) != flag_default(name) and owner != self.data:
                 raise ValueError(
                     f"{_flag(name)} belongs to --data {owner}, but --data is {self.data}."
                 )
+        if self.general_share != flag_default("general_share") and not self.general_source:
+            raise ValueError(
+                "--general-share belongs to --general-source and --general-target, which are not "
+                "given."
+            )
+
+
+def flag_default(name: str) -> Any:
+    """Returns the value of a field of `DataOptions` whose flag is not given."""
+    return getattr(DataOptions, name, [])  # a class has no attribute for a default that is a list
 
 
 def default_vocab_size(options: DataOptions) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import check_finished_run
+from keras_transformer.cli.corpora import DataOptions, flag_default, read_corpus
 from keras_transformer.cli.flags.products import check_products, choose_products
 from keras_transformer.cli.flags.run import RunOptions
 from keras_transformer.cli.flags.text_sources import TextFlags
@@ -33,6 +34,18 @@ FAMILIES: dict[str, Any] = {
     "embed": EncoderConfig,
     "denoising": TransformerConfig,
 }
+# The data flags that tasks on single texts have no use for.
+_OF_TRANSLATION = (
+    "train_source",
+    "train_target",
+    "valid_source",
+    "valid_target",
+    "demo_size",
+    "general_source",
+    "general_target",
+    "general_share",
+)
+_COLUMNS = ("source_column", "target_column")
 
 
 def presets_of(task: str) -> list[str]:
@@ -100,8 +113,7 @@ def train_on_texts(
     """
     require_training()
     check_output(run.output, is_directory=True)
-    if not run.resume:
-        refuse_to_overwrite(RunDirectory(run.output))
+    refuse_to_overwrite(RunDirectory(run.output), resume=run.resume)
     if tokenizers is not None and tokenizers[0] is not tokenizers[1]:
         raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
     if run.init_decoder is not None:
@@ -118,8 +130,10 @@ def train_on_texts(
     text_options = read_fields(given, TextOptions)
     text_options.check(run.task)
     _refuse_other_data(given, run.task)
+    columns = _columns(given, run.task)
     vectors.check(_planned_config(run, overrides, options.max_length))
-    corpus = flags.read(run.task)  # before TensorFlow is loaded: a missing file is told at once
+    # Before TensorFlow is loaded: a missing file is told at once.
+    corpus = flags.read(run.task) if columns is None else read_corpus(columns)
     text_options.check_texts([one for one in (corpus.train, corpus.valid) if one])
     options.check_validation(has_valid=corpus.valid is not None)
     training = load_training()
@@ -149,10 +163,30 @@ def _refuse_other_data(given: Namespace, task: str) -> None:
     """A flag that would silently do nothing is a mistake: name it."""
     if given.data not in ("demo", "tsv", "tfds", "prepared"):
         raise ValueError(f"--data {given.data} is for --task translation, not for {task}.")
-    for name in ("train_source", "train_target", "valid_source", "valid_target"):
-        if given[name]:
-            flag = "--" + name.replace("_", "-")
-            raise ValueError(f"{flag} is for --task translation, not for {task}.")
+    owners = dict.fromkeys(_OF_TRANSLATION, "translation")
+    if task != "embed":
+        owners |= dict.fromkeys(_COLUMNS, "translation and embed")
+    for name, owner in owners.items():
+        if given[name] != flag_default(name):
+            raise ValueError(f"{_flag(name)} is for --task {owner}, not for {task}.")
+
+
+def _columns(given: Namespace, task: str) -> DataOptions | None:
+    """Returns how pairs are read from the columns that flags name; None for the first two."""
+    named = {name: given[name] for name in _COLUMNS if given[name] != flag_default(name)}
+    if task != "embed" or not named:
+        return None
+    if given.data not in ("demo", "tsv") or given.train_jsonl or given.valid_jsonl:
+        raise ValueError(
+            f"{_flag(next(iter(named)))} belongs to --train-tsv and --valid-tsv: leave it out, or "
+            "give all pairs in such files."
+        )
+    files = {name: given[name] for name in ("train_tsv", "valid_tsv")}
+    return DataOptions(data="tsv", **files, **named)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _planned_config(run: RunOptions, overrides: dict[str, Any], max_length: int) -> Any:

@@ -81,6 +81,8 @@ class EncoderConfig(SingleStackConfig):
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
         check_choice("pooling", self.pooling, get_args(Pooling))
+        if isinstance(self.labels, str):
+            raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
         object.__setattr__(self, "labels", tuple(self.labels))
         self._check_labels()
 

@@ -3,6 +3,8 @@
 import gzip
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,8 @@ def texts(tmp_path: Path) -> Path:
     records = [json.dumps({"label": line.split()[1], "text": line}) + "\n" for line in LINES]
     (tmp_path / "train.jsonl").write_text("".join(records), encoding="utf-8")
     (tmp_path / "one.tsv").write_text(rows[0], encoding="utf-8")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.keras").touch()
     return tmp_path
 
 
@@ -51,6 +55,28 @@ def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     assert load_run(gpt)[0].config.family == "decoder"
     assert load_run(rows)[0].config.labels == ("blue", "red")
     assert load_run(labels)[0].config.labels == ("blue", "red")
+
+
+def test_pairs_are_read_from_the_columns_that_are_named(run_cli, monkeypatch, texts: Path) -> None:
+    corpora: list[Any] = []
+
+    def fake_train(task: str, corpus: Any, directory: Path, **settings: Any) -> Any:
+        corpora.append(corpus)
+        return SimpleNamespace(count_params=lambda: 1)
+
+    monkeypatch.setattr("keras_transformer.training.texts.train.train_texts", fake_train)
+    (texts / "columns.tsv").write_text("1\ta cat\tthe cat\n2\ta dog\tthe dog\n")
+    files = ["--train-tsv", texts / "columns.tsv", "--valid-tsv", texts / "columns.tsv"]
+    columns = ["--source-column", 2, "--target-column", 1]
+    for given in (["--data", "tsv"], []):
+        words = ["--task", "embed", *files, *columns, *given]
+        result = run_cli("train", "--output", texts / "new", *words)
+        assert (result.code, result.err) == (0, "")
+    for corpus in corpora:
+        for pairs in (corpus.train, corpus.valid):
+            assert list(pairs.source) == ["the cat", "the dog"]
+            assert list(pairs.target) == ["a cat", "a dog"]
+    assert len(corpora) == 2
 
 
 @pytest.mark.exhaustive
@@ -115,6 +141,38 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
             "--task causal-lm --train-text a --train-source b",
             "--train-source is for --task translation",
         ),
+        (
+            "--task causal-lm --train-text a --general-source b --general-target b",
+            "--general-source is for --task translation, not for causal-lm.",
+        ),
+        (
+            "--task causal-lm --train-text a --general-target b",
+            "--general-target is for --task translation, not for causal-lm.",
+        ),
+        (
+            "--task tag --train-text a --general-share 0.1",
+            "--general-share is for --task translation, not for tag.",
+        ),
+        (
+            "--task masked-lm --train-text a --demo-size 100",
+            "--demo-size is for --task translation, not for masked-lm.",
+        ),
+        (
+            "--task classify --train-tsv a --source-column 1",
+            "--source-column is for --task translation and embed, not for classify.",
+        ),
+        (
+            "--task embed --train-jsonl a --target-column 2",
+            "--target-column belongs to --train-tsv and --valid-tsv: leave it out, or",
+        ),
+        (
+            "--task embed --train-tsv {folder}/train.tsv --source-column 1",
+            "--source-column and --target-column must be two different numbers from 0",
+        ),
+        (
+            "--output {folder}/run --resume --task causal-lm --train-text a",
+            "/run holds a finished model but no checkpoint to resume from",
+        ),
         ("--task causal-lm --train-text a --masking spans", "is for masked-lm, not for causal-lm"),
         (
             "--task masked-lm --train-text a --model.num-encoder-layers 2",
@@ -156,6 +214,7 @@ def test_wrong_settings_are_told_in_one_line_before_any_work(
         "keras_transformer.cli.commands.train.load_training",
         lambda: pytest.fail("TensorFlow is loaded"),
     )
-    result = run_cli("train", "--output", "r", *flags.format(folder=texts).split())
+    words = flags.format(folder=texts).split()
+    result = run_cli("train", *(() if "--output" in words else ("--output", "r")), *words)
     assert result.code in (1, 2)
     assert message in result.err and result.err.count("\n") == 1

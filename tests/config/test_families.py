@@ -166,6 +166,7 @@ def test_what_cannot_be_is_named(kind: Any, fields: dict, error: Any, message: s
         ({"head": "classification", "labels": ("a",)}, ValueError, "two or more.* 1 labels"),
         ({"labels": ("a", "b")}, ValueError, "only there, got head=None and 2 labels"),
         ({"head": "tagging", "labels": ("a", "a")}, ValueError, "labels must differ"),
+        ({"head": "tagging", "labels": "ab"}, TypeError, "labels must be a sequence .*got 'ab'"),
         ({"head": "tagging", "labels": (1, 2)}, TypeError, r"labels must be strings, got \(1, 2\)"),
     ],
 )

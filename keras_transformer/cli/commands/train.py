@@ -102,7 +102,7 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
     tokenizers = open_vocabularies(run.tokenizer)
     options = read_recipe(given, text_recipe(run))
     overrides = model_overrides(given["model"])
-    flags = TextFlags, RunOptions, TrainOptions, TextOptions
+    flags = TextFlags, DataOptions, RunOptions, TrainOptions, TextOptions
     with (
         flags_in_errors(*flags, model_fields=_ALL_MODEL_FIELDS),
         _advice_when_interrupted(run.output),
@@ -139,8 +139,7 @@ def _check_first(
     """Refuses wrong settings before the text is read and TensorFlow loaded, which takes seconds."""
     require_training()
     check_output(run.output, is_directory=True)
-    if not run.resume:
-        refuse_to_overwrite(RunDirectory(run.output))
+    refuse_to_overwrite(RunDirectory(run.output), resume=run.resume)
     for begun in (run.init, run.init_decoder):
         if begun is not None:
             check_finished_run(begun)

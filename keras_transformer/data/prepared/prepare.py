@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from keras_transformer.config.checks import check_choice, check_flag, check_size
 from keras_transformer.data.prepared.pieces import PieceSettings, keep_pairs
 from keras_transformer.data.prepared.processes import worker_processes
 from keras_transformer.data.prepared.record import RECORD, SINGLE, CorpusRecord, Split
@@ -53,6 +54,7 @@ class PrepareOptions:
 
     Raises:
         ValueError: A value is out of range; the message names it.
+        TypeError: A count is not an integer, or `joint_vocabulary` not True or False.
     """
 
     vocab_size: int = 8000
@@ -64,17 +66,14 @@ class PrepareOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        smallest = {
-            "vocab_size": FEWEST_PIECES,
-            "tokenizer_sentences": 1,
-            "max_length": 2,
-            "shards": 1,
-            "seed": 0,
-        }
-        for name, least in smallest.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value}")
+        check_size("vocab_size", self.vocab_size, FEWEST_PIECES)
+        check_size("tokenizer_sentences", self.tokenizer_sentences)
+        check_size("max_length", self.max_length, 2)
+        check_size("seed", self.seed, 0)
+        if self.shards is not None:
+            check_size("shards", self.shards)
+        check_choice("tokenizer_type", self.tokenizer_type, get_args(ModelType))
+        check_flag("joint_vocabulary", self.joint_vocabulary)
 
 
 def prepare(

@@ -2,11 +2,22 @@
 
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.training.recipes import CLASSIFIERS, DENOISING, RECIPES, fine_tuning
+
+_CHOICES = {
+    "optimizer": ("adam", "muon"),
+    "final_model": ("average", "best"),
+    # Not mixed_float16: its loss scaling skips updates, so steps and batches would diverge.
+    "dtype_policy": ("float32", "mixed_bfloat16"),
+    "strategy": ("mirrored", "multi-worker"),
+}
+# The counts that may be 0; the others are at least 1.
+_MAY_BE_ZERO = ("bleu_sentences", "unfreeze_steps", "lora_rank", "seed")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,25 +116,11 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         self._check_types()
-        for name in (
-            "epochs",
-            "max_steps",
-            "batch_tokens",
-            "micro_batches",
-            "learning_rate",
-            "warmup_steps",
-            "epsilon",
-            "clip_norm",
-            "average_checkpoints",
-            "patience",
-            "checkpoint_steps",
-        ):
+        for name in ("learning_rate", "epsilon", "clip_norm"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be positive, got {value}.")
         check_max_length(self.max_length)
-        if self.bleu_sentences < 0:
-            raise ValueError(f"bleu_sentences must be at least 0, got {self.bleu_sentences}.")
         if self.freeze not in (None, "embeddings", "encoder") and not self.freeze.isdecimal():
             raise ValueError(
                 "freeze must be 'embeddings', 'encoder' or a number of blocks, got "
@@ -131,9 +128,6 @@ class TrainOptions:
             )
         if not 0 < self.layer_decay <= 1:
             raise ValueError(f"layer_decay must lie in (0, 1], got {self.layer_decay}.")
-        for name in ("unfreeze_steps", "lora_rank"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
         for other in ("freeze", "layer_decay", "unfreeze_steps"):
             if self.lora_rank and getattr(self, other) != getattr(TrainOptions, other):
                 raise ValueError(
@@ -142,27 +136,12 @@ class TrainOptions:
                 )
         if not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
-        if not 0 <= self.beta_2 < 1:
-            raise ValueError(f"beta_2 must lie in [0, 1), got {self.beta_2}.")
-        if not 0 <= self.label_smoothing < 1:
-            raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}.")
+        for name in ("beta_2", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}.")
         for name in ("r_drop", "rehearsal"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
-        if self.optimizer not in ("adam", "muon"):
-            raise ValueError(f"optimizer must be 'adam' or 'muon', got {self.optimizer!r}.")
-        if self.final_model not in ("average", "best"):
-            raise ValueError(f"final_model must be 'average' or 'best', got {self.final_model!r}.")
-        # Not mixed_float16: its loss scaling skips updates, so steps and batches would diverge.
-        if self.dtype_policy not in ("float32", "mixed_bfloat16"):
-            raise ValueError(
-                f"dtype_policy must be 'float32' or 'mixed_bfloat16', got {self.dtype_policy!r}."
-            )
-
-        if self.strategy not in (None, "mirrored", "multi-worker"):
-            raise ValueError(
-                f"strategy must be None, 'mirrored' or 'multi-worker', got {self.strategy!r}."
-            )
         if self.strategy and self.jit_compile:
             raise ValueError(
                 f"jit_compile does not work with strategy {self.strategy!r}: XLA cannot compile "
@@ -170,14 +149,21 @@ class TrainOptions:
             )
 
     def _check_types(self) -> None:
+        """Raises unless each field is the choice, flag, count, number or string that it must be."""
         for field in dataclasses.fields(self):
-            value, kind = getattr(self, field.name), str(field.type)
-            if value is None and "None" in kind:
+            name, value, kind = field.name, getattr(self, field.name), str(field.type)
+            if value is None and type(None) in get_args(field.type):
                 continue
-            if "int" in kind and (isinstance(value, bool) or not isinstance(value, int)):
-                raise TypeError(f"{field.name} must be an integer, got {value!r}.")
-            if "float" in kind and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise TypeError(f"{field.name} must be a number, got {value!r}.")
+            if name in _CHOICES:
+                check_choice(name, value, _CHOICES[name])
+            elif "bool" in kind:
+                check_flag(name, value)
+            elif "int" in kind:
+                check_size(name, value, least=0 if name in _MAY_BE_ZERO else 1)
+            elif "float" in kind:
+                check_number(name, value)
+            elif not isinstance(value, str):
+                raise TypeError(f"{name} must be a string, got {value!r}.")
 
     def check_validation(self, *, has_valid: bool) -> None:
         """Raises `ValueError` if an option needs validation pairs and there are none."""

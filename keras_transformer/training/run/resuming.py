@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.data.sources.digest import TEXT_SHA256
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -39,8 +40,22 @@ _DEFAULTS = {
 } | {"data": {}, "start": {}}
 
 
-def refuse_to_overwrite(run: RunDirectory) -> None:
-    """Raises `FileExistsError` if the directory already holds a run."""
+def refuse_to_overwrite(run: RunDirectory, *, resume: bool = False) -> None:
+    """Raises `FileExistsError` if training would replace a run that the directory holds.
+
+    Args:
+        run: The directory to train into.
+        resume: Whether to continue its run, which takes a checkpoint: a finished model alone, such
+            as an imported one, has no optimizer's state to go on with.
+    """
+    if resume and run.has_checkpoints:
+        return
+    if resume and run.model.exists():
+        raise FileExistsError(
+            f"{run.path} holds a finished model but no checkpoint to resume from: to train it "
+            f"further, start from it with init (--init {run.path}) and write into another "
+            "directory (--output)."
+        )
     if run.model.exists() or run.has_checkpoints:
         raise FileExistsError(
             f"{run.path} holds a run already: continue it with resume (--resume), or choose "
@@ -61,14 +76,26 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
     if not run.has_checkpoints:
         return History()
     saved, record = run.load_training(), json.loads(json.dumps(record))
+    if TEXT_SHA256 not in saved.get("data", {}):
+        # A run of an earlier version does not say which lines it has read.
+        record.get("data", {}).pop(TEXT_SHA256, None)
     for part, defaults in _DEFAULTS.items():
         begun, going_on = saved.get(part, {}), record.get(part, {})
         for name in sorted(set(begun) | set(going_on)):
             before = begun.get(name, defaults.get(name))
             now = going_on.get(name)
             if before != now and name not in _MAY_CHANGE:
-                raise ValueError(
-                    f"{run.path} was started with {name}={before!r}, not {now!r}: resume with "
-                    "the same settings, or train into another directory."
-                )
+                raise ValueError(_difference(run, name, before, now))
     return History(saved["history"])
+
+
+def _difference(run: RunDirectory, name: str, before: Any, now: Any) -> str:
+    if name == TEXT_SHA256:
+        return (
+            f"{run.path} was started on other text: resume on the same, or train into another "
+            "directory."
+        )
+    return (
+        f"{run.path} was started with {name}={before!r}, not {now!r}: resume with the same "
+        "settings, or train into another directory."
+    )

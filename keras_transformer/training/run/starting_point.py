@@ -4,11 +4,12 @@ fine-tune.
 
 import hashlib
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
@@ -131,14 +132,42 @@ class StartingPoint:
         """Returns the config's fields that come from the runs.
 
         Args:
-            preset: The size that was asked for, which a whole run must have; None for the run's.
+            preset: The size that was asked for, which a whole run must have, and which that of a
+                half without a run is; None for the run's.
         """
         if self.run is not None and (preset is None or self.run.is_imported):
             config = self.run.load_config()
             taken = {name: getattr(config, name) for name in config.to_dict() if name != "family"}
             return {name: value for name, value in taken.items() if name not in _SIZES}
         configs = [run and run.load_config() for run in (self.encoder_run, self.decoder_run)]
-        return choices_to_take(*configs)  # type: ignore[arg-type]
+        fields = choices_to_take(*configs)  # type: ignore[arg-type]
+        for half, name in zip(configs, ("num_encoder_layers", "num_decoder_layers"), strict=True):
+            if half is None and name in PRESETS.get(preset or "", {}):
+                fields.pop(name, None)
+        return fields
+
+    def check_preset(self, preset: str | None, overrides: Collection[str]) -> None:
+        """Raises `ValueError` if a preset names another model than the runs are.
+
+        A preset that sets none of the model's fields otherwise, such as "base", says only how to
+        train.
+
+        Args:
+            preset: The size that was asked for; None for that of the runs.
+            overrides: Names of fields that were given, too, and stand instead of the preset's.
+        """
+        taken, free = self.model_fields(preset), _MAY_DIFFER.union(overrides)
+        differing = [
+            f"{name}={value!r}, trained {taken[name]!r}"
+            for name, value in PRESETS.get(preset or "", {}).items()
+            if name not in free and taken.get(name, value) != value
+        ]
+        if differing:
+            runs = [run for run in (self.run, self.encoder_run, self.decoder_run) if run]
+            raise ValueError(
+                f"preset {preset!r} is another model than {' and '.join(str(r.path) for r in runs)}"
+                f": {'; '.join(differing)}. Leave the preset out to take the model as it is."
+            )
 
     def check_config(self, config: TransformerConfig) -> None:
         """Raises `ValueError` if a model of this config cannot take the run's weights."""

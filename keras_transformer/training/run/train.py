@@ -70,8 +70,9 @@ def train(
             `preset` and `overrides`, if given, must be those it was trained with, except for
             dropout rates.
             Or of a run of an encoder alone: it becomes the encoder, with its vocabulary, sizes and
-            choices. Weights are taken where layer path and shape are the same; what does not fit
-            is listed in print and in `training.json`.
+            choices, from which `preset`, if given, must not differ. Weights are taken where layer
+            path and shape are the same; what does not fit is listed in print and in
+            `training.json`.
         init_decoder: Directory of a finished run of a decoder alone, which becomes the decoder in
             the same way.
         init_vectors: File of word vectors of word2vec, GloVe or fastText that the source's
@@ -90,7 +91,8 @@ def train(
         The trained model, averaged over the last checkpoints, as saved in `model.keras`.
 
     Raises:
-        FileExistsError: The directory holds a run already and `resume` is False.
+        FileExistsError: The directory holds a run already and `resume` is False, or a finished
+            model without a checkpoint to resume from.
         FileNotFoundError: `init` or `teacher` holds no finished run, or a file of vectors is
             missing.
         ImportError: There are word vectors, and gensim is not installed.
@@ -107,10 +109,10 @@ def train(
     is_text = isinstance(corpus, Corpus)
     options = options or default_options(start.run, preset, has_valid=has_valid, is_text=is_text)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
-    if not resume:
-        refuse_to_overwrite(place)
+    refuse_to_overwrite(place, resume=resume)
     size = DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
     vectors = InitialVectors.open(init_vectors, init_target_vectors, has_weights=start.has_weights)
+    start.check_preset(preset, overrides or {})
     overrides = {**start.model_fields(preset), **(overrides or {})}
     task = Translation(
         corpus,

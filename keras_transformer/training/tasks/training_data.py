@@ -16,6 +16,7 @@ from keras_transformer.data.encoding.subword_regularization import (
 from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.options import TrainOptions
@@ -132,6 +133,8 @@ def encode_corpus(
         print(f"validation pairs: {valid.report}")
     record = {
         "origin": pairs.origin,
+        # Not of what is rehearsed: a resumed run takes that from its own directory.
+        TEXT_SHA256: text_sha256(own, corpus.valid),
         "vocab_size": vocabulary.size,
         "tokenizer_type": vocabulary.tokenizer_type,
         "joint_vocabulary": vocabulary.is_joint,

@@ -19,6 +19,22 @@ _NOT_TAKEN = {
 }
 
 
+def in_trained_order(head: dict[str, Any], trained: ModelConfig | None) -> dict[str, Any]:
+    """Returns a head's fields, with its labels in the order of a trained model that has the same.
+
+    So the trained head can be taken. The labels of a corpus are sorted; an imported model has its
+    own order.
+
+    Args:
+        head: The fields that say what the model returns.
+        trained: The config of the run to start from, if there is one.
+    """
+    labels = getattr(trained, "labels", ())
+    if not labels or {*labels} != {*head.get("labels", ())}:
+        return head
+    return {**head, "labels": labels}
+
+
 def text_model_config(
     family: Any,
     preset: str,

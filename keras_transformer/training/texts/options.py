@@ -4,8 +4,9 @@ import dataclasses
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
+from keras_transformer.config.checks import check_choice, check_flag
 from keras_transformer.data.sources.phrases import read_phrases
 
 # The task of each option.
@@ -36,6 +37,10 @@ class TextOptions:
             "prefix" what follows a beginning of random length (prefix language modelling).
         next_sentence: Whether masked-lm also learns to tell if a sentence follows another one, as
             BERT does: a line is a sentence, and an empty line ends a document.
+
+    Raises:
+        ValueError: A choice is none of those named.
+        TypeError: `next_sentence` is not True or False.
     """
 
     masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
@@ -43,6 +48,12 @@ class TextOptions:
     packing: Literal["none", "documents", "stream"] = "none"
     denoising: Literal["infilling", "sentinels", "prefix"] = "infilling"
     next_sentence: bool = False
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(TextOptions)
+        for name in ("masking", "packing", "denoising"):
+            check_choice(name, getattr(self, name), get_args(hints[name]))
+        check_flag("next_sentence", self.next_sentence)
 
     def check(self, task: str) -> None:
         """Raises `ValueError` if an option is of another task."""

@@ -9,6 +9,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Pairs
+from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
@@ -27,7 +28,7 @@ from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import open_prepared_texts
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
-from keras_transformer.training.transfer.parts import differing_choices, paths_between
+from keras_transformer.training.transfer.parts import differing_choices, paths_between, why_new
 from keras_transformer.training.transfer.weights import take_weights
 
 
@@ -107,6 +108,7 @@ class TextTask:
                 "task": self.name,
                 **self.text_options.to_dict(),
                 "origin": self.corpus.train.origin,
+                TEXT_SHA256: text_sha256(self.corpus.train, self.corpus.valid),
                 "vocab_size": tokenizer.vocab_size,
                 "train": asdict(train.report),
                 "valid": asdict(valid.report) if valid else None,
@@ -131,8 +133,9 @@ class TextTask:
         run = self.starting_point.run
         if run is not None:
             trained = load_model_file(run.model)
-            found = take_weights(model, trained, paths_between(trained.config, config))
-            for choice in differing_choices(trained.config, config):
+            configs = trained.config, config
+            found = take_weights(model, trained, paths_between(*configs), why_new(*configs))
+            for choice in differing_choices(*configs):
                 print(f"{run.path} differs: {choice}")
             print(f"from {run.path}: {found}")
             self.transfer.update(found.to_dict())

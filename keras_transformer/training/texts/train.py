@@ -19,7 +19,7 @@ from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.run.training_run import TrainingRun
-from keras_transformer.training.texts.model_config import text_model_config
+from keras_transformer.training.texts.model_config import in_trained_order, text_model_config
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import check_prepared
 from keras_transformer.training.texts.tasks import KINDS, AnyCorpus, TextTaskName
@@ -61,8 +61,8 @@ def train_texts(
         tokenizer_type: "unigram" or "bpe".
         tokenizer: An existing tokenizer; None to train one on the corpus.
         init: Directory of a finished run, whose tokenizer is used and whose weights are taken where
-            layer path and shape are the same; those that are not are listed in print and in
-            `training.json`.
+            layer path and shape are the same, and labels if the head has some; those that are not
+            are listed in print and in `training.json`.
         init_vectors: File of word vectors of word2vec, GloVe or fastText that the embeddings begin
             as.
         options: How to train; the recipe of the preset and the task if None.
@@ -75,7 +75,8 @@ def train_texts(
         The trained model, averaged over the last checkpoints, as saved in `model.keras`.
 
     Raises:
-        FileExistsError: The directory holds a run already and `resume` is False.
+        FileExistsError: The directory holds a run already and `resume` is False, or a finished
+            model without a checkpoint to resume from.
         FileNotFoundError: `init` holds no finished run, or the file of vectors is missing.
         ImportError: There are word vectors, and gensim is not installed.
         ValueError: The run to resume was started with other settings, an option needs validation
@@ -91,9 +92,9 @@ def train_texts(
     if options is None:
         options = kind.recipe(preset or kind.default_preset)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
-    if not resume:
-        refuse_to_overwrite(place)
-    begun = start.run.load_config() if start.run and preset is None else None
+    refuse_to_overwrite(place, resume=resume)
+    trained = start.run.load_config() if start.run else None
+    begun = trained if preset is None else None
     text_options = text_options or TextOptions()
     model_config = partial(
         text_model_config,
@@ -101,7 +102,7 @@ def train_texts(
         preset or kind.default_preset,
         overrides,
         start=begun if isinstance(begun, kind.family) else None,
-        head=kind.head(corpus, text_options),
+        head=in_trained_order(kind.head(corpus, text_options), trained),
         max_length=options.max_length,
     )
     run_task = TextTask(

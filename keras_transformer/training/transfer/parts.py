@@ -1,5 +1,5 @@
-"""Where the parts of a trained model stand in a model of another family: renames layer paths, and
-names the choices that differ.
+"""Where the parts of a trained model stand in a model of another family or task: renames layer
+paths, and names what differs.
 """
 
 import dataclasses
@@ -69,6 +69,21 @@ def paths_between(trained: ModelConfig, config: ModelConfig) -> Rename:
         return from_translation(part, is_shared=trained.share_embeddings == "all")
     part = "encoder" if isinstance(trained, EncoderConfig) else "decoder"
     return into_translation(part, has_tokens=True)
+
+
+def why_new(trained: ModelConfig, config: ModelConfig) -> Callable[[str], str | None]:
+    """Returns what says why a weight stays new though a trained one has its path and shape.
+
+    Each column of a head that chooses stands for a label, and so does what a classifier's pooler
+    has learnt to tell apart. A pooler that was trained without labels is of use to all.
+    """
+    if not (isinstance(trained, EncoderConfig) and isinstance(config, EncoderConfig)):
+        return lambda path: None
+    if not config.labels or (trained.head, trained.labels) == (config.head, config.labels):
+        return lambda path: None
+    other = "other labels" if trained.head == config.head else f"head={trained.head!r}"
+    layers = {"head", "pooler"} if trained.labels else {"head"}
+    return lambda path: f"trained for {other}" if path.partition("/")[0] in layers else None
 
 
 def choices_to_take(encoder: EncoderConfig | None, decoder: DecoderConfig | None) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """Takes a new model and a trained one and gives the new one every weight that fits: of the same
-layer path and shape.
+layer path and shape, and not for other labels.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,10 @@ class Transfer:
 
 
 def take_weights(
-    model: keras.Model, trained: keras.Model, path_in_model: Callable[[str], str | None] = str
+    model: keras.Model,
+    trained: keras.Model,
+    path_in_model: Callable[[str], str | None] = str,
+    why_new: Callable[[str], str | None] = lambda path: None,
 ) -> Transfer:
     """Sets the weights of a model that fit to those of a trained one.
 
@@ -50,6 +53,8 @@ def take_weights(
         trained: The model to take from.
         path_in_model: Takes a path of the trained model and returns the path in the new model,
             or None for weights that it should not take; the same path by default.
+        why_new: Takes a path of the new model and returns why its weight should keep its initial
+            value though a trained one fits, or None to take that.
 
     Raises:
         ValueError: No weight fits.
@@ -62,6 +67,8 @@ def take_weights(
             fresh[path] = "not in the trained model"
         elif tuple(found[path].shape) != tuple(weight.shape):
             fresh[path] = f"shape {tuple(weight.shape)}, trained {tuple(found[path].shape)}"
+        elif (reason := why_new(path)) is not None:
+            fresh[path] = reason
         else:
             weight.assign(found[path])
             taken.append(path)

@@ -204,7 +204,20 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
             "--general-source is mixed into text of files or tsv, but --data is demo.",
         ),
         ("--data demo --general-share 1", "--general-share is a share in (0, 1), got 1.0."),
-        ("--data demo --epochs 0", "epochs must be positive, got 0."),
+        (
+            "--data tsv --train-tsv a --general-share 0.2",
+            "--general-share belongs to --general-source and --general-target, which are not",
+        ),
+        (
+            "--data files --train-source a --train-target b --demo-size 100",
+            "--demo-size belongs to --data demo, but --data is files.",
+        ),
+        (
+            "--data files --train-source a --train-target b --source-column 2",
+            "--source-column belongs to --data tsv, but --data is files.",
+        ),
+        ("--target-column 0", "--target-column belongs to --data tsv, but --data is demo."),
+        ("--data demo --epochs 0", "epochs must be at least 1, got 0."),
         ("--data demo --model.norm mid", "--model.norm expects one of post, pre, got 'mid'."),
         ("--data demo --preset huge", "--preset expects one of tiny, small, base, big"),
         ("--init a --vocab-size 99", "--vocab-size was decided when a was trained"),
@@ -239,6 +252,10 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
             "--patience chooses by the validation loss, but there are no validation pairs",
         ),
         ("--output {folder}/run", "/run holds a run already: continue it with"),
+        (
+            "--output {folder}/run --resume",
+            "/run holds a finished model but no checkpoint to resume from",
+        ),
         ("--output {folder}/pairs.tsv", "/pairs.tsv: it is a file already"),
         ("--output {folder}/pairs.tsv/run", "/pairs.tsv is a file."),
         ("--data files --train-source no.a --train-target no.b", "no such file: no.a, no.b"),

@@ -291,6 +291,23 @@ def test_options_out_of_range_are_named(field, value):
         PrepareOptions(**{field: value})
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "error", "expected"),
+    [
+        ("vocab_size", "9", TypeError, "an integer"),
+        ("max_length", float("nan"), TypeError, "an integer"),
+        ("max_length", True, TypeError, "an integer"),
+        ("shards", 2.5, TypeError, "an integer"),
+        ("seed", float("nan"), TypeError, "an integer"),
+        ("joint_vocabulary", "no", TypeError, "True or False"),
+        ("tokenizer_type", "foo", ValueError, "one of unigram, bpe"),
+    ],
+)
+def test_options_of_another_type_are_named(field, value, error, expected) -> None:
+    with pytest.raises(error, match=f"{field} must be {expected}, got {value!r}"):
+        PrepareOptions(**{field: value})
+
+
 def test_the_record_of_training_text_is_that_of_a_corpus_in_memory(train, prepared) -> None:
     tokenizer = Tokenizer.load(prepared / "tokenizer.model")
     pairs = read_parallel(train.source, train.target)

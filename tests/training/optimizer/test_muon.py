@@ -130,5 +130,5 @@ def test_the_option_chooses_the_optimizer(name: Any, kind: str) -> None:
 
 
 def test_another_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="optimizer must be 'adam' or 'muon', got 'sgd'"):
+    with pytest.raises(ValueError, match="optimizer must be one of adam, muon, got 'sgd'"):
         TrainOptions(optimizer="sgd")  # type: ignore[arg-type]

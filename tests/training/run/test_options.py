@@ -10,24 +10,28 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.training.recipes import RECIPES
 from keras_transformer.training.run.options import TrainOptions
 
-POSITIVE = (
+COUNTS = (
     "epochs",
     "max_steps",
     "batch_tokens",
-    "learning_rate",
     "warmup_steps",
-    "epsilon",
-    "clip_norm",
     "average_checkpoints",
     "patience",
     "checkpoint_steps",
+    "micro_batches",
 )
 
 
-@pytest.mark.parametrize("name", POSITIVE)
+@pytest.mark.parametrize(
+    ("name", "range_"),
+    [
+        *((name, "at least 1") for name in COUNTS),
+        *((name, "positive") for name in ("learning_rate", "epsilon", "clip_norm")),
+    ],
+)
 @pytest.mark.parametrize("value", [0, -3])
-def test_sizes_and_rates_are_positive(name: str, value: int) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
+def test_sizes_and_rates_are_positive(name: str, range_: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be {range_}, got {value}"):
         TrainOptions(**{name: value})
 
 
@@ -40,8 +44,11 @@ def test_sizes_and_rates_are_positive(name: str, value: int) -> None:
         ({"max_length": 1}, "max_length must be at least 2"),
         ({"r_drop": -0.5}, r"r_drop must be at least 0, got -0.5"),
         ({"label_smoothing": 1.0}, r"label_smoothing must lie in \[0, 1\), got 1.0"),
-        ({"final_model": "last"}, "final_model must be 'average' or 'best', got 'last'"),
-        ({"dtype_policy": "mixed_float16"}, "'float32' or 'mixed_bfloat16', got 'mixed_float16'"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"final_model": "last"}, "final_model must be one of average, best, got 'last'"),
+        ({"dtype_policy": "mixed_float16"}, "one of float32, mixed_bfloat16, got 'mixed_float16'"),
+        ({"strategy": "all"}, "strategy must be one of mirrored, multi-worker, got 'all'"),
+        ({"freeze": "decoder"}, "'embeddings', 'encoder' or a number of blocks, got 'decoder'"),
     ],
 )
 def test_a_value_out_of_range_is_named(values: dict, message: str) -> None:
@@ -57,6 +64,11 @@ def test_a_value_out_of_range_is_named(values: dict, message: str) -> None:
         ({"epochs": None}, "epochs must be an integer, got None"),
         ({"seed": "1"}, "seed must be an integer, got '1'"),
         ({"learning_rate": "0.1"}, "learning_rate must be a number, got '0.1'"),
+        ({"freeze": 2}, "freeze must be a string, got 2"),
+        ({"subword_sampling": "no"}, "subword_sampling must be True or False, got 'no'"),
+        ({"deterministic": "false"}, "deterministic must be True or False, got 'false'"),
+        ({"jit_compile": 0.5}, "jit_compile must be True or False, got 0.5"),
+        ({"recompute": None}, "recompute must be True or False, got None"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_named(values: dict, message: str) -> None:

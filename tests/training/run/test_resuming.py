@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.data.sources.digest import TEXT_SHA256
 from keras_transformer.training.run.checkpoints import checkpoint_path
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainOptions
@@ -36,6 +37,19 @@ def test_a_run_is_not_overwritten(tmp_path: Path, begun: RunDirectory) -> None:
     refuse_to_overwrite(RunDirectory(tmp_path / "other"))
 
 
+def test_a_finished_model_without_checkpoints_is_not_resumed(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    refuse_to_overwrite(run, resume=True)
+    run.model.touch()
+    with pytest.raises(
+        FileExistsError, match=r"no checkpoint to resume from: .* \(--init /.*--out"
+    ):
+        refuse_to_overwrite(run, resume=True)
+    run.checkpoints.mkdir()
+    checkpoint_path(run.checkpoints, 3).touch()
+    refuse_to_overwrite(run, resume=True)
+
+
 def test_figures_come_back_where_only_the_length_of_the_run_changed(begun: RunDirectory) -> None:
     history = History({"step": [3], "val_loss": [2.5]})
     begun.save_training(settings(), history, finished=False)
@@ -51,3 +65,15 @@ def test_a_run_of_a_version_without_an_option_had_its_default(begun: RunDirector
     history_to_resume(begun, settings())
     with pytest.raises(ValueError, match=r"started with r_drop=0\.0, not 5\.0: resume"):
         history_to_resume(begun, settings(r_drop=5.0))
+
+
+def test_a_run_is_resumed_on_the_text_that_it_was_started_on(begun: RunDirectory) -> None:
+    before, now = settings(), settings()
+    now["data"][TEXT_SHA256] = "c0ffee"
+    begun.save_training(before, History(), finished=False)
+    history_to_resume(begun, now)  # A version that did not record its text was started on this.
+    assert now["data"][TEXT_SHA256] == "c0ffee"
+    before["data"][TEXT_SHA256] = "decaf"
+    begun.save_training(before, History(), finished=False)
+    with pytest.raises(ValueError, match="was started on other text: resume on the same, or"):
+        history_to_resume(begun, now)

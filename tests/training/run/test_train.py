@@ -265,6 +265,35 @@ def test_resuming_a_finished_run_trains_no_further(unbroken: Run, corpus: Corpus
         np.testing.assert_array_equal(found, expected)
 
 
+def test_a_finished_run_without_checkpoints_is_left_as_it_is(
+    unbroken: Run, corpus: Corpus, tmp_path: Path
+) -> None:
+    shutil.copytree(
+        unbroken.directory, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints")
+    )
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    overrides = {**SETTINGS["overrides"], "model_dim": 16}
+    with pytest.raises(FileExistsError, match=r"run holds a finished model but no checkpoint"):
+        train(corpus, tmp_path / "run", overrides=overrides, vocab_size=15, resume=True)
+    assert {path: path.read_bytes() for path in before} == before
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        *(path.name for path in before),
+        "logs",
+    }
+
+
+@pytest.mark.parametrize("use", ["train", "valid"])
+def test_resuming_on_changed_text_is_refused(unbroken: Run, corpus: Corpus, use: str) -> None:
+    pairs = getattr(corpus, use)
+    swapped = dataclasses.replace(
+        pairs, target=[pairs.target[1], pairs.target[0], *pairs.target[2:]]
+    )
+    other = dataclasses.replace(corpus, **{use: swapped})
+    options = TrainOptions(**OPTIONS)
+    with pytest.raises(ValueError, match="was started on other text: resume on the same"):
+        train(other, unbroken.directory, options=options, resume=True, **SETTINGS)
+
+
 @pytest.mark.exhaustive
 def test_a_finished_run_goes_on_with_more_epochs(
     unbroken: Run, corpus: Corpus, tmp_path: Path

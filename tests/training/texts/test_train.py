@@ -1,6 +1,7 @@
 """Training on single texts: whole runs in small, broken and resumed, and started from another."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -220,6 +221,62 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
     assert record["history"]["val_token_accuracy"][-1] > 0.9
 
 
+def labelled(early: str, late: str) -> LabelledCorpus:
+    labels = [early if label == "early" else late for label in LABELS]
+    return LabelledCorpus(LabelledTexts(labels, LINES, None, "train"))
+
+
+def test_a_head_of_other_labels_is_new_and_learns_under_low_rank_adaptation(
+    start, tmp_path: Path, capsys
+) -> None:
+    start("classify", "first", labelled("neg", "pos"))
+    begun = weights(load_run(tmp_path / "first")[0])
+    capsys.readouterr()
+    options = {"lora_rank": 2, "average_checkpoints": 1}
+    model = start(
+        "classify", "other", labelled("anger", "joy"), init=tmp_path / "first", options=options
+    )
+    assert "new: head/linear/kernel (trained for other labels)" in capsys.readouterr().out
+    transfer = json.loads((tmp_path / "other" / "training.json").read_text())["transfer"]
+    assert {path.split("/")[0] for path in transfer["fresh"]} == {"head", "pooler"}
+    assert {path.split("/")[0] for path in transfer["unused"]} == {"head", "pooler"}
+    initial = start(
+        "classify",
+        "begun",
+        labelled("anger", "joy"),
+        init=tmp_path / "first",
+        options={**options, "max_steps": 1, "learning_rate": 1e-30},
+    )
+    for path, weight in weights(model).items():
+        if path in transfer["fresh"]:
+            assert np.any(weight != begun[path]) and np.any(weight != weights(initial)[path])
+        elif path.startswith("embeddings/"):
+            np.testing.assert_array_equal(weight, begun[path])
+
+
+def test_a_head_of_the_same_labels_is_taken_in_the_order_of_the_run(start, tmp_path: Path) -> None:
+    still = {"options": {"max_steps": 1, "learning_rate": 1e-30, "average_checkpoints": 1}}
+    start("classify", "first", labelled("neg", "pos"), overrides={"labels": ("pos", "neg")})
+    model = start("classify", "again", labelled("neg", "pos"), init=tmp_path / "first", **still)
+    assert model.config.labels == ("pos", "neg")
+    begun = weights(load_run(tmp_path / "first")[0])
+    for path, weight in weights(model).items():
+        np.testing.assert_array_equal(weight, begun[path])
+    record = json.loads((tmp_path / "again" / "training.json").read_text())
+    assert not record["transfer"]["fresh"]
+
+
+def test_texts_are_resumed_as_they_were_and_a_finished_run_stays(start, tmp_path: Path) -> None:
+    start("classify", "run", labelled("neg", "pos"), options={"max_steps": 3})
+    with pytest.raises(ValueError, match="was started on other text"):
+        start("classify", "run", labelled("pos", "neg"), resume=True)
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    with pytest.raises(FileExistsError, match="no checkpoint to resume from"):
+        start("classify", "run", labelled("a", "b"), resume=True)
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+
+
 @pytest.mark.exhaustive
 def test_a_resumed_run_of_next_sentences_is_the_unbroken_one(start, tmp_path: Path) -> None:
     asked = {"text_options": TextOptions(next_sentence=True)}
@@ -399,6 +456,20 @@ def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
 def test_options_of_other_tasks_are_refused(start, task: Any, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         start(task, "run", text_options=TextOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"masking": "words"}, ValueError, "masking must be one of tokens, whole-words, spans"),
+        ({"packing": "all"}, ValueError, "packing must be one of none, documents, stream, got"),
+        ({"denoising": "bart"}, ValueError, "denoising must be one of infilling, sentinels"),
+        ({"next_sentence": "no"}, TypeError, "next_sentence must be True or False, got 'no'"),
+    ],
+)
+def test_options_that_there_are_not_are_named(options: dict, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        TextOptions(**options)
 
 
 def test_a_field_of_another_family_is_named(start) -> None:

@@ -1,6 +1,7 @@
 """Parts of trained models in models of other families: paths, tokenizers and what is listed."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,28 @@ def test_runs_that_cannot_take_the_place_are_refused(
         translation(tmp_path, init=alone["causal-lm"])
     with pytest.raises(ValueError, match="init_decoder .* must be a run of causal-lm"):
         translation(tmp_path, init_decoder=alone["masked-lm"])
+
+
+def test_a_preset_of_another_model_is_refused_by_its_fields(
+    alone: dict[str, Path], tmp_path: Path
+) -> None:
+    runs = {"init": alone["masked-lm"], "init_decoder": alone["causal-lm"]}
+    message = "preset 'tiny' is another model than .*masked-lm and .*: model_dim=128, trained 16; "
+    with pytest.raises(ValueError, match=message + ".*num_decoder_layers=4, trained 1[.;]"):
+        translation(tmp_path, preset="tiny", **runs)
+    with pytest.raises(ValueError, match="masked-lm: .*num_heads=4, trained 2; num_encoder_layers"):
+        translation(tmp_path, preset="tiny", init=alone["masked-lm"])
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_preset_says_how_to_train_and_how_deep_a_half_without_a_run_is(
+    alone: dict[str, Path], tmp_path: Path
+) -> None:
+    model, _ = translation(tmp_path, preset="base", init=alone["masked-lm"])
+    assert (model.config.model_dim, model.config.num_decoder_layers) == (16, 1)
+    shutil.rmtree(tmp_path / "run")
+    model, _ = translation(tmp_path, preset="student", init=alone["masked-lm"])
+    assert (model.config.num_encoder_layers, model.config.num_decoder_layers) == (1, 2)
 
 
 def test_paths_of_the_other_half_are_not_taken() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.encoder_only import build_encoder
+from keras_transformer.training.transfer.parts import why_new
 from keras_transformer.training.transfer.weights import take_weights
 
 
@@ -40,6 +41,26 @@ def test_another_shape_is_left_and_named() -> None:
     found = take_weights(model, trained)
     assert found.fresh == {"embeddings/token_types/matrix": "shape (3, 8), trained (2, 8)"}
     assert "new: embeddings/token_types/matrix (shape (3, 8), trained (2, 8))" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("trained", "taken", "reason"),
+    [
+        ({"head": "classification", "labels": ("a", "b")}, {"head", "pooler"}, None),
+        ({"head": "classification", "labels": ("c", "d")}, set(), "trained for other labels"),
+        ({"head": "classification", "labels": ("b", "a")}, set(), "trained for other labels"),
+        ({"head": "tagging", "labels": ("a", "b")}, set(), "trained for head='tagging'"),
+        ({"head": "spans"}, set(), "trained for head='spans'"),
+        ({"head": "pretraining"}, {"pooler"}, "not in the trained model"),
+    ],
+)
+def test_a_head_and_its_pooler_are_taken_for_the_labels_that_they_were_trained_for(
+    trained: dict[str, Any], taken: set[str], reason: str | None
+) -> None:
+    theirs, model = encoder(**trained), encoder(head="classification", labels=("a", "b"))
+    found = take_weights(model, theirs, why_new=why_new(theirs.config, model.config))
+    assert {path.split("/")[0] for path in found.taken} - {"embeddings", "encoder"} == taken
+    assert found.fresh.get("head/linear/kernel") == reason
 
 
 def test_paths_can_be_renamed_or_left_out() -> None:
