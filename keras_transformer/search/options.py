@@ -30,7 +30,8 @@ class SearchOptions:
             (Wu et al. 2016, equation 14), "exponent" length^α, as CTranslate2 does.
         num_hypotheses: Texts returned for each input: at most `beam_size`, or any number of
             independent samples.
-        max_length: Longest translation or continuation in tokens, the end token included; at most 2**20.
+        max_length: Longest translation or continuation in tokens, the end token included; at most
+            2**20.
         max_length_ratio: Longest translation in tokens for each source token (both counted with
             their end token), rounded up; `max_length` applies as well. No such limit if None.
         min_length: Tokens generated before the end token is allowed; 0 allows empty texts. A source

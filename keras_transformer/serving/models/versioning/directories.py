@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from keras_transformer.config.families import MODEL
 from keras_transformer.serving.models.model_options import MAX_VERSION, is_version
 
 # A directory's files with their sizes and times: a version that failed is tried again when these
@@ -53,6 +54,11 @@ def find_versions(directory: Path) -> Found:
 
 def hint_for(directory: Path) -> str:
     """Returns what to do about a directory of another kind; "" if its kind is unknown."""
+    if (directory / MODEL).is_file():
+        return (
+            f" {directory} is a training run: export it first, by `keras-transformer export "
+            f"{directory} --format onnx`."
+        )
     if not (directory / _SAVED_MODEL_FILE).is_file():
         return ""
     return (

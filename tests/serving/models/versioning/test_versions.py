@@ -294,6 +294,12 @@ def test_a_saved_model_alone_is_refused_by_name(base) -> None:
         base.run(None)
 
 
+def test_a_training_run_is_refused_with_the_command_that_exports_it(base) -> None:
+    (base.path / "model.keras").touch()
+    with pytest.raises(FileNotFoundError, match=r"export it first, by `keras-transformer export"):
+        base.run(None)
+
+
 @pytest.mark.parametrize(
     ("policy", "labels", "expected"),
     [
