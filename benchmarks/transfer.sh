@@ -21,7 +21,7 @@ pairs=(--train-source "$data/train.en.gz" --train-target "$data/train.de.gz"
 for updates in 500 2000; do
     for start in bert random; do
         name=translation_${start}_$updates
-        train "$name" --data files "${pairs[@]}" --preset tiny --init "$output/$start" --max-steps "$updates" \
+        train "$name" --data files "${pairs[@]}" --init "$output/$start" --max-steps "$updates" \
             --optimizer adam --average-checkpoints 10 --bleu-sentences 0
         keras-transformer export "$output/$name" --format onnx --output "$output/onnx/$name" --overwrite
         keras-transformer evaluate "$output/onnx/$name" --source "$data/test_2016_flickr.en.gz" \
