@@ -38,9 +38,7 @@ for rows in 1000 5000 29000; do
         name=continuation_${start}_$rows
         train "$name" --task classify --init "$output/$start" --model.num-token-types 2 --epochs 12 \
             --train-tsv "$output/train_$rows.tsv" --valid-tsv "$output/val.tsv"
-        cut -f 2,3 "$output/test_2016_flickr.tsv" | keras-transformer classify "$output/$name" --pairs | cut -f 1 |
-            paste - "$output/test_2016_flickr.tsv" |
-            awk -F '\t' '{ right += $1 == $2 } END { printf "%.1f %% of %d right\n", 100 * right / NR, NR }' |
+        keras-transformer classify "$output/$name" --test-tsv "$output/test_2016_flickr.tsv" |
             tee "$output/$name.txt"
     done
 done

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sentencepiece import SentencePieceProcessor, SentencePieceTrainer, sentencepiece_model_pb2
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.export import export_run
 from keras_transformer.export.onnx.shortlists.model_1 import train_model_1
 from keras_transformer.export.placement import placed
+from keras_transformer.text.sentencepiece_messages import read_message, write_message
 from keras_transformer.training.transfer.import_run import import_run
 
 # Translators in browsers have this form: `tiny11` with SSRU.
@@ -80,7 +81,6 @@ class Model(NamedTuple):
 
 def _make_vocabulary(place: Path, pairs: Pairs) -> None:
     texts = [*pairs.source, *pairs.target]
-    model = sentencepiece_model_pb2.ModelProto()
     with (place / "learnt.spm").open("wb") as file:
         SentencePieceTrainer.train(
             sentence_iterator=iter(texts),
@@ -92,13 +92,13 @@ def _make_vocabulary(place: Path, pairs: Pairs) -> None:
             unk_id=1,
             minloglevel=2,
         )
-    model.ParseFromString((place / "learnt.spm").read_bytes())
+    model = read_message((place / "learnt.spm").read_bytes())
     lowest = min(piece.score for piece in model.pieces)
     while len(model.pieces) < _VOCABULARY:
         # What no text has.
         model.pieces.add(piece=f"\u2581\u2603{len(model.pieces)}", score=lowest - 1)
     model.trainer_spec.vocab_size = _VOCABULARY
-    (place / "vocab.spm").write_bytes(model.SerializeToString())
+    (place / "vocab.spm").write_bytes(write_message(model))
 
 
 def _make_model(place: Path, pairs: Pairs, marian: str) -> None:

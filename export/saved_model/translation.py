@@ -4,7 +4,6 @@ states. Each function is in the SavedModel once, whichever signatures use it.
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
@@ -133,8 +132,9 @@ class Translation:
 
     def _longest(self, source_ids: Tensor) -> Tensor:
         """Returns the longest translation that the options allow each source, int32 `(batch,)`."""
-        marked = self._limits.source_begins + np.arange(1, self.max_source_length + 2)
-        table = [self._limits.longest_translation(self.options, int(length)) for length in marked]
+        begins = self._limits.source_begins
+        marked = range(begins + 1, begins + self.max_source_length + 2)
+        table = [self._limits.longest_translation(self.options, length) for length in marked]
         return tf.gather(tf.constant(table, tf.int32), row_lengths(source_ids, self.special_ids))
 
     def _find(self, source_ids: Tensor, source_marks: Tensor, sentences: Sentences) -> Found:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from keras_transformer.cli.flags.text_files import TextFiles
-from keras_transformer.cli.parser import flags_in_errors
+from keras_transformer.cli.parser import flag_of, flags_in_errors
 from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.data.sources.mixing import check_share, mixed
@@ -59,7 +59,7 @@ class DataOptions(TextFiles):
         }
         for name in needed[self.data]:
             if not getattr(self, name):
-                raise ValueError(f"--data {self.data} needs {_flag(name)}.")
+                raise ValueError(f"--data {self.data} needs {flag_of(name)}.")
         if bool(self.valid_source) != bool(self.valid_target):
             raise ValueError("--valid-source and --valid-target go together: give both or none.")
         if bool(self.general_source) != bool(self.general_target):
@@ -99,7 +99,7 @@ class DataOptions(TextFiles):
         for name, owner in owners.items():
             if getattr(self, name) != flag_default(name) and owner != self.data:
                 raise ValueError(
-                    f"{_flag(name)} belongs to --data {owner}, but --data is {self.data}."
+                    f"{flag_of(name)} belongs to --data {owner}, but --data is {self.data}."
                 )
         if self.general_share != flag_default("general_share") and not self.general_source:
             raise ValueError(
@@ -182,7 +182,3 @@ def _read_tsv(options: DataOptions) -> Corpus:
     train = read_tsv(options.train_tsv, **columns)
     valid = read_tsv(options.valid_tsv, **columns) if options.valid_tsv else None
     return Corpus(train=train, valid=valid, test=None)
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

@@ -138,7 +138,7 @@ class CommandParser:
 
     def _shown(self, key: str) -> str:
         """Returns what the user types: a flag, or the bare name of a positional."""
-        return key if key in self._positionals else "--" + key.replace("_", "-")
+        return key if key in self._positionals else flag_of(key)
 
     def _explain(self, message: str, arguments: Sequence[str]) -> str:
         """Turns the library's message about a key into one line about the flag or the file."""
@@ -164,6 +164,11 @@ class CommandParser:
         if file and (about_key or message.startswith("Problems parsing config")):
             message = f"--config {file}: {message}"
         return " ".join(message.split())
+
+
+def flag_of(name: str) -> str:
+    """Returns the flag of a field."""
+    return "--" + name.replace("_", "-")
 
 
 def read_fields(

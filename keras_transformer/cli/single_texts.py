@@ -13,7 +13,7 @@ from keras_transformer.cli.flags.products import check_products, choose_products
 from keras_transformer.cli.flags.run import RunOptions
 from keras_transformer.cli.flags.text_sources import TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
-from keras_transformer.cli.parser import read_fields
+from keras_transformer.cli.parser import flag_of, read_fields
 from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
@@ -168,7 +168,7 @@ def _refuse_other_data(given: Namespace, task: str) -> None:
         owners |= dict.fromkeys(_COLUMNS, "translation and embed")
     for name, owner in owners.items():
         if given[name] != flag_default(name):
-            raise ValueError(f"{_flag(name)} is for --task {owner}, not for {task}.")
+            raise ValueError(f"{flag_of(name)} is for --task {owner}, not for {task}.")
 
 
 def _columns(given: Namespace, task: str) -> DataOptions | None:
@@ -178,15 +178,11 @@ def _columns(given: Namespace, task: str) -> DataOptions | None:
         return None
     if given.data not in ("demo", "tsv") or given.train_jsonl or given.valid_jsonl:
         raise ValueError(
-            f"{_flag(next(iter(named)))} belongs to --train-tsv and --valid-tsv: leave it out, or "
-            "give all pairs in such files."
+            f"{flag_of(next(iter(named)))} belongs to --train-tsv and --valid-tsv: leave it out, "
+            "or give all pairs in such files."
         )
     files = {name: given[name] for name in ("train_tsv", "valid_tsv")}
     return DataOptions(data="tsv", **files, **named)
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def _planned_config(run: RunOptions, overrides: dict[str, Any], max_length: int) -> Any:

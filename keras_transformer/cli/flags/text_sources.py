@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.cli.corpora import open_prepared
+from keras_transformer.cli.parser import flag_of
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.data.sources.json_lines import (
     read_json_labelled,
@@ -110,7 +111,7 @@ class TextFlags(PlainText):
         owners = dict.fromkeys(("tfds_name", "tfds_dir", "tfds_download"), "tfds")
         for name, owner in (owners | {"prepared": "prepared"}).items():
             if getattr(self, name) and self.data != owner:
-                raise ValueError(f"{_flag(name)} belongs to --data {owner}.")
+                raise ValueError(f"{flag_of(name)} belongs to --data {owner}.")
         if self.data in _NAMED:
             self._check_named(task, form)
             return
@@ -150,12 +151,8 @@ class TextFlags(PlainText):
             raise ValueError(f"--data {self.data} is not for --task {task}: give --train-jsonl.")
         needed = _NAMED[self.data]
         if not getattr(self, needed):
-            raise ValueError(f"--data {self.data} needs {_flag(needed)}.")
+            raise ValueError(f"--data {self.data} needs {flag_of(needed)}.")
         for kind in ("text", "tsv", "jsonl"):
             for use in ("train", "valid"):
                 if getattr(self, f"{use}_{kind}"):
                     raise ValueError(f"--{use}-{kind} is not for --data {self.data}: leave it out.")
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
