@@ -51,6 +51,7 @@ _EMITTED = frozenset(
         "num_layers",
         "num_token_types",
         "pooler",
+        "pooler_activation",
         "head",
         "labels",
         "pooling",

@@ -17,12 +17,16 @@ from keras_transformer.pretrained.formats.marian import (
     marian_table,
 )
 from keras_transformer.pretrained.formats.marian_search import write_search
+from keras_transformer.pretrained.formats.marian_vocabulary import vocabulary_text
 from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.pretrained.weight_table import NEVER, dump_weights
+from keras_transformer.text.subwords.sentencepiece_model import SentencePieceModel
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import write_bytes, write_text
 
 from .forms import Form, check_has_two_stacks, form_of
 from .outgoing import Outgoing
+from .tags import check_tags
 
 MODEL = "model.npz"
 FORM = Form(
@@ -33,6 +37,7 @@ FORM = Form(
         "layer_norm_epsilon": (EPSILON,),
         "norm": tuple(NORMS.values()),
         "logit_bias": (True,),
+        "marks": None,
         "share_embeddings": None,
         "sinusoid_layout": ("tensor2tensor",),
     },
@@ -75,6 +80,7 @@ def check(outgoing: Outgoing) -> None:
             f"Marian has no padding and no bos, and begins with zeros: special_ids need pad and "
             f"decoder_start={last}, the last id, and no bos, got {special}."
         )
+    check_tags(config.marks, outgoing.source)
     start = np.asarray(outgoing.model.target_embeddings.tokens.matrix)[last]
     bias = float(np.asarray(outgoing.model.head.bias)[last])
     if start.any() or bias > NEVER / 2:
@@ -88,10 +94,7 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     """Writes the files; the padding, which Marian has not, is left out."""
     config = outgoing.config
     rows = config.source_vocab_size - 1
-    is_one = outgoing.source.model == outgoing.target.model
-    names = ["vocab.spm"] * 2 if is_one else ["source.spm", "target.spm"]
-    for name, tokenizer in zip(names, (outgoing.source, outgoing.target), strict=True):
-        write_bytes(directory / name, without_padding(tokenizer))
+    names = _write_vocabularies(outgoing, directory, rows)
     table = marian_table(outgoing.model, shared=config.share_embeddings == "all")
     options = yaml.safe_dump(_options(config, rows)).encode("utf-8") + b"\0"
     tensors: dict[str, Any] = dump_weights(table, rows=rows)
@@ -100,6 +103,35 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     files = {"relative-paths": True, "models": [MODEL], "vocabs": names}
     decoder = {**files, **write_search(outgoing.search)}
     write_text(directory / "decoder.yml", yaml.safe_dump(decoder))
+
+
+def _write_vocabularies(outgoing: Outgoing, directory: Path, rows: int) -> list[str]:
+    """Writes the vocabularies and returns the names of those of source and target.
+
+    Where a vocabulary has tags of languages, or lacks pieces, Marian reads texts as pieces, whose
+    ids are in YAML files.
+    """
+    sides = {"source": outgoing.source, "target": outgoing.target}
+    is_one = outgoing.source.model == outgoing.target.model
+    if not outgoing.config.marks.languages and not any(map(_has_unknown_pieces, sides.values())):
+        names = ["vocab.spm"] * 2 if is_one else ["source.spm", "target.spm"]
+        for name, tokenizer in zip(names, sides.values(), strict=True):
+            write_bytes(directory / name, without_padding(tokenizer))
+        return names
+    for side, tokenizer in sides.items():
+        write_bytes(directory / f"{side}.spm", without_padding(tokenizer))
+    listed = {side: vocabulary_text(one.pieces(range(rows))) for side, one in sides.items()}
+    if listed["source"] == listed["target"]:
+        write_text(directory / "vocab.yml", listed["source"])
+        return ["vocab.yml"] * 2
+    for side, text in listed.items():
+        write_text(directory / f"{side}.vocab.yml", text)
+    return [f"{side}.vocab.yml" for side in listed]
+
+
+def _has_unknown_pieces(tokenizer: Tokenizer) -> bool:
+    subwords = tokenizer.subwords
+    return isinstance(subwords, SentencePieceModel) and subwords.has_unknown_pieces
 
 
 def _options(config: Any, rows: int) -> dict[str, Any]:

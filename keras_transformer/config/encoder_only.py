@@ -11,6 +11,7 @@ EncoderHead = Literal[
     "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"
 ]
 Pooling = Literal["mean", "first"]
+PoolerActivation = Literal["tanh", "relu"]
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
 # What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
@@ -23,8 +24,9 @@ class EncoderConfig(SingleStackConfig):
 
     Args:
         num_token_types: Number of token types, BERT's segments; 0 for none.
-        pooler: Whether what reads a whole text reads tanh(Wx + b) of its first token's state x;
+        pooler: Whether what reads a whole text reads f(Wx + b) of its first token's state x;
             without it, x itself.
+        pooler_activation: f: "tanh", or "relu" as in DistilBERT's classifiers.
         head: What the model returns: None for states; "masked_lm" logits over the vocabulary;
             "pretraining" these, and two of whether the second text of a pair follows the first;
             "classification" logits over `labels` for a text, "tagging" for each token;
@@ -70,6 +72,7 @@ class EncoderConfig(SingleStackConfig):
     num_token_types: int = 2
     embedding_norm: bool = True
     pooler: bool = True
+    pooler_activation: PoolerActivation = "tanh"
     head: EncoderHead | None = None
     labels: tuple[str, ...] = ()
     pooling: Pooling = "mean"
@@ -78,6 +81,7 @@ class EncoderConfig(SingleStackConfig):
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
         check_flag("pooler", self.pooler)
+        check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
         check_choice("pooling", self.pooling, get_args(Pooling))

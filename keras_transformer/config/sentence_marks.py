@@ -4,7 +4,7 @@ model marks languages, or begins every text.
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size
@@ -98,6 +98,21 @@ class SentenceMarks:
         for name in ("source_language", "target_language"):
             if getattr(self, name) is not None:
                 self._id(name, getattr(self, name))
+
+    @classmethod
+    def of_tags(cls, ids: Mapping[str, int], source: Sequence[int] = ()) -> "SentenceMarks":
+        """Returns the marks of a vocabulary of Marian's, whose tags of languages are pieces.
+
+        Args:
+            ids: The id of each piece.
+            source: Ids before each source, and before its tag.
+        """
+        languages = {
+            found[1]: token for piece, token in ids.items() if (found := _TAG.fullmatch(piece))
+        }
+        if not languages:
+            return cls(source=tuple(source))
+        return cls(source=tuple(source), languages=languages, languages_in="source")
 
     def __hash__(self) -> int:
         languages = tuple(self.languages.items())

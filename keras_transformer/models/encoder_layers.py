@@ -36,7 +36,7 @@ class EncoderLayers:
         """Makes the layers of a config."""
         embeddings = _make_embeddings(config)
         stack = Encoder(**config.stack.layer_arguments(), name="encoder")
-        pooler = Pooler(name="pooler") if config.has_pooler else None
+        pooler = Pooler(config.pooler_activation, name="pooler") if config.has_pooler else None
         second = None
         if config.head == "pretraining":
             second = ClassHead(len(NEXT_SENTENCE_LABELS), config.dropout, name="next_sentence")

@@ -17,7 +17,9 @@ from keras_transformer.text.sentencepiece_messages import (
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
+    add_unknown,
     read_message,
+    take_unknown,
     write_message,
 )
 from keras_transformer.text.tokenizer import Tokenizer
@@ -90,7 +92,7 @@ def tokenizer_of(
 
     Raises:
         ImportRefusedError: A special piece has no id, two pieces have one id, or the ids leave out
-            pieces that text may give.
+            most pieces that text may give. The others are unknown, as they were in training.
     """
     pieces = {piece.piece: piece for piece in model.pieces}
     if ids is None:
@@ -127,9 +129,8 @@ def tokenizer_of(
             made.type = USER_DEFINED
         elif name not in pieces:
             made.type = UNUSED
-    _check_complete(pieces, ids)
+    add_unknown(result, _without_id(pieces, ids))
     trainer = result.trainer_spec
-    trainer.vocab_size = size
     trainer.unk_piece, trainer.eos_piece, trainer.pad_piece = unk, eos, pad
     # An empty name would mean the usual one.
     trainer.bos_piece = _UNUSED.format("bos") if bos is None else bos
@@ -144,25 +145,25 @@ def unknown_of(model: Any) -> str:
     return next(piece.piece for piece in model.pieces if piece.type == UNKNOWN)
 
 
-def _check_complete(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> None:
-    """A piece without an id would change how all texts are split."""
-    missing = [
-        name
-        for name, piece in pieces.items()
-        if name not in ids and piece.type in (NORMAL, USER_DEFINED, BYTE)
-    ]
-    if missing:
+def _without_id(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> list[Any]:
+    """Returns the pieces of text that a vocabulary lacks, such as some of OPUS-MT's do."""
+    of_text = [one for one in pieces.values() if one.type in (NORMAL, USER_DEFINED, BYTE)]
+    missing = [one for one in of_text if one.piece not in ids]
+    if len(missing) > len(of_text) / 2:
+        shown = ", ".join(repr(one.piece) for one in missing[:3])
         raise ImportRefusedError(
-            f"{len(missing)} pieces of the SentencePiece model have no id in the vocabulary, such "
-            f"as {', '.join(map(repr, missing[:3]))}: they belong to different models."
+            f"{len(missing)} of {len(of_text)} pieces of the SentencePiece model have no id in the "
+            f"vocabulary, such as {shown}: they belong to different models."
         )
+    return missing
 
 
 def without_padding(tokenizer: Tokenizer) -> bytes:
-    """Returns a SentencePiece model without its last piece, which must be the padding."""
+    """Returns a SentencePiece model without its padding, if that is the last id."""
     model = read_message(tokenizer.model)
+    unknown = take_unknown(model)
     if model.trainer_spec.pad_id == len(model.pieces) - 1:
         del model.pieces[-1]
         model.trainer_spec.pad_id = -1
-        model.trainer_spec.vocab_size = len(model.pieces)
+    add_unknown(model, unknown)
     return write_message(model)

@@ -21,6 +21,8 @@ Array = npt.NDArray[Any]
 
 SAFETENSORS = "model.safetensors"
 PYTORCH = "pytorch_model.bin"
+# What the first port of BERT to PyTorch called the parts of a norm; published files still do.
+_OF_THEN = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _SUPPORTED = "safetensors, pytorch_model.bin, .npz and TensorFlow checkpoints are supported"
 
 
@@ -48,6 +50,10 @@ class Tensors(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._readers)
 
+    def renamed(self, rename: Callable[[str], str]) -> "Tensors":
+        """Returns the same tensors under the names that a function makes of theirs."""
+        return Tensors({rename(name): one for name, one in self._readers.items()}, self.origin)
+
 
 def open_huggingface(directory: Path) -> Tensors:
     """Opens the weights of a directory that Hugging Face's `save_pretrained` wrote.
@@ -57,13 +63,19 @@ def open_huggingface(directory: Path) -> Tensors:
     """
     for name, opened in ((SAFETENSORS, _open_safetensors), (PYTORCH, _open_pytorch)):
         if (directory / name).is_file():
-            return Tensors(opened(directory / name), str(directory / name))
+            return Tensors(opened(directory / name), str(directory / name)).renamed(_of_today)
         index = directory / f"{name}.index.json"
         if index.is_file():
-            return Tensors(_open_shards(index, opened), str(index))
+            return Tensors(_open_shards(index, opened), str(index)).renamed(_of_today)
     raise ImportRefusedError(
         f"{directory} has no weights: {SAFETENSORS} or {PYTORCH} was expected ({_SUPPORTED})."
     )
+
+
+def _of_today(name: str) -> str:
+    for old, new in _OF_THEN.items():
+        name = name.replace(old, new)
+    return name
 
 
 def open_npz(path: Path) -> Tensors:
@@ -110,6 +122,7 @@ def open_tensorflow(prefix: Path) -> Tensors:
 
 def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
     try:
+        import ml_dtypes  # noqa: F401 - NumPy then knows bfloat16.
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
         raise ImportError(

@@ -10,7 +10,9 @@ import sentencepiece
 from keras_transformer.text.sentencepiece_messages import (
     CONTROL,
     USER_DEFINED,
+    add_unknown,
     read_message,
+    take_unknown,
     write_message,
 )
 from keras_transformer.text.tokenizer import Tokenizer
@@ -39,11 +41,12 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     if not words:
         raise ValueError("there is no word to add: give at least one.")
     model = read_message(tokenizer.model)
+    unknown = take_unknown(model)
     _hold_special_places(model, tokenizer)
     for piece in _pieces(tokenizer, words):
         # A piece that users defined is found first, by unigram models and BPE alike.
         model.pieces.add(piece=piece, score=0.0, type=USER_DEFINED)
-    model.trainer_spec.vocab_size = len(model.pieces)
+    add_unknown(model, unknown)
     return Tokenizer(write_message(model))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.distribution import install_command
+from keras_transformer.text.subwords.sentencepiece_model import SentencePieceModel
 from keras_transformer.text.tokenizer import Tokenizer
 
 try:
@@ -70,12 +71,20 @@ class GraphTokenizer(tf.Module):
         if not can_be_read_in_graphs(plain):
             raise ValueError("TensorFlow reads no tokenizer.json in a graph: give token ids.")
         self.vocab_size, self.special_ids = plain.vocab_size, plain.special_ids
+        subwords = plain.subwords
+        self._has_unknown_pieces = (
+            isinstance(subwords, SentencePieceModel) and subwords.has_unknown_pieces
+        )
         self._reader: Any = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
         self._reader._model_resource = _SharedModel(model)
 
     def tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """Ids without bos and eos: strings (B,) of UTF-8 to ragged int32 (B, None)."""
-        return self._reader.tokenize(strings)
+        ids = self._reader.tokenize(strings)
+        if not self._has_unknown_pieces:
+            return ids
+        is_known = ids.flat_values < self.vocab_size
+        return ids.with_flat_values(tf.where(is_known, ids.flat_values, self.special_ids.unk))
 
     def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Texts (B,) of ragged int32 ids (B, None); pad, unk, bos and eos are dropped."""

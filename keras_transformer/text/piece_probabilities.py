@@ -37,7 +37,7 @@ def _unigram_weights(tokenizer: Tokenizer) -> npt.NDArray[np.float64] | None:
     if model.trainer_spec.model_type != UNIGRAM:
         return None
     weights = np.zeros(tokenizer.vocab_size)
-    for token, piece in enumerate(model.pieces):
+    for token, piece in enumerate(model.pieces[: tokenizer.vocab_size]):
         if piece.type == NORMAL:
             weights[token] = np.exp(piece.score)
     return weights

@@ -2,8 +2,11 @@
 model's bytes and returns the message, and the reverse. What only splits texts never loads this.
 """
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
+
+from keras_transformer.text.subwords.sentencepiece_model import UNKNOWN_BEHIND
 
 # SentencePiece's numbers of kinds of pieces, and of kinds of models.
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -24,3 +27,23 @@ def read_message(content: bytes) -> Any:
 def write_message(message: Any) -> bytes:
     """Returns the bytes of a model."""
     return message.SerializeToString()
+
+
+def add_unknown(message: Any, pieces: Iterable[Any]) -> None:
+    """Adds pieces that texts are split to and that have no id: ids go on as the unknown."""
+    added = list(pieces)
+    if added:
+        message.pieces.add(piece=UNKNOWN_BEHIND, score=0.0, type=UNUSED)
+        message.pieces.extend(added)
+    message.trainer_spec.vocab_size = len(message.pieces)
+
+
+def take_unknown(message: Any) -> list[Any]:
+    """Removes and returns the pieces that `add_unknown` added."""
+    names = [piece.piece for piece in message.pieces]
+    if UNKNOWN_BEHIND not in names:
+        return []
+    border = names.index(UNKNOWN_BEHIND)
+    taken = list(message.pieces[border + 1 :])
+    del message.pieces[border:]
+    return taken

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from keras_transformer.models.families import AnyModel
-from keras_transformer.pretrained.recognise import from_pretrained
+from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.text.tokenizer import Tokenizer
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "translators"
@@ -43,4 +43,5 @@ def given(request: pytest.FixtureRequest) -> Given:
     """Each directory in turn."""
     path = FOLDER / request.param
     reference = json.loads((path / "reference.json").read_text(encoding="utf-8"))
-    return Given(path, *from_pretrained(path), reference)
+    imported = read_pretrained(path).between(None, reference.get("target_language"))
+    return Given(path, imported.build(), *imported.tokenizers, reference)

@@ -17,7 +17,14 @@ from keras_transformer.text.layout import encoder_row
 from tools.covering import sampled
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks"
-ENCODERS = ("bert", "bert_classes", "distilbert", "roberta", "roberta_classes")
+ENCODERS = (
+    "bert",
+    "bert_classes",
+    "distilbert",
+    "distilbert_classes",
+    "roberta",
+    "roberta_classes",
+)
 DECODERS = ("gpt2", "llama", "llama_sentencepiece")
 
 
@@ -142,7 +149,7 @@ def test_probabilities_and_continuations_of_decoders_are_theirs(
     assert [found[0].ids for found in results] == theirs
 
 
-@pytest.mark.parametrize("name", ["bert_classes", "roberta_classes"])
+@pytest.mark.parametrize("name", ["bert_classes", "distilbert_classes", "roberta_classes"])
 def test_exported_classifiers_give_the_classes_of_keras(
     name: str, read: Callable[[str], Read], tmp_path: Path
 ) -> None:

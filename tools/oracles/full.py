@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer import OnnxTranslator, Translator, from_pretrained
+from keras_transformer import OnnxTranslator, Translator
 from keras_transformer.export import export_onnx, export_saved_model
+from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.translation.translator import TextTranslator
 from tools.oracles.sizes import BEAMS
 
@@ -44,7 +45,8 @@ class Given(NamedTuple):
     def read(cls, path: Path) -> "Given":
         """Reads a folder."""
         reference = json.loads((path / "reference.json").read_text(encoding="utf-8"))
-        return cls(*from_pretrained(path), reference)
+        imported = read_pretrained(path).between(None, reference.get("target_language"))
+        return cls(imported.build(), *imported.tokenizers, reference)
 
     @property
     def limits(self) -> dict[str, Any]:

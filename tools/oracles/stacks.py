@@ -52,13 +52,14 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         )
         head = {"roberta": "MaskedLM", "roberta_classes": "SequenceClassification"}[name]
         model = getattr(transformers, f"RobertaFor{head}")(config)
-    elif name == "distilbert":
+    elif name.startswith("distilbert"):
         tokenizer = wordpiece(texts, PIECES, lowercase=False)
         sizes = {"dim": WIDTH, "hidden_dim": HIDDEN, "n_heads": HEADS, "n_layers": LAYERS}
         config = transformers.DistilBertConfig(
-            vocab_size=len(tokenizer), max_position_embeddings=64, **sizes
+            vocab_size=len(tokenizer), max_position_embeddings=64, num_labels=3, **sizes
         )
-        model = transformers.DistilBertForMaskedLM(config)
+        heads = {"distilbert": "MaskedLM", "distilbert_classes": "SequenceClassification"}
+        model = getattr(transformers, f"DistilBertFor{heads[name]}")(config)
     elif name == "llama_sentencepiece":
         return make_llama(path, texts)
     else:
@@ -121,7 +122,8 @@ def make_llama(path: Path, texts: list[str]) -> tuple[Any, Any]:
 
 
 DECODERS = ("gpt2", "llama", "llama_sentencepiece")
-NAMES = ("bert", "bert_classes", "roberta", "roberta_classes", "distilbert", *DECODERS)
+ENCODERS = ("bert", "roberta", "distilbert")
+NAMES = (*ENCODERS, *(f"{name}_classes" for name in ENCODERS), *DECODERS)
 
 
 def references(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:

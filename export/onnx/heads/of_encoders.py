@@ -15,6 +15,9 @@ from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.models.encoder_only import EncoderOnly
 
+# The operator of each `pooler_activation`.
+_POOLERS = {"tanh": "Tanh", "relu": "Relu"}
+
 
 def rows_that_are_read(
     graph: GraphBuilder, model: EncoderOnly, rows: TokenRows
@@ -69,7 +72,8 @@ def _of_first_state(
     if kind == "embedding":
         return "vectors", states
     if model.pooler is not None:
-        states = graph.op("Tanh", kernels.linear(graph, states, Linear.of(model.pooler.linear)))
+        pooled = kernels.linear(graph, states, Linear.of(model.pooler.linear))
+        states = graph.op(_POOLERS[model.config.pooler_activation], pooled)
     if kind is None:
         return "pooled", states
     found = kernels.linear(graph, states, Linear.of(model.head.linear))

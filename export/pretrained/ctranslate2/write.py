@@ -72,6 +72,7 @@ FORMS: dict[type, tuple[Form, ...]] = {
                 "embedding_norm": None,
                 "num_token_types": None,
                 "pooler": None,
+                "pooler_activation": None,
                 # What reads the states is left out.
                 "head": None,
                 "labels": None,
@@ -197,10 +198,13 @@ def _encoder(outgoing: Outgoing) -> Any:
         layernorm_embedding=config.embedding_norm,
         **_block_options(config),
     )
+    activations = common_spec.Activation
     spec = transformer_spec.TransformerEncoderModelSpec(
         encoder,
         pooling_layer=config.has_pooler,
-        pooling_activation=common_spec.Activation.Tanh,
+        pooling_activation={"tanh": activations.Tanh, "relu": activations.RELU}[
+            config.pooler_activation
+        ],
     )
     fill_embeddings(spec.encoder, model.embeddings, config)
     fill_stack(spec.encoder, model.encoder_stack)

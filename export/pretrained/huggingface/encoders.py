@@ -24,7 +24,7 @@ _ENDINGS = {
     "spans": "ForQuestionAnswering",
 }
 _OF_WHOLE_TEXTS = ("pretraining", "classification", "regression")
-_DISTILBERT_HEADS = (None, "masked_lm", "tagging", "spans")
+_DISTILBERT_HEADS = tuple(head for head in _ENDINGS if head != "pretraining")
 # A text's tokens have no types there, or one.
 _INPUTS = ("input_ids", "attention_mask")
 
@@ -36,6 +36,18 @@ def _check_bert(outgoing: Outgoing, name: str = "BertModel") -> None:
         raise ValueError(f"{name} needs num_token_types of at least 1, got 0.")
     if not config.pooler and config.head in _OF_WHOLE_TEXTS:
         raise ValueError(f"{name} with head={config.head!r} needs pooler=True, got False.")
+
+
+def _check_distilbert(outgoing: Outgoing) -> None:
+    config, name = outgoing.config, "DistilBertModel"
+    check_json_tokenizer(outgoing, name)
+    has_pooler = config.head in _OF_WHOLE_TEXTS
+    if config.has_pooler != has_pooler or (has_pooler and config.pooler_activation != "relu"):
+        raise ValueError(
+            f"{name} has a pooler in classifiers alone, with pooler_activation='relu', got head="
+            f"{config.head!r}, pooler={config.pooler} and pooler_activation="
+            f"{config.pooler_activation!r}."
+        )
 
 
 def _check_roberta(outgoing: Outgoing) -> None:
@@ -166,10 +178,16 @@ ROBERTA = Architecture(
 DISTILBERT = Architecture(
     Form(
         "DistilBertModel",
-        {**_FREE, "num_token_types": (0,), "pooler": (False,), "head": _DISTILBERT_HEADS},
+        {
+            **_FREE,
+            "num_token_types": (0,),
+            "pooler": None,
+            "pooler_activation": None,
+            "head": _DISTILBERT_HEADS,
+        },
     ),
     _distilbert_config,
     _tensors_of(bert_family.DISTILBERT),
     _save_without_types,
-    lambda outgoing: check_json_tokenizer(outgoing, "DistilBertModel"),
+    _check_distilbert,
 )

@@ -12,6 +12,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import write_bytes, write_text
 
 from ..outgoing import Outgoing
+from ..tags import check_tags
 
 CONFIG = "tokenizer_config.json"
 
@@ -30,14 +31,7 @@ def check_shared(outgoing: Outgoing) -> None:
                 f"the id {token} is {one!r} in the source's vocabulary and {other!r} in the "
                 "target's: Hugging Face's tokenizer needs one vocabulary for both."
             )
-    marks = outgoing.config.marks
-    pieces = {f">>{code}<<": token for code, token in marks.languages.items()}
-    has_others = any(target[token] != one for one, token in pieces.items())
-    if marks.source or marks.target or has_others or not marks.source_eos:
-        raise ValueError(
-            "Hugging Face's tokenizer for this model needs sources that end with eos and marks of "
-            f"languages that are pieces such as '>>fra<<' before them, got marks={marks!r}."
-        )
+    check_tags(outgoing.config.marks, outgoing.source)
 
 
 def save_marian_tokenizer(outgoing: Outgoing, directory: Path) -> None:

@@ -40,7 +40,11 @@ def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Pooler(Composite):
-    """tanh(Wx + b) of the state x of each row's first real token.
+    """f(Wx + b) of the state x of each row's first real token.
+
+    Args:
+        activation: f, by Keras's name.
+        **arguments: Passed to `keras.layers.Layer`.
 
     Input:
         states `(batch, length, model_dim)`; keep_mask boolean `(batch, length)`, True at real
@@ -50,10 +54,20 @@ class Pooler(Composite):
         `(batch, model_dim)`.
     """
 
+    def __init__(self, activation: str = "tanh", **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.activation = activation
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "activation": self.activation}
+
     def build(self, states_shape: Any, keep_mask_shape: Any = None) -> None:
         """Creates the linear layer for the states' width."""
         width = states_shape[-1]
-        self.linear = Dense(width, activation="tanh", dtype=self.dtype_policy, name="linear")
+        self.linear = Dense(
+            width, activation=self.activation, dtype=self.dtype_policy, name="linear"
+        )
         self.linear.build((states_shape[0], width))
 
     def call(self, states: Tensor, keep_mask: Tensor) -> Tensor:

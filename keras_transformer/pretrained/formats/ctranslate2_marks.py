@@ -45,8 +45,9 @@ def read_marks(
                 f"{path} has bos_token: {bos!r}, which begins sources, and the vocabulary lacks it."
             )
         begins = (pieces.index(bos),)
-    ends = is_marian or _ends_with_eos(path, settings, pieces)
-    return SentenceMarks(source=begins, source_eos=ends)
+    if is_marian:
+        return SentenceMarks.of_tags({piece: token for token, piece in enumerate(pieces)}, begins)
+    return SentenceMarks(source=begins, source_eos=_ends_with_eos(path, settings, pieces))
 
 
 def _ends_with_eos(path: Path, settings: Mapping[str, Any], pieces: Sequence[str]) -> bool:

@@ -14,12 +14,18 @@ import numpy as np
 import yaml
 
 from keras_transformer.config import SpecialIds, TransformerConfig
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.transformer import Recurrence
 from keras_transformer.layers.variants.ssru import SSRU
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian_search import left_out, read_search
+from keras_transformer.pretrained.formats.marian_vocabulary import read_vocabulary
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
+from keras_transformer.pretrained.sentencepiece_models import (
+    model_beside,
+    read_model,
+    tokenizer_of,
+)
 from keras_transformer.pretrained.tensor_files import Tensors, open_npz
 from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
@@ -50,6 +56,8 @@ _FIXED: dict[str, Any] = {
     "input-types": [],
 }
 ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu"}
+# How files name a side.
+_SIDES = {"source": ("src", "source"), "target": ("trg", "tgt", "target")}
 # Marian's names of what a decoder's block has first, with the cell if it is a recurrence.
 _ATTENDS = ("self-attention", None)
 AUTOREGRESSIONS: dict[tuple[str, str | None], Recurrence | None] = {
@@ -81,10 +89,16 @@ def read_marian(directory: Path) -> Imported:
     sizes = [int(size) for size in options["dim-vocabs"]]
     files = _vocabularies(directory, found[0])
     total = max(sizes) + 1
-    source, target = (_tokenizer(one, total) for one in files)
+    ids = [None if path.suffix == ".spm" else read_vocabulary(path) for path in files]
+    source, target = (
+        _tokenizer(path, side, one, total)
+        for path, side, one in zip(files, ("source", "target"), ids, strict=True)
+    )
     if source.model == target.model:
         target = source
-    config = _config(options, total, source.special_ids)
+    config = replace(
+        _config(options, total, source.special_ids), marks=SentenceMarks.of_tags(ids[0] or {})
+    )
     decoder = _decoder(directory)
     return Imported(
         "marian",
@@ -181,14 +195,22 @@ def _vocabularies(directory: Path, model: Path) -> list[Path]:
         named = _decoder(directory).get("vocabs") or []
         files = [directory / Path(str(name)).name for name in named]
     else:
-        files = sorted(directory.glob("*.spm"))
-        files = files * 2 if len(files) == 1 else files
+        # Where there are ids of pieces, those of a SentencePiece model are not the model's.
+        files = sorted(directory.glob("*vocab.y*ml")) or sorted(directory.glob("*.spm"))
+        files = files * 2 if len(files) == 1 else [one for one in files if _side(one)]
     if len(files) != 2 or not all(path.is_file() for path in files):
         raise ImportRefusedError(
-            f"{directory} must hold the vocabularies of {model.name}: one .spm file, or the two "
-            "that a decoder.yml names under vocabs (source, then target)."
+            f"{directory} must hold the vocabularies of {model.name}: one .spm or vocab.yml file, "
+            "two with src and trg in their names, or the two that a decoder.yml names under vocabs "
+            "(source, then target)."
         )
     return files
+
+
+def _side(path: Path) -> str | None:
+    """Returns which side a file's name tells, "source" or "target"; in this order they sort."""
+    found = [side for side, parts in _SIDES.items() if any(part in path.name for part in parts)]
+    return found[0] if len(found) == 1 else None
 
 
 def _decoder(directory: Path) -> dict[str, Any]:
@@ -204,15 +226,11 @@ def _decoder(directory: Path) -> dict[str, Any]:
     return {}
 
 
-def _tokenizer(path: Path, total: int) -> Tokenizer:
-    if path.suffix == ".spm":
+def _tokenizer(path: Path, side: str, ids: dict[str, int] | None, total: int) -> Tokenizer:
+    """Returns a side's tokenizer: its `.spm`, or the SentencePiece model beside its YAML."""
+    if ids is None:
         return tokenizer_of(read_model(path), vocab_size=total)
-    try:
-        ids = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ImportRefusedError(f"{path} is no YAML vocabulary: {error}") from error
-    side = "target" if "trg" in path.name or "target" in path.name else "source"
-    return tokenizer_of(read_model(path.with_name(f"{side}.spm")), ids=ids, vocab_size=total)
+    return tokenizer_of(read_model(model_beside(path.parent, side)), ids=ids, vocab_size=total)
 
 
 def marian_table(model: Any, *, shared: bool) -> Iterator[Entry]:

@@ -35,6 +35,9 @@ _ALIASES = (
 # Of models with a vocabulary for each side: the target's embeddings, and the head's matrix, which
 # is the same if it is tied.
 TARGET_MATRICES = ("model.decoder.embed_tokens.weight", "model.decoder.output_projection.weight")
+# Left by the converters of fairseq's models.
+_VERSIONS = ("encoder.version", "decoder.version")
+_BODY = "model."
 _SINUSOIDS = ("embed_positions.weight", "embed_positions.weights")
 
 
@@ -108,7 +111,7 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
     if variant.is_shared:
         fields.require(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
     vocabularies: Vocabularies = variant.vocabularies(path, fields)
-    tensors = open_huggingface(path)
+    tensors = _with_body(open_huggingface(path))
     sharing = _sharing(tensors, variant)
     config = _config(fields, variant, vocabularies, sharing)
     learned = config.positions == "learned"
@@ -118,9 +121,19 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
         lambda model: list(bart_table(model, tensors)),
         tensors,
         vocabularies.tokenizers,
-        unread=_ALIASES if learned else (*_ALIASES, *_SINUSOIDS),
+        unread=(*_ALIASES, *_VERSIONS, *(() if learned else _SINUSOIDS)),
         search=vocabularies.search,
     )
+
+
+def _with_body(tensors: Tensors) -> Tensors:
+    """Returns the tensors with the names of a translator: `BartModel` writes them without body.
+
+    Its head is the embeddings, so that nothing is missing for generation.
+    """
+    if any(name.startswith(_BODY) for name in tensors):
+        return tensors
+    return tensors.renamed(lambda name: _BODY + name)
 
 
 def _sharing(tensors: Tensors, variant: Variant) -> str:

@@ -37,7 +37,7 @@ class Names:
         feed_forward: Both linear layers and the norm behind them.
         masked: The transform, the norm and the bias of the head for masked tokens.
         classifier: The linear layer of a head for classes or tags.
-        pooler: What classification reads.
+        pooler: What classification reads, after the beginning of the others' names.
     """
 
     body: str
@@ -46,7 +46,7 @@ class Names:
     feed_forward: tuple[str, str, str]
     masked: tuple[str, str, str]
     classifier: str = "classifier"
-    pooler: str = "pooler.dense"
+    pooler: str = "{}pooler.dense"
 
 
 # What a head for masked tokens may hold, and what of the model it must equal.
@@ -56,7 +56,7 @@ _TIED = {
     "cls.predictions.decoder.bias": "cls.predictions.bias",
     "lm_head.decoder.bias": "lm_head.bias",
 }
-_POOLERS = ("pooler.dense.weight", "classifier.dense.weight")
+_POOLERS = ("pooler.dense.weight", "classifier.dense.weight", "pre_classifier.weight")
 # Of RoBERTa's classifier, which holds the pooler.
 OUT_PROJECTION = "{}.out_proj.weight"
 _ATTENTION = (
@@ -97,6 +97,7 @@ DISTILBERT = Names(
     ),
     ("ffn.lin1", "ffn.lin2", "output_layer_norm"),
     ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
+    pooler="pre_classifier",
 )
 
 
@@ -131,13 +132,9 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
 
 
 def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
-    """Returns the config of a DistilBERT, which has neither token types nor a pooler."""
+    """Returns the config of a DistilBERT, which has no token types; its classifier has a pooler."""
     head, labels = _head(fields, tensors)
-    if head == "classification":
-        raise ImportRefusedError(
-            f"{fields.path} is a classifier of DistilBERT, whose pooler ends with ReLU: import the "
-            "model without its classifier, and train one with --task classify --init."
-        )
+    has_pooler = any(name.endswith(_POOLERS) for name in tensors)
     return EncoderConfig(
         vocab_size=int(fields["vocab_size"]),
         model_dim=int(fields["dim"]),
@@ -149,7 +146,8 @@ def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
         attention_dropout=float(fields.get("attention_dropout", 0.1)),
         max_positions=int(fields["max_position_embeddings"]),
         num_token_types=0,
-        pooler=False,
+        pooler=has_pooler,
+        pooler_activation="relu" if has_pooler else "tanh",
         head=head,  # type: ignore[arg-type]
         labels=labels,
         special_ids=special_ids,
@@ -221,7 +219,7 @@ def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterat
     """Yields the entries of what reads the states."""
     holds_pooler = OUT_PROJECTION.format(names.classifier) in tensors
     if model.pooler is not None:
-        pooler = f"{names.classifier}.dense" if holds_pooler else body + names.pooler
+        pooler = f"{names.classifier}.dense" if holds_pooler else names.pooler.format(body)
         yield from linear(model.pooler.linear, pooler)
     head = model.config.head
     if head in ("masked_lm", "pretraining"):

@@ -18,7 +18,12 @@ from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
 
-_ALIASES = ("embed_tokens.weight",)
+# The same matrix again, and a bias of attention between the stacks, which has none: the published
+# files of T5 hold it, and nothing reads it.
+_UNREAD = (
+    "embed_tokens.weight",
+    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+)
 
 
 def read_t5(path: Path, values: dict[str, Any]) -> Imported:
@@ -77,7 +82,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
         lambda model: list(t5_table(model, tensors, width**-0.5 if scales_head else 1.0)),
         tensors,
         vocabularies.tokenizers,
-        unread=(*_ALIASES, "lm_head.weight") if is_tied else _ALIASES,
+        unread=(*_UNREAD, "lm_head.weight") if is_tied else _UNREAD,
         search=vocabularies.search,
     )
 

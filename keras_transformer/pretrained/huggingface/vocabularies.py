@@ -60,13 +60,7 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     ]
     source, target = made
     found = _vocabularies(fields, source, source if source.model == target.model else target)
-    languages = {
-        piece.removeprefix(">>").removesuffix("<<"): token
-        for piece, token in ids.items()
-        if piece.startswith(">>") and piece.endswith("<<")
-    }
-    marks = SentenceMarks(languages=languages, languages_in="source")
-    return dataclasses.replace(found, marks=marks)
+    return dataclasses.replace(found, marks=SentenceMarks.of_tags(ids))
 
 
 def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:

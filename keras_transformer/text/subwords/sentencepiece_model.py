@@ -12,6 +12,9 @@ from keras_transformer.text.subwords.sentencepiece_stream import SentencePieceSt
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 # What texts write for a token to be filled in, if the vocabulary was trained with it.
 MASK_PIECE = "<mask>"
+# Behind this piece are those that texts are split to and that have no id: they are unknown. Some
+# models were trained with a vocabulary that lacks pieces of their SentencePiece model.
+UNKNOWN_BEHIND = "<unknown_from_here>"
 # For at least this many texts, the threads that SentencePiece starts for a list pay off.
 _MANY = 64
 
@@ -39,6 +42,10 @@ class SentencePieceModel:
             ) from error
         self.content = content
         self.size = int(self._processor.get_piece_size())
+        border = self.id_of(UNKNOWN_BEHIND)
+        self.has_unknown_pieces = border is not None
+        if border is not None:
+            self.size = border
         self.special_ids = _special_ids(self._processor)
         self.space = self.id_of(_SPACE)
         self._has_unused = any(map(self._processor.is_unused, range(self.size)))
@@ -50,12 +57,19 @@ class SentencePieceModel:
         else:
             rows = self._processor.encode(texts)
         unk = self._processor.unk_id()
-        if not self._has_unused or not any(unk in row for row in rows):
+        if self._has_unused and any(unk in row for row in rows):
+            rows = [
+                self._known_by_spelling(row, texts[place]) if unk in row else row
+                for place, row in enumerate(rows)
+            ]
+        return self._known(rows)
+
+    def _known(self, rows: list[list[int]]) -> list[list[int]]:
+        """Returns ids with that of the unknown for pieces that have none."""
+        if not self.has_unknown_pieces:
             return rows
-        return [
-            self._known_by_spelling(row, texts[place]) if unk in row else row
-            for place, row in enumerate(rows)
-        ]
+        unk = self._processor.unk_id()
+        return [[token if token < self.size else unk for token in row] for row in rows]
 
     def _known_by_spelling(self, row: list[int], text: str | bytes) -> list[int]:
         """Returns a text's ids with those of pieces that only another side's texts are split to.
@@ -73,12 +87,14 @@ class SentencePieceModel:
         """Returns the ids of a random segmentation of each text."""
         # One text a call: a list would be shared among threads, each with its own random numbers.
         sentencepiece.set_random_generator_seed(1 + seed % (2**32 - 2))
-        return [
-            self._processor.encode(
-                text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
-            )
-            for text in texts
-        ]
+        return self._known(
+            [
+                self._processor.encode(
+                    text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
+                )
+                for text in texts
+            ]
+        )
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Returns the text of each row of ids."""
@@ -108,7 +124,7 @@ class SentencePieceModel:
         # A byte piece is part of a character, so places in the normalized text count bytes.
         characters = [number for number, one in enumerate(normalized) for _ in one.encode()]
         placed, place = [], 0
-        ids = self._processor.encode(text, out_type=int)
+        [ids] = self._known([self._processor.encode(text, out_type=int)])
         for token, piece in zip(ids, self.split(text), strict=True):
             size = 1 if self._processor.is_byte(token) else len(piece.encode())
             spaces = len(piece.encode()) - len(piece.lstrip(_SPACE).encode())
@@ -131,7 +147,7 @@ class SentencePieceModel:
     def id_of(self, piece: str) -> int | None:
         """Returns the id of a piece, or None if the vocabulary lacks it."""
         token = self._processor.piece_to_id(piece)
-        return None if token == self._processor.unk_id() else token
+        return None if token == self._processor.unk_id() or token >= self.size else token
 
     def spelling(self, token: int) -> str:
         """Returns an id's text as it stands inside a text, with the space before it if any."""

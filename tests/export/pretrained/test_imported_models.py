@@ -23,6 +23,7 @@ NAMES = {
     "stacks/roberta": "RobertaForMaskedLM",
     "stacks/roberta_classes": "RobertaForSequenceClassification",
     "stacks/distilbert": "DistilBertForMaskedLM",
+    "stacks/distilbert_classes": "DistilBertForSequenceClassification",
     "stacks/gpt2": "GPT2LMHeadModel",
     "stacks/llama": "LlamaForCausalLM",
     "stacks/llama_sentencepiece": "LlamaForCausalLM",

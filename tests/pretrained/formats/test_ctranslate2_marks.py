@@ -90,6 +90,13 @@ def test_a_source_that_may_have_an_eos_or_not_is_refused(start: str | None) -> N
         read_marks(CONFIG, settings, FAIRSEQ, is_marian=False)
 
 
+def test_tags_of_languages_are_marks_of_marian_s_models() -> None:
+    pieces = [*MARIAN, ">>fra<<", ">>deu<<", "<<a>>"]
+    settings = {"decoder_start_token": "</s>", "add_source_eos": False}
+    marks = read_marks(CONFIG, settings, pieces, is_marian=True)
+    assert marks == SentenceMarks(languages={"fra": 3, "deu": 4}, languages_in="source")
+
+
 def test_what_begins_a_source_is_one_of_its_pieces() -> None:
     settings = {"add_source_bos": True, "add_source_eos": True, "bos_token": "<s>"}
     assert read_marks(CONFIG, settings, OPENNMT, is_marian=False).source == (1,)
