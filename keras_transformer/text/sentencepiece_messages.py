@@ -19,9 +19,17 @@ def read_message(content: bytes) -> Any:
     Raises:
         google.protobuf.message.DecodeError: It is no message.
     """
+    return _messages().ModelProto.FromString(content)
+
+
+def new_message() -> Any:
+    """Returns a message without pieces."""
+    return _messages().ModelProto()
+
+
+def _messages() -> Any:
     # The classes are made on import, so type checkers do not see them; protobuf takes its time.
-    messages: Any = import_module("sentencepiece.sentencepiece_model_pb2")
-    return messages.ModelProto.FromString(content)
+    return import_module("sentencepiece.sentencepiece_model_pb2")
 
 
 def write_message(message: Any) -> bytes:

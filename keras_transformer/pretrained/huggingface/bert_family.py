@@ -107,7 +107,7 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
     is_roberta = fields["model_type"] == "roberta"
     # RoBERTa counts positions from behind its padding's id.
     offset = int(fields.get("pad_token_id", 1)) + 1 if is_roberta else 0
-    head, labels = _head(fields, tensors)
+    head, labels = _head(fields, tensors, "Bert")
     if is_roberta and head == "masked_lm":
         # The head's own activation, whatever the config says.
         fields.require(hidden_act="gelu")
@@ -133,7 +133,7 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
 
 def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of a DistilBERT, which has no token types; its classifier has a pooler."""
-    head, labels = _head(fields, tensors)
+    head, labels = _head(fields, tensors, "DistilBert")
     has_pooler = any(name.endswith(_POOLERS) for name in tensors)
     return EncoderConfig(
         vocab_size=int(fields["vocab_size"]),
@@ -154,9 +154,14 @@ def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
     )
 
 
-def _head(fields: Fields, tensors: Tensors) -> tuple[str | None, tuple[str, ...]]:
-    names = fields.get("architectures", ["BertModel"])
-    architecture = str(names[0])
+def _head(fields: Fields, tensors: Tensors, name: str) -> tuple[str | None, tuple[str, ...]]:
+    """Returns our head and its labels; of a config that names no architecture the file tells.
+
+    So are Google's small BERTs published, with the heads of their pretraining.
+    """
+    is_masked = any(one.masked[2] in tensors for one in (BERT, ROBERTA, DISTILBERT))
+    told = f"{name}ForMaskedLM" if is_masked else f"{name}Model"
+    architecture = str(fields.get("architectures", [told])[0])
     ending = next((end for end in HEADS if architecture.endswith(end)), None)
     if ending is None:
         raise ImportRefusedError(

@@ -12,9 +12,8 @@ from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.languages import read_json
+from keras_transformer.pretrained.sentencepiece_json import TOKENIZER
 from keras_transformer.text.tokenizer import Tokenizer
-
-TOKENIZER = "tokenizer.json"
 
 
 def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.json_vocabulary import (
-    TOKENIZER,
-    eos_of,
-    read_vocabulary,
-)
+from keras_transformer.pretrained.huggingface.json_vocabulary import eos_of, read_vocabulary
 from keras_transformer.pretrained.huggingface.languages import tokens_with_ids
-from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of, unknown_of
+from keras_transformer.pretrained.sentencepiece_json import (
+    TOKENIZER,
+    is_sentencepiece,
+    read_pieces,
+)
+from keras_transformer.pretrained.sentencepiece_models import tokenizer_of, unknown_of
 from keras_transformer.text.tokenizer import Tokenizer
 
 SENTENCEPIECE = "tokenizer.model"
@@ -27,10 +28,11 @@ def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:
     Raises:
         ImportRefusedError: There is none, or the config names ids that it lacks.
     """
-    if (path / TOKENIZER).is_file() or not (path / SENTENCEPIECE).is_file():
+    has_json, has_model = ((path / name).is_file() for name in (TOKENIZER, SENTENCEPIECE))
+    if not is_sentencepiece(path) and (has_json or not has_model):
         return read_vocabulary(path, fields, begins=False)
-    model = read_model(path / SENTENCEPIECE)
-    ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
+    model, known, _ = read_pieces(path, SENTENCEPIECE)
+    ids = known or {piece.piece: place for place, piece in enumerate(model.pieces)}
     added = {name: token for name, token in tokens_with_ids(path).items() if name not in ids}
     ids |= added
     by_id: dict[int | None, str] = {token: name for name, token in ids.items()}

@@ -19,6 +19,7 @@ from keras_transformer.pretrained.huggingface.generation import (
 )
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.languages import added_tokens, read_json
+from keras_transformer.pretrained.sentencepiece_json import read_pieces
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -67,14 +68,16 @@ def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """Reads `spiece.model`, whose ids go on with sentinels; the vocabulary may have more."""
     if has_marian_files(path):
         return marian_vocabularies(path, fields)
-    model = read_model(path / "spiece.model")
+    model, ids, _ = read_pieces(path, "spiece.model")
     size = int(fields["vocab_size"])
-    ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
-    # The last sentinel is the first to be used.
-    sentinels = min(100, max(0, size - len(ids)))
-    for number in range(sentinels):
-        ids.setdefault(f"<extra_id_{number}>", len(model.pieces) + sentinels - 1 - number)
-    made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=_sentinels(sentinels))
+    if ids is None:
+        ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
+        # The last sentinel is the first to be used.
+        sentinels = min(100, max(0, size - len(ids)))
+        for number in range(sentinels):
+            ids.setdefault(f"<extra_id_{number}>", len(model.pieces) + sentinels - 1 - number)
+    symbols = [name for name in ids if name.startswith("<extra_id_")]
+    made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=symbols)
     return _vocabularies(fields, made, made)
 
 
@@ -82,11 +85,12 @@ def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """Reads `spiece.model`, whose ids of text begin after two masks and 101 unused ids."""
     if has_marian_files(path):
         return marian_vocabularies(path, fields)
-    model = read_model(path / "spiece.model")
-    ids = {"<pad>": 0, "</s>": 1, "<mask_1>": 2, "<mask_2>": 3}
-    ids |= {f"<unk_{number}>": number + 2 for number in range(2, _PEGASUS_OFFSET)}
-    for place, piece in enumerate(model.pieces):
-        ids.setdefault(piece.piece, place + _PEGASUS_OFFSET)
+    model, ids, _ = read_pieces(path, "spiece.model")
+    if ids is None:
+        ids = {"<pad>": 0, "</s>": 1, "<mask_1>": 2, "<mask_2>": 3}
+        ids |= {f"<unk_{number}>": number + 2 for number in range(2, _PEGASUS_OFFSET)}
+        for place, piece in enumerate(model.pieces):
+            ids.setdefault(piece.piece, place + _PEGASUS_OFFSET)
     made = tokenizer_of(model, ids=ids, vocab_size=int(fields["vocab_size"]))
     return _vocabularies(fields, made, made)
 
@@ -107,12 +111,15 @@ def fairseq_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """Reads `sentencepiece.bpe.model` of mBART-50 and NLLB: four special ids come first, then its
     pieces, then the languages.
     """
-    model = read_model(path / "sentencepiece.bpe.model")
+    model, known, beside = read_pieces(path, "sentencepiece.bpe.model")
     ids = dict(_FAIRSEQ)
-    for piece in model.pieces:
-        if piece.piece not in _FAIRSEQ:
-            # Three pieces of the model's own come first there, four here.
-            ids[piece.piece] = len(ids)
+    if known is not None:
+        ids |= {piece: token for piece, token in known.items() if piece not in beside}
+    else:
+        for piece in model.pieces:
+            if piece.piece not in _FAIRSEQ:
+                # Three pieces of the model's own come first there, four here.
+                ids[piece.piece] = len(ids)
     added = added_tokens(path, first_id=len(ids))
     return _of_languages(path, fields, model, ids, added)
 
@@ -228,7 +235,3 @@ def _with_marks(found: Vocabularies, marks: SentenceMarks) -> Vocabularies:
     others = {name: value for name, value in found.search.items() if name != "forced_tokens"}
     search = {**others, "forced_tokens": forced} if forced else others
     return dataclasses.replace(found, marks=marks, search=search)
-
-
-def _sentinels(count: int) -> tuple[str, ...]:
-    return tuple(f"<extra_id_{number}>" for number in range(count))
