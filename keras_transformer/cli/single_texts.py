@@ -118,6 +118,8 @@ def train_on_texts(
         raise ValueError(f"--tokenizer takes one model for --task {run.task}, got two.")
     if run.init_decoder is not None:
         raise ValueError(f"--init-decoder is for --task translation: give {run.task} --init.")
+    if not run.joint_vocabulary:
+        raise ValueError(f"--no-joint-vocabulary is for --task translation, not for {run.task}.")
     if run.init_target_vectors is not None:
         raise ValueError(f"--init-target-vectors is for --task translation, not for {run.task}.")
     options.check_start(has_weights=run.init is not None)

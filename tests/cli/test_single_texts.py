@@ -136,6 +136,10 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
             "--task causal-lm --train-text a --init-target-vectors no.vec",
             "--init-target-vectors is for --task translation, not for causal-lm",
         ),
+        (
+            "--task causal-lm --train-text a --no-joint-vocabulary",
+            "--no-joint-vocabulary is for --task translation, not for causal-lm",
+        ),
         ("--task masked-lm --init no --train-text a", "no directory no: give a training run"),
         (
             "--task causal-lm --train-text a --train-source b",

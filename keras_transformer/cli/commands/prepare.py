@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keras_transformer.cli.flags.text_files import TextFiles
-from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
+from keras_transformer.cli.parser import CommandParser, flag_of, flags_in_errors, read_fields
 from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
 from keras_transformer.data.sources.streams import PairStream, ParallelFiles, SingleFiles, TsvFiles
 
@@ -45,6 +45,9 @@ class TextOptions(TextFiles):
                     f"--{split}-{'source' if source else 'tsv'} is of pairs, and single texts are "
                     "given too: prepare them apart."
                 )
+        for name in ("source_column", "target_column"):
+            if getattr(self, name) != getattr(TextFiles, name) and not self.train_tsv:
+                raise ValueError(f"{flag_of(name)} belongs to --train-tsv, which is not given.")
         if not self.train_source and not self.train_tsv and not self.train_text:
             raise ValueError(
                 "prepare needs --train-source and --train-target, --train-tsv or --train-text."

@@ -34,6 +34,8 @@ class RoundProgress(keras.callbacks.ProgbarLogger):
         if self.verbose:
             seen = 1 + epoch * self._pace.round // self._pace.epoch
             print(f"Round {epoch + 1}/{self._rounds} (epoch {seen}/{self._epochs})", flush=True)
+        # The last round has what is left.
+        self.target = min(self._pace.round, self._pace.total - epoch * self._pace.round)
         super().on_epoch_begin(epoch, logs)
 
 

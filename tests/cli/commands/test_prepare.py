@@ -92,6 +92,10 @@ def test_every_flag_reaches_the_preparation(run_cli, calls, text) -> None:
             "--train-tsv replaces --train-source: give one of them.",
         ),
         ("--train-tsv a --tokenizer b c d", "--tokenizer takes one or two models, got 3."),
+        (
+            "--train-text a --source-column 2",
+            "--source-column belongs to --train-tsv, which is not given.",
+        ),
         ("--train-source no.a --train-target no.b", "no such file: no.a, no.b"),
         ("--train-tsv no.a", "no such file: no.a"),
         ("--train-tsv a --max-length 1", "--max-length must be at least 2, got 1"),

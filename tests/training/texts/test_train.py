@@ -351,6 +351,13 @@ def test_pairs_have_token_types() -> None:
         )
 
 
+def test_sentences_to_translate_are_refused(tmp_path: Path) -> None:
+    options = TrainOptions(max_steps=1, bleu_sentences=9)
+    with pytest.raises(ValueError, match="bleu_sentences=9 are translated, and causal-lm"):
+        train_texts("causal-lm", PLAIN, tmp_path / "run", options=options)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_tagger_and_a_denoiser_train(start, tmp_path: Path) -> None:
     words = [line.split() for line in LINES]
     tags = [["X" if word < "b" else "Y" for word in row] for row in words]

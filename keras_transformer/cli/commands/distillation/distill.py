@@ -37,6 +37,8 @@ from keras_transformer.distillation.translations import Translations, share_of
 from keras_transformer.training.recipes import WORD_LEVEL
 from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.resuming import refuse_to_overwrite
+from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.whole_files import check_output, write_text
 
 RECORD = "distillation.json"
@@ -118,6 +120,7 @@ def _check_first(teaching: TeachingOptions, student: StudentOptions, options: Tr
     """Refuses settings before a line is translated."""
     require_training()
     check_output(teaching.output, is_directory=True)
+    refuse_to_overwrite(RunDirectory(teaching.output), resume=True)
     if not teaching.word_level:
         return
     options.check_word_level()

@@ -65,3 +65,15 @@ def test_an_unfinished_teacher_is_refused(run_cli, finished_run: Path, tmp_path:
     result = run_cli("distill", finished_run, "--output", tmp_path / "student")
     assert (result.code, result.out) == (1, "")
     assert "model.keras is missing: the run has not finished" in result.err
+
+
+def test_a_finished_model_without_checkpoints_is_no_student_to_go_on_with(
+    run_cli, finished_run: Path, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    (finished_run / "tokenizer.model").write_bytes(tokenizer.model)
+    student = tmp_path / "student"
+    student.mkdir()
+    (student / "model.keras").write_bytes(b"imported")
+    result = run_cli("distill", finished_run, "--output", student)
+    assert (result.code, result.out) == (1, "")
+    assert "holds a finished model but no checkpoint to resume from" in result.err
