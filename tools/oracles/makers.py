@@ -61,6 +61,35 @@ def make_marian(path: Path) -> Made:
     return transformers.MarianMTModel(config), tokenizer, None
 
 
+def make_marian_apart(path: Path) -> Made:
+    """Makes a MarianMTModel with a vocabulary for each side, of one size as its converter asks."""
+    names = {"source": "vocab.json", "target": "target_vocab.json"}
+    for (side, name), texts in zip(names.items(), pairs(TRAINING), strict=True):
+        model = train_pieces(path / f"{side}.spm", texts, PIECES, hard_vocab_limit=True)
+        pieces = {model.id_to_piece(place) for place in range(model.get_piece_size())}
+        ordered = ["</s>", "<unk>", *sorted(pieces - {"<s>", "</s>", "<unk>"}), "<pad>"]
+        ids = {piece: place for place, piece in enumerate(ordered)}
+        (path / name).write_text(json.dumps(ids), encoding="utf-8")
+    pad = len(ids) - 1
+    config = transformers.MarianConfig(
+        vocab_size=len(ids),
+        decoder_vocab_size=len(ids),
+        share_encoder_decoder_embeddings=False,
+        pad_token_id=pad,
+        eos_token_id=0,
+        decoder_start_token_id=pad,
+        forced_eos_token_id=None,
+        activation_function="swish",
+        scale_embedding=True,
+        **SIZES,
+    )
+    files = [str(path / name) for name in ("source.spm", "target.spm", *names.values())]
+    tokenizer = transformers.MarianTokenizer(
+        *files[:3], target_vocab_file=files[3], separate_vocabs=True
+    )
+    return transformers.MarianMTModel(config), tokenizer, None
+
+
 def make_t5(path: Path, **fields: Any) -> Made:
     """Makes a T5 whose vocabulary has more ids than pieces."""
     texts = [*pairs(TRAINING)[0], *pairs(TRAINING)[1]]
@@ -206,6 +235,7 @@ def make_languages(path: Path, kind: str) -> Made:
 # A folder's name: what makes its files.
 MAKERS: dict[str, Callable[[Path], Made]] = {
     "marian_huggingface": make_marian,
+    "marian_apart": make_marian_apart,
     "t5": make_t5,
     "t5_1_1": lambda path: make_t5(path, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
     "mt5": lambda path: make_t5(path, kind="MT5", feed_forward_proj="gated-gelu"),

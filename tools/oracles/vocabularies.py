@@ -35,12 +35,12 @@ BART_NAMES = {
 def train_pieces(path: Path, texts: list[str], size: int, **options: Any) -> Any:
     """Trains a SentencePiece model and returns it; a table of NFKC would be most of the file."""
     options.setdefault("normalization_rule_name", "identity")
+    options.setdefault("hard_vocab_limit", False)
     with path.open("wb") as file:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(texts),
             model_writer=file,
             vocab_size=size,
-            hard_vocab_limit=False,
             minloglevel=2,
             **options,
         )

@@ -3,7 +3,7 @@ it, mBART, M2M100 and NLLB, Pegasus, and FSMT, which has a vocabulary for each s
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ _ALIASES = (
 # Of models with a vocabulary for each side: the target's embeddings, and the head's matrix, which
 # is the same if it is tied.
 TARGET_MATRICES = ("model.decoder.embed_tokens.weight", "model.decoder.output_projection.weight")
+_HEAD = "lm_head.weight"
 # Left by the converters of fairseq's models.
 _VERSIONS = ("encoder.version", "decoder.version")
 _BODY = "model."
@@ -52,6 +53,7 @@ class Variant:
         vocabularies: Takes the directory and the fields and returns tokenizers and special ids.
         defaults: What their library takes for fields that a config lacks.
         is_shared: Whether source and target have one vocabulary and one matrix of embeddings.
+        sides: Fields of the config that hold each side's number of ids, if not.
         logit_bias: Whether logits have a bias.
     """
 
@@ -61,6 +63,7 @@ class Variant:
     vocabularies: Any
     defaults: Mapping[str, Any]
     is_shared: bool = True
+    sides: tuple[str, str] = ("src_vocab_size", "tgt_vocab_size")
     logit_bias: bool = True
 
 
@@ -69,6 +72,8 @@ _STARTS_WITH_EOS = {"decoder_start_token_id": 2}
 _ENDS_WITH = "forced_eos_token_id"
 _HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
 MARIAN = Variant("post", _HALVES, False, marian_vocabularies, {_ENDS_WITH: 0})
+# Of few pairs of languages each side has its own vocabulary.
+_MARIAN_APART = replace(MARIAN, is_shared=False, sides=("vocab_size", "decoder_vocab_size"))
 PEGASUS = Variant("pre", _HALVES, False, pegasus_vocabularies, {_ENDS_WITH: 1})
 # Positions count from 2 in fairseq's models.
 _LEARNED = {"positions": "learned", "position_offset": 2}
@@ -103,6 +108,8 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
             supported.
     """
+    if variant is MARIAN and values.get("share_encoder_decoder_embeddings") is False:
+        variant = _MARIAN_APART
     fields = Fields(path / "config.json", {**variant.defaults, **values})
     fields.require_equal(
         ("encoder_attention_heads", "decoder_attention_heads"),
@@ -151,10 +158,18 @@ def _sharing(tensors: Tensors, variant: Variant) -> str:
                     "embeddings and head are one matrix is supported."
                 )
         return "all"
+    embeddings = TARGET_MATRICES[0]
+    if all(name in tensors for name in (embeddings, _HEAD)) and not np.array_equal(
+        tensors[embeddings], tensors[_HEAD]
+    ):
+        raise ImportRefusedError(
+            f"{tensors.origin} holds {embeddings} and {_HEAD}, which differ: only a head that is "
+            "tied to the target's embeddings is supported."
+        )
     if not all(name in tensors for name in TARGET_MATRICES):
         return "target"
-    embeddings, head = (tensors[name] for name in TARGET_MATRICES)
-    return "target" if np.array_equal(embeddings, head) else "none"
+    head = tensors[TARGET_MATRICES[1]]
+    return "target" if np.array_equal(tensors[embeddings], head) else "none"
 
 
 def _config(
@@ -163,7 +178,7 @@ def _config(
     positions = dict(variant.positions)
     if positions["positions"] == "learned":
         positions["max_positions"] = int(fields["max_position_embeddings"])
-    sides = ("vocab_size",) * 2 if variant.is_shared else ("src_vocab_size", "tgt_vocab_size")
+    sides = ("vocab_size",) * 2 if variant.is_shared else variant.sides
     source_size, target_size = (int(fields[name]) for name in sides)
     return TransformerConfig(
         source_vocab_size=source_size,
@@ -198,12 +213,13 @@ def bart_table(model: Any, tensors: Collection[str] = ()) -> Iterator[Entry]:
     """
     source, target = model.source_embeddings.tokens, model.target_embeddings.tokens
     if source is target:
-        names = ("model.shared.weight", "lm_head.weight", "model.encoder.embed_tokens.weight")
+        names = ("model.shared.weight", _HEAD, "model.encoder.embed_tokens.weight")
         shared = next((name for name in names if name in tensors), names[0])
         yield Entry(source.matrix, shared)
     else:
         yield Entry(source.matrix, "model.encoder.embed_tokens.weight")
-        found = [name for name in TARGET_MATRICES if name in tensors] or TARGET_MATRICES
+        known = (*TARGET_MATRICES, _HEAD)
+        found = [name for name in known if name in tensors] or TARGET_MATRICES
         yield Entry(target.matrix, found[0])
     if model.head.linear is not None:
         yield Entry(model.head.linear.kernel, TARGET_MATRICES[1], transposed=True)

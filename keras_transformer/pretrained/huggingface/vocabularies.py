@@ -48,18 +48,23 @@ class Vocabularies:
 
 
 def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
-    """Reads `source.spm`, `target.spm` and `vocab.json`, which gives both their ids."""
+    """Reads `source.spm`, `target.spm` and `vocab.json`, which gives both their ids, or the source's
+    where `target_vocab.json` gives the target's.
+    """
     ids = read_ids(path / "vocab.json")
-    made = [
+    others = path / "target_vocab.json"
+    source, target = (
         tokenizer_of(
             read_model(path / f"{side}.spm"),
-            ids=ids,
-            bos=_bos(fields, ids),
+            ids=known,
+            bos=_bos(fields, known),
             vocab_size=int(fields["vocab_size"]),
         )
-        for side in ("source", "target")
-    ]
-    source, target = made
+        for side, known in (
+            ("source", ids),
+            ("target", read_ids(others) if others.is_file() else ids),
+        )
+    )
     found = _vocabularies(fields, source, source if source.model == target.model else target)
     return dataclasses.replace(found, marks=SentenceMarks.of_tags(ids))
 
