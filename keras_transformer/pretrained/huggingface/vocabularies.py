@@ -48,8 +48,8 @@ class Vocabularies:
 
 
 def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
-    """Reads `source.spm`, `target.spm` and `vocab.json`, which gives both their ids, or the source's
-    where `target_vocab.json` gives the target's.
+    """Reads `source.spm`, `target.spm` and `vocab.json`, which gives both their ids; a target has
+    ids of its own where there is a `target_vocab.json`.
     """
     ids = read_ids(path / "vocab.json")
     others = path / "target_vocab.json"
