@@ -131,7 +131,7 @@ def _write_vocabularies(outgoing: Outgoing, directory: Path, rows: int) -> list[
 
 def _has_unknown_pieces(tokenizer: Tokenizer) -> bool:
     subwords = tokenizer.subwords
-    return isinstance(subwords, SentencePieceModel) and subwords.has_unknown_pieces
+    return isinstance(subwords, SentencePieceModel) and bool(subwords.unknown_pieces)
 
 
 def _options(config: Any, rows: int) -> dict[str, Any]:

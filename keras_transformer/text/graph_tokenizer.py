@@ -72,8 +72,8 @@ class GraphTokenizer(tf.Module):
             raise ValueError("TensorFlow reads no tokenizer.json in a graph: give token ids.")
         self.vocab_size, self.special_ids = plain.vocab_size, plain.special_ids
         subwords = plain.subwords
-        self._has_unknown_pieces = (
-            isinstance(subwords, SentencePieceModel) and subwords.has_unknown_pieces
+        self._has_unknown_pieces = isinstance(subwords, SentencePieceModel) and bool(
+            subwords.unknown_pieces
         )
         self._reader: Any = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
         self._reader._model_resource = _SharedModel(model)

@@ -25,6 +25,9 @@ class SentencePieceModel:
     Args:
         content: The serialized model.
 
+    Attributes:
+        unknown_pieces: How many pieces texts are split to that have no id.
+
     Raises:
         ValueError: It is no SentencePiece model, or has no eos.
     """
@@ -41,11 +44,11 @@ class SentencePieceModel:
                 f"model is not a SentencePiece model ({len(content)} bytes)"
             ) from error
         self.content = content
-        self.size = int(self._processor.get_piece_size())
+        self.size = count = int(self._processor.get_piece_size())
         border = self.id_of(UNKNOWN_BEHIND)
-        self.has_unknown_pieces = border is not None
+        self.unknown_pieces = 0
         if border is not None:
-            self.size = border
+            self.size, self.unknown_pieces = border, count - border - 1
         self.special_ids = _special_ids(self._processor)
         self.space = self.id_of(_SPACE)
         self._has_unused = any(map(self._processor.is_unused, range(self.size)))
@@ -66,7 +69,7 @@ class SentencePieceModel:
 
     def _known(self, rows: list[list[int]]) -> list[list[int]]:
         """Returns ids with that of the unknown for pieces that have none."""
-        if not self.has_unknown_pieces:
+        if not self.unknown_pieces:
             return rows
         unk = self._processor.unk_id()
         return [[token if token < self.size else unk for token in row] for row in rows]

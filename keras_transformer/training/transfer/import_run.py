@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.text.subwords.sentencepiece_model import SentencePieceModel
 from keras_transformer.training.run.run_directory import IMPORTED, SEARCH, RunDirectory
 from keras_transformer.training.transfer.finished_run import write_finished_run
 from keras_transformer.whole_files import check_output
@@ -47,6 +48,13 @@ def import_run(
         imported = imported.between(source_language, target_language)
     if imported.left_out:
         print(f"{directory}: of its search, this is not taken over: {', '.join(imported.left_out)}")
+    for side, tokenizer in zip(("source", "target"), imported.tokenizers, strict=True):
+        subwords = tokenizer.subwords
+        if isinstance(subwords, SentencePieceModel) and subwords.unknown_pieces:
+            print(
+                f"{directory}: the vocabulary lacks {subwords.unknown_pieces} pieces of the "
+                f"{side}'s SentencePiece model: where a text has them, it is unknown"
+            )
     record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
     record[SEARCH] = dict(imported.search)
     write_finished_run(place, imported.build(), imported.tokenizers, record)

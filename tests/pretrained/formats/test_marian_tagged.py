@@ -18,6 +18,8 @@ from keras_transformer.pretrained.formats.marian_vocabulary import read_vocabula
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
 from keras_transformer.text.added_pieces import with_words
 from keras_transformer.text.piece_probabilities import piece_probabilities
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.transfer.import_run import import_run
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "translators" / "marian_tagged"
 # Of each of the first two, one side's vocabulary lacks a piece.
@@ -76,6 +78,19 @@ def test_no_id_is_beyond_the_vocabulary(sides: dict[str, Tokenizer]) -> None:
     assert source.subwords.id_of(lacked) is None
     unknown = [place.is_unknown for place in source.subwords.place(TEXTS[0])]
     assert unknown == [token == source.special_ids.unk for token in source.encode(TEXTS)[0]]
+
+
+def test_an_import_tells_how_many_pieces_are_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import_run(FOLDER, tmp_path / "run")
+    told = capsys.readouterr().out
+    assert "the vocabulary lacks 21 pieces of the source's SentencePiece model" in told
+    assert "the vocabulary lacks 19 pieces of the target's SentencePiece model" in told
+    # A run keeps them.
+    source, target = RunDirectory(tmp_path / "run").load_tokenizers()
+    assert source.encode(TEXTS) == looked_up("source", TEXTS)
+    assert target.encode(TEXTS) == looked_up("target", TEXTS)
 
 
 def test_added_words_change_no_id(sides: dict[str, Tokenizer]) -> None:
