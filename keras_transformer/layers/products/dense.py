@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.products.product import product
+from keras_transformer.layers.variants.activations import in_training
 
 Tensor = Any
 
@@ -26,7 +27,9 @@ class Dense(keras.layers.Dense):
         outputs = product(inputs, self.kernel)
         if self.bias is not None:
             outputs = ops.add(outputs, self.bias)
-        return outputs if self.activation is None else self.activation(outputs)
+        if self.activation is None:
+            return outputs
+        return (in_training(self.activation) if training else self.activation)(outputs)
 
     def quantize(self, mode: str, type_check: bool = True, config: Any = None) -> None:
         """Quantizes the layer as Keras quantizes `Dense`, whose subclasses it refuses by itself."""

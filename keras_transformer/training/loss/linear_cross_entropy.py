@@ -6,8 +6,8 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.layers.products.few_passes import in_few_passes
 from keras_transformer.layers.products.product import product
-from keras_transformer.training.loss.few_passes import in_few_passes
 from keras_transformer.training.loss.linear_loss import (
     Softmax,
     Tokens,

@@ -7,8 +7,8 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.layers.products.few_passes import in_few_passes
 from keras_transformer.layers.products.product import product
-from keras_transformer.training.loss.few_passes import in_few_passes
 from keras_transformer.training.loss.linear_loss import Tokens, figures, linear_loss, softmax
 
 Tensor = Any

@@ -1,11 +1,18 @@
 """Activations by name: their equations, and how configs hold them."""
 
+import math
+
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.layers import FeedForward
-from keras_transformer.layers.variants.activations import activation_named, serialized_activation
+from keras_transformer.layers.variants.activations import (
+    activation_named,
+    in_training,
+    serialized_activation,
+)
 
 
 @pytest.mark.parametrize("name", ["gelu_tanh", "gelu", "silu", "relu"])
@@ -31,3 +38,46 @@ def test_a_name_survives_a_config(name: str) -> None:
 def test_an_unknown_activation_is_refused() -> None:
     with pytest.raises(ValueError, match="gelu_cosh"):
         activation_named("gelu_cosh")
+
+
+def derivative(name: str, x: np.ndarray) -> np.ndarray:
+    """In float64, by the equation of each."""
+    if name == "gelu":
+        share = 0.5 * (1 + np.vectorize(math.erf)(x / np.sqrt(2)))
+        return share + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    rate = np.sqrt(2 / np.pi)
+    tanh = np.tanh(rate * (x + 0.044715 * x**3))
+    return (1 + tanh) / 2 + x * (1 - tanh**2) * rate * (1 + 3 * 0.044715 * x**2) / 2
+
+
+@pytest.mark.parametrize("width", [8, 256])  # Narrow ones are not compiled.
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 2e-2)])
+def test_in_training_value_and_gradient_are_those_of_the_equation(
+    name: str, width: int, dtype: str, tolerance: float, paper
+) -> None:
+    found = activation_named(name)
+    x = np.linspace(-6, 6, 3 * width).reshape(3, width).astype("float32")
+    given = tf.cast(x, dtype)
+    upstream = tf.cast(np.cos(x), dtype)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        values = in_training(found)(given)
+    gradient = tape.gradient(values, given, output_gradients=upstream)
+    assert values.dtype == gradient.dtype == given.dtype
+    exact = tf.cast(given, "float64").numpy()
+    expected = paper.activate(found, exact)
+    np.testing.assert_allclose(tf.cast(values, "float64"), expected, atol=tolerance)
+    slopes = derivative(name, exact) * tf.cast(upstream, "float64").numpy()
+    np.testing.assert_allclose(tf.cast(gradient, "float64"), slopes, atol=tolerance)
+
+
+def test_other_activations_are_the_same_in_training() -> None:
+    for name in ("silu", "relu", "linear"):
+        assert in_training(activation_named(name)) is activation_named(name)
+
+
+def test_a_layer_trains_with_what_it_infers_with() -> None:
+    layer = FeedForward(256, activation="gelu")
+    x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+    np.testing.assert_allclose(layer(x, training=True), layer(x), atol=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.training.loss import few_passes
+from keras_transformer.layers.products import few_passes
 from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
 from keras_transformer.training.loss.linear_distillation import linear_distillation
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop

@@ -1,0 +1,83 @@
+"""Compiles functions of large tensors: takes one and returns one with the same results that reads
+and writes its tensors few times.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.layers.products.product import is_tensorflow_on_a_processor
+
+Tensor = Any
+
+# With fewer logits a row they stay in a core's caches, and compiling takes longer than it saves.
+_LARGE_VOCABULARY = 4096
+# Likewise with narrower features.
+_WIDE = 256
+
+
+def in_few_passes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a function of logits `(..., vocabulary)` that gets no gradient.
+
+    TensorFlow's operators each pass over all logits, which takes as long as the products beside
+    them; XLA makes loops that do the work of several. It compiles once for each number of tokens,
+    a third of a second. Other backends compile whole steps, and where there is a GPU its own
+    operators are used.
+
+    Args:
+        function: Takes logits and further arguments; Python's numbers among them are constants.
+    """
+    return _compiled_from(lambda: _LARGE_VOCABULARY, function)
+
+
+def with_gradient_in_few_passes(
+    value: Callable[[Tensor], Tensor], slope: Callable[[Tensor], Tensor]
+) -> Callable[[Tensor], Tensor]:
+    """Returns a function of each feature alone, compiled likewise together with its gradient.
+
+    It computes in float32, keeps nothing but its input for the gradient, and returns the input's
+    type.
+
+    Args:
+        value: The function.
+        slope: Its derivative.
+    """
+
+    def forward(x: Tensor) -> Tensor:
+        return ops.cast(value(ops.cast(x, "float32")), x.dtype)
+
+    def backward(x: Tensor, given: Tensor) -> Tensor:
+        along = ops.cast(given, "float32") * slope(ops.cast(x, "float32"))
+        return ops.cast(along, x.dtype)
+
+    forward, backward = (_compiled_from(lambda: _WIDE, one) for one in (forward, backward))
+
+    @ops.custom_gradient
+    def of_features(x: Tensor) -> tuple[Tensor, Any]:
+        def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> Tensor:
+            return backward(x, arguments[0] if upstream is None else upstream)
+
+        return forward(x), gradient
+
+    return of_features
+
+
+def _compiled_from(least: Callable[[], int], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that is compiled for tensors whose last axis has at least so many."""
+
+    @functools.cache
+    def compiled() -> Callable[..., Any]:
+        import tensorflow as tf
+
+        return tf.function(function, jit_compile=True, autograph=False)
+
+    @functools.wraps(function)
+    def call(first: Tensor, *arguments: Any) -> Any:
+        if first.shape[-1] < least() or not is_tensorflow_on_a_processor():
+            return function(first, *arguments)
+        # Else TensorFlow would prepare a gradient.
+        return compiled()(ops.stop_gradient(first), *arguments)
+
+    return call
