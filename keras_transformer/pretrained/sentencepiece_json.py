@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.sentencepiece_models import read_model
 from keras_transformer.text.sentencepiece_messages import (
     BPE,
@@ -54,6 +55,7 @@ def read_pieces(path: Path, name: str) -> Pieces:
     if (path / name).is_file() or not (path / TOKENIZER).is_file():
         return Pieces(read_model(path / name))
     file = path / TOKENIZER
+    refuse_pointer(file)
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
         return _pieces(values)

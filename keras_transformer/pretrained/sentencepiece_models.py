@@ -10,6 +10,7 @@ from typing import Any
 import sentencepiece
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.text.sentencepiece_messages import (
     BYTE,
     CONTROL,
@@ -53,6 +54,7 @@ def read_model(path: Path) -> Any:
     Raises:
         ImportRefusedError: It is missing or no SentencePiece model.
     """
+    refuse_pointer(path)
     try:
         content = path.read_bytes()
         sentencepiece.SentencePieceProcessor(model_proto=content)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.pointers import refuse_pointer
 
 Array = npt.NDArray[Any]
 
@@ -80,6 +81,7 @@ def _of_today(name: str) -> str:
 
 def open_npz(path: Path) -> Tensors:
     """Opens NumPy's archive of arrays; objects in it are refused, since they may be code."""
+    refuse_pointer(path)
     # NumPy leaves a file that it cannot read open.
     if not zipfile.is_zipfile(path):
         raise ImportRefusedError(f"{path} is no whole .npz file: its list of arrays is missing.")
@@ -121,6 +123,7 @@ def open_tensorflow(prefix: Path) -> Tensors:
 
 
 def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
+    refuse_pointer(path)
     try:
         import ml_dtypes  # noqa: F401 - NumPy then knows bfloat16.
         from safetensors import SafetensorError, safe_open
@@ -136,6 +139,7 @@ def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
 
 
 def _open_pytorch(path: Path) -> dict[str, Callable[[], Array]]:
+    refuse_pointer(path)
     try:
         import torch
     except ImportError as error:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.tensor_files import Tensors
 
 MODEL = "model.bin"
@@ -57,6 +58,7 @@ def open_ctranslate2(path: Path) -> tuple[str, Tensors]:
     Raises:
         ImportRefusedError: It is damaged, of another version, or holds rounded weights.
     """
+    refuse_pointer(path)
     reader = _Reader(path)
     version = reader.number("I")
     if version not in _VERSIONS:

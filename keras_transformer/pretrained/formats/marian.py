@@ -21,6 +21,7 @@ from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian_search import left_out, read_search
 from keras_transformer.pretrained.formats.marian_vocabulary import read_vocabulary
 from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.sentencepiece_models import (
     model_beside,
     read_model,
@@ -118,6 +119,7 @@ def _models(directory: Path) -> list[Path]:
     for path in sorted(directory.glob("*.npz*")):
         if path.suffix in (".yml", ".json") or ".optimizer." in path.name:
             continue
+        refuse_pointer(path)
         try:
             with np.load(path, allow_pickle=False) as file:
                 if OPTIONS in file.files:

@@ -12,6 +12,7 @@ from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.languages import read_json
+from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.sentencepiece_json import TOKENIZER
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -64,6 +65,7 @@ def eos_of(fields: Fields) -> int | None:
 
 
 def _content(path: Path) -> bytes:
+    refuse_pointer(path / TOKENIZER)
     if (path / TOKENIZER).is_file():
         return (path / TOKENIZER).read_bytes()
     if (path / "vocab.txt").is_file():
