@@ -1,18 +1,20 @@
 """Reads encoders and decoders alone of Hugging Face: directory → `Imported`."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import SpecialIds
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.pretrained.huggingface import bert_family, decoders
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_decoder_search
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
 from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.sentence_transformers import read_pooling
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
 from keras_transformer.pretrained.weight_table import Entry
 from keras_transformer.text.tokenizer import Tokenizer
@@ -49,9 +51,13 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
     fields = Fields(path / "config.json", {**variant.defaults, **values})
     tensors = open_huggingface(path)
     tokenizer = variant.vocabulary(path, fields)
+    config = variant.config(fields, tokenizer.special_ids, tensors)
+    pooling = read_pooling(path) if isinstance(config, EncoderConfig) else None
+    if pooling is not None and config.head is None:
+        config = replace(config, head="embedding", pooling=pooling)
     return Imported(
         values["model_type"],
-        variant.config(fields, tokenizer.special_ids, tensors),
+        config,
         lambda model: list(variant.table(model, tensors)),
         tensors,
         (tokenizer, tokenizer),

@@ -1,0 +1,63 @@
+"""How Sentence Transformers makes one vector of a text (Reimers and Gurevych 2019): takes a
+directory of that library and returns our pooling of the encoder's states.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.config.encoder_only import Pooling
+from keras_transformer.pretrained.errors import ImportRefusedError
+
+MODULES = "modules.json"
+_POOLINGS: dict[str, Pooling] = {
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "cls": "first",
+    "cls_token": "first",
+}
+_MODES = (
+    *("mean_tokens", "cls_token", "max_tokens", "mean_sqrt_len_tokens"),
+    *("weightedmean_tokens", "lasttoken"),
+)
+# A vector's length says nothing where cosines are compared.
+_MODULES = ("Transformer", "Pooling", "Normalize")
+
+
+def read_pooling(path: Path) -> Pooling | None:
+    """Returns how one vector is made; None in a directory that does not say so.
+
+    Raises:
+        ImportRefusedError: A file is missing or damaged, or vectors are made in another way.
+    """
+    if not (path / MODULES).is_file():
+        return None
+    listed = _read(path / MODULES)
+    if not isinstance(listed, list) or not all("type" in one for one in listed):
+        raise ImportRefusedError(f"{path / MODULES} holds no list of modules.")
+    modules = {str(one["type"]).rpartition(".")[2]: str(one.get("path", "")) for one in listed}
+    foreign = [name for name in modules if name not in _MODULES]
+    if foreign or "Pooling" not in modules:
+        raise ImportRefusedError(
+            f"{path / MODULES} has {', '.join(foreign) or 'no Pooling'}, and {', '.join(_MODULES)} "
+            "are supported: without this file the encoder alone is imported."
+        )
+    file = path / modules["Pooling"] / "config.json"
+    values = _read(file)
+    if not isinstance(values, dict):
+        raise ImportRefusedError(f"{file} holds no pooling modes.")
+    found = [mode for mode in _MODES if values.get(f"pooling_mode_{mode}") is True]
+    if "pooling_mode" in values:
+        found = [str(values["pooling_mode"])]
+    if len(found) != 1 or found[0] not in _POOLINGS:
+        raise ImportRefusedError(
+            f"{file} has pooling modes {found}, and one of {list(_POOLINGS)} is supported."
+        )
+    return _POOLINGS[found[0]]
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ImportRefusedError(f"{path} cannot be read: {error}") from error

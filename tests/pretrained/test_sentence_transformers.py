@@ -1,0 +1,93 @@
+"""Directories of Sentence Transformers: a text's vector is made as they say."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from keras_transformer import TextEncoder
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
+
+BERT = Path(__file__).parents[1] / "fixtures" / "stacks" / "bert"
+TYPES = "sentence_transformers.models."
+MODULES = [
+    {"idx": 0, "name": "0", "path": "", "type": f"{TYPES}Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{TYPES}Pooling"},
+    {"idx": 2, "name": "2", "path": "2_Normalize", "type": f"{TYPES}Normalize"},
+]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A `BertModel` without a head, as such directories hold it."""
+    path = Path(shutil.copytree(BERT, tmp_path / "bert"))
+    tensors = load_file(path / "model.safetensors")
+    kept = {name.removeprefix("bert."): one for name, one in tensors.items() if "cls." not in name}
+    save_file(kept, path / "model.safetensors")
+    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    config["architectures"] = ["BertModel"]
+    (path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+def describe(path: Path, modules: Any = MODULES, **modes: Any) -> Path:
+    (path / "modules.json").write_text(json.dumps(modules))
+    (path / "1_Pooling").mkdir()
+    described = {"word_embedding_dimension": 16, "pooling_mode_max_tokens": False, **modes}
+    (path / "1_Pooling" / "config.json").write_text(json.dumps(described))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("modes", "pooling"),
+    [
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}, "mean"),
+        ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}, "first"),
+        ({"pooling_mode": "cls"}, "first"),
+    ],
+)
+def test_vectors_are_pooled_as_the_directory_says(
+    modes: dict[str, Any], pooling: str, bare: Path
+) -> None:
+    model, tokenizer, _ = from_pretrained(describe(bare, **modes))
+    assert (model.config.head, model.config.pooling) == ("embedding", pooling)
+    encoder = TextEncoder(model, tokenizer)
+    [states], _ = encoder.states(["a small house"])
+    expected = states.mean(axis=0) if pooling == "mean" else states[0]
+    np.testing.assert_allclose(encoder.embed(["a small house"])[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_other_directories_are_encoders_alone(bare: Path) -> None:
+    assert read_pretrained(bare).config.head is None  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("modules", "modes", "message"),
+    [
+        (MODULES, {"pooling_mode_max_tokens": True}, r"pooling modes \['max_tokens'\]"),
+        (
+            MODULES,
+            {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True},
+            r"\['mean_tokens', 'cls_token'\], and one of",
+        ),
+        ([*MODULES, {"path": "3_Dense", "type": f"{TYPES}Dense"}], {}, "has Dense, and"),
+        (MODULES[:1], {}, "has no Pooling"),
+        ({}, {}, "holds no list"),
+    ],
+)
+def test_other_vectors_are_refused(
+    modules: Any, modes: dict[str, Any], message: str, bare: Path
+) -> None:
+    with pytest.raises(ImportRefusedError, match=message):
+        read_pretrained(describe(bare, modules, **modes))
+
+
+def test_a_missing_file_is_named(bare: Path) -> None:
+    shutil.rmtree(describe(bare, pooling_mode_cls_token=True) / "1_Pooling")
+    with pytest.raises(ImportRefusedError, match=r"1_Pooling/config.json cannot be read"):
+        read_pretrained(bare)
