@@ -1,5 +1,6 @@
 """Directories of CTranslate2, read: what its engine translates, ours does, with the same ids."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,27 @@ def test_weights_come_back_bit_by_bit(kind: str, translators: Path, tmp_path: Pa
     for weight in original.weights:
         found = ours[weight.path]
         np.testing.assert_array_equal(found[:size] if found.ndim else found, np.asarray(weight))
+
+
+@pytest.mark.parametrize("kind", ["pegasus", "opennmt"])  # One vocabulary, and two.
+def test_vocabularies_may_be_lists_of_lines(kind: str, translators: Path, tmp_path: Path) -> None:
+    write(translators / kind, tmp_path / "peer")
+    expected = read_pretrained(tmp_path / "peer")
+    files = list((tmp_path / "peer").glob("*_vocabulary.json"))
+    for file in files:
+        lines = json.loads(file.read_text(encoding="utf-8"))
+        file.with_suffix(".txt").write_bytes("".join(f"{line}\n" for line in lines).encode())
+        file.unlink()
+    found = read_pretrained(tmp_path / "peer")
+    assert found.config == expected.config
+    for ours, theirs in zip(found.tokenizers, expected.tokenizers, strict=True):
+        assert ours.model == theirs.model
+    engine = ctranslate2.Translator(str(tmp_path / "peer"), intra_threads=1)
+    pieces = found.tokenizers[0].pieces(found.tokenizers[0].encode(TEXTS)[0])
+    assert engine.translate_batch([pieces], max_decoding_length=4)
+    (tmp_path / "peer" / files[0].with_suffix(".txt").name).unlink()
+    with pytest.raises(ImportRefusedError, match="is missing beside model.bin"):
+        read_pretrained(tmp_path / "peer")
 
 
 @pytest.mark.parametrize("kept", [0, 3, 40, 5000])

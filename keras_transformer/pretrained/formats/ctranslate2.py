@@ -62,7 +62,7 @@ def read_ctranslate2(directory: Path) -> Imported:
             "their embeddings are supported."
         )
     settings = _json(directory / CONFIG)
-    pieces = [_json(path) for path in _vocabularies(directory)]
+    pieces = [_pieces(path) for path in _vocabularies(directory)]
     size = max(len(one) for one in pieces)
     pads = [name for name in ("<pad>", BLANK) if all(name in one for one in pieces)]
     # Without one in both, the id behind the last piece becomes the padding.
@@ -89,10 +89,22 @@ def read_ctranslate2(directory: Path) -> Imported:
 
 def _vocabularies(directory: Path) -> list[Path]:
     """Returns the vocabularies' files: one, or those of source and target."""
-    shared = directory / "shared_vocabulary.json"
+    # Older ones hold a piece a line.
+    is_old = any(directory.glob("*_vocabulary.txt"))
+    suffix = ".txt" if is_old else ".json"
+    shared = directory / f"shared_vocabulary{suffix}"
     if shared.is_file():
         return [shared, shared]
-    return [directory / f"{side}_vocabulary.json" for side in ("source", "target")]
+    return [directory / f"{side}_vocabulary{suffix}" for side in ("source", "target")]
+
+
+def _pieces(path: Path) -> list[str]:
+    if path.suffix == ".json":
+        return _json(path)
+    try:
+        return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+    except FileNotFoundError as error:
+        raise ImportRefusedError(f"{path} is missing beside {MODEL}.") from error
 
 
 def _json(path: Path) -> Any:
