@@ -51,6 +51,9 @@ oracles-full: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.translators $(ORACLES)/full --sentences 1000
 	$(ORACLES)/bin/python -m tools.oracles.opennmt $(ORACLES)/full --sentences 1000
 	$(BIN)/python -m tools.oracles.full $(ORACLES)/full
+	$(ORACLES)/bin/python -m tools.oracles.translators $(ORACLES)/ids --strings 10000
+	$(ORACLES)/bin/python -m tools.oracles.stacks $(ORACLES)/ids --strings 10000
+	$(BIN)/python -m tools.oracles.ids $(ORACLES)/ids
 
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)

@@ -7,16 +7,23 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tools.oracles.marian_vocabularies import EOS, OneModel, Tagged, run
-from tools.oracles.sizes import BEAMS, HEADS, HIDDEN, HOSTILE, LAYERS, TRAINING, WIDTH
-from tools.oracles.texts import hostile, pairs
+from tools.oracles.sizes import BEAMS, HEADS, HIDDEN, LAYERS, TRAINING, WIDTH
+from tools.oracles.texts import pairs
 
 
 def make_native(
-    path: Path, sentences: int, *, searches: bool, tagged: bool = False, **options: Any
+    path: Path,
+    sentences: int,
+    strings: Sequence[str],
+    *,
+    searches: bool,
+    tagged: bool = False,
+    **options: Any,
 ) -> None:
     """Makes a model with Marian itself, and its references.
 
@@ -26,6 +33,7 @@ def make_native(
     Args:
         path: The folder to write.
         sentences: How many are scored and translated.
+        strings: What is split to pieces.
         searches: Whether what Marian's decoder finds is kept.
         tagged: Whether texts are split, and languages marked, as OPUS-MT does it.
         **options: Marian's own.
@@ -66,8 +74,8 @@ def make_native(
             "sources": given["en"],
             "targets": given["es"],
             "target_language": words.language,
-            "hostile": hostile(HOSTILE),
-            "hostile_ids": words.ids("en", hostile(HOSTILE)),
+            "hostile": list(strings),
+            "hostile_ids": words.ids("en", strings),
             "source_ids": [[*before, *row, EOS] for row in words.ids("en", given["en"])],
             "target_ids": [[*row, EOS] for row in words.ids("es", given["es"])],
             "log_probabilities": [float(score) for score in scores],

@@ -5,9 +5,10 @@ beside them what they compute. Needs PyTorch, transformers and tokenizers.
 place, in nats, or a head's logits. Of decoders: that of each text, and greedy continuations.
 """
 
+import argparse
 import json
 import shutil
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import sentencepiece
 import torch
 import transformers
 
-from tools.oracles.texts import hostile, pairs
+from tools.oracles.texts import hostile, many_strings, pairs
 from tools.oracles.translators import randomize
 from tools.oracles.vocabularies import (
     BART_NAMES,
@@ -126,11 +127,11 @@ ENCODERS = ("bert", "roberta", "distilbert")
 NAMES = (*ENCODERS, *(f"{name}_classes" for name in ENCODERS), *DECODERS)
 
 
-def references(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
-    """Returns what a model and its tokenizer make of texts."""
+def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) -> dict[str, Any]:
+    """Returns what a model and its tokenizer make of texts, and of strings the ids."""
     texts = pairs(GIVEN, start=TRAINING)[0]
     ids = [tokenizer(text)["input_ids"] for text in texts]
-    found: dict[str, Any] = {"texts": texts, "ids": ids, "hostile": hostile(40)}
+    found: dict[str, Any] = {"texts": texts, "ids": ids, "hostile": list(strings)}
     found["hostile_ids"] = [
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in found["hostile"]
     ]
@@ -168,9 +169,14 @@ def references(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
 def main() -> None:
     """Writes every folder into the one that the command line names."""
     torch.set_num_threads(1)
-    root = Path(sys.argv[1])
-    for name in sys.argv[2:] or NAMES:
-        path = root / name
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", help="only these models")
+    parser.add_argument("--strings", type=int, help="how many to split; 40 hostile ones if not")
+    given = parser.parse_args()
+    strings = many_strings(given.strings) if given.strings else hostile(40)
+    for name in given.names or NAMES:
+        path = given.folder / name
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         torch.manual_seed(0)
@@ -178,7 +184,9 @@ def main() -> None:
         randomize(model)
         model.eval()
         model.save_pretrained(path)
-        (path / "reference.json").write_text(json.dumps(references(name, model, tokenizer)))
+        (path / "reference.json").write_text(
+            json.dumps(references(name, model, tokenizer, strings))
+        )
         size = sum(file.stat().st_size for file in path.iterdir())
         print(f"{path}: {size // 1024} kB")
 

@@ -35,6 +35,11 @@ def pairs(count: int, start: int = 0) -> tuple[list[str], list[str]]:
     return [row[1] for row in rows], [row[2] for row in rows]
 
 
+def many_strings(count: int) -> list[str]:
+    """Returns hostile strings and as many sentences."""
+    return [*hostile(count // 2), *pairs(count - count // 2)[0]]
+
+
 def hostile(count: int) -> list[str]:
     """Returns strings that look like no text; the same ones each time."""
     draw = random.Random(0)  # noqa: S311 - no secret

@@ -23,7 +23,7 @@ import transformers
 from tools.oracles.makers import MAKERS, SplitWords
 from tools.oracles.native_marian import NATIVE, make_native
 from tools.oracles.sizes import BEAMS, HOSTILE, NEW_TOKENS, POSITIONS, SCORED, TRAINING
-from tools.oracles.texts import hostile, pairs
+from tools.oracles.texts import hostile, many_strings, pairs
 
 
 def randomize(model: Any) -> None:
@@ -90,9 +90,14 @@ def searched(
 
 
 def references(
-    model: Any, tokenizer: Any, first: int | None, path: Path, sentences: int
+    model: Any,
+    tokenizer: Any,
+    first: int | None,
+    path: Path,
+    sentences: int,
+    strings: Sequence[str],
 ) -> dict[str, Any]:
-    """Returns what a model and its tokenizer make of texts."""
+    """Returns what a model and its tokenizer make of texts, and of strings the ids."""
     split = tokenizer.split if isinstance(tokenizer, SplitWords) else str
     sources: list[str] = []
     targets: list[str] = []
@@ -107,7 +112,7 @@ def references(
             targets.append(split(translation))
             source_ids.append(read)
             target_ids.append(written)
-    strange = list(map(split, hostile(HOSTILE)))
+    strange = list(map(split, strings))
     start, found = model.config.decoder_start_token_id, []
     # What ours never writes.
     special = {model.config.pad_token_id, start} - {model.config.eos_token_id}
@@ -145,21 +150,23 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="only these models")
     parser.add_argument("--sentences", type=int, default=SCORED, help="how many to translate")
+    parser.add_argument("--strings", type=int, help="how many to split; some hostile ones if not")
     given = parser.parse_args()
+    strings = many_strings(given.strings) if given.strings else hostile(HOSTILE)
     for name in given.names or [*MAKERS, *NATIVE]:
         path = given.folder / name
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         if name in NATIVE:
             searches = not name.endswith("pre_norm")
-            make_native(path, given.sentences, searches=searches, **NATIVE[name])
+            make_native(path, given.sentences, strings, searches=searches, **NATIVE[name])
         else:
             torch.manual_seed(0)
             model, tokenizer, first = MAKERS[name](path)
             randomize(model)
             model.eval()
             model.save_pretrained(path)
-            found = references(model, tokenizer, first, path, given.sentences)
+            found = references(model, tokenizer, first, path, given.sentences, strings)
             (path / "reference.json").write_text(json.dumps(found), encoding="utf-8")
         size = sum(os.path.getsize(file) for file in path.iterdir())
         print(f"{path}: {size // 1024} kB")
