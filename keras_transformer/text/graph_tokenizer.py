@@ -75,16 +75,42 @@ class GraphTokenizer(tf.Module):
         self._has_unknown_pieces = isinstance(subwords, SentencePieceModel) and bool(
             subwords.unknown_pieces
         )
-        self._reader: Any = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
-        self._reader._model_resource = _SharedModel(model)
+        shared = _SharedModel(model)
+        self._reader = self._open(model, tf.int32, shared)
+        hidden = subwords.hidden_pieces() if isinstance(subwords, SentencePieceModel) else {}
+        self._hidden: Any = None
+        if hidden:
+            self._spellings = self._open(model, tf.string, shared)
+            ids = tf.lookup.KeyValueTensorInitializer(
+                list(hidden), list(hidden.values()), tf.string, tf.int64
+            )
+            self._hidden = tf.lookup.StaticHashTable(ids, self.special_ids.unk)
+
+    @staticmethod
+    def _open(model: bytes, ids_or_pieces: tf.DType, shared: _SharedModel) -> Any:
+        reader = tensorflow_text.SentencepieceTokenizer(model=model, out_type=ids_or_pieces)
+        reader._model_resource = shared
+        return reader
 
     def tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """Ids without bos and eos: strings (B,) of UTF-8 to ragged int32 (B, None)."""
         ids = self._reader.tokenize(strings)
-        if not self._has_unknown_pieces:
-            return ids
-        is_known = ids.flat_values < self.vocab_size
-        return ids.with_flat_values(tf.where(is_known, ids.flat_values, self.special_ids.unk))
+        flat, unk = ids.flat_values, self.special_ids.unk
+        if self._hidden is not None:
+            is_unknown = flat == unk
+            flat = tf.cond(
+                tf.reduce_any(is_unknown),
+                lambda: tf.where(is_unknown, self._by_spelling(strings), ids.flat_values),
+                lambda: ids.flat_values,
+            )
+        if self._has_unknown_pieces:
+            flat = tf.where(flat < self.vocab_size, flat, unk)
+        return ids.with_flat_values(flat)
+
+    def _by_spelling(self, strings: tf.Tensor) -> tf.Tensor:
+        """Ids of all tokens' spellings that only another side's texts are split to; else unk."""
+        pieces = self._spellings.tokenize(strings).flat_values
+        return tf.cast(self._hidden.lookup(pieces), tf.int32)
 
     def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Texts (B,) of ragged int32 ids (B, None); pad, unk, bos and eos are dropped."""

@@ -74,6 +74,12 @@ class SentencePieceModel:
         unk = self._processor.unk_id()
         return [[token if token < self.size else unk for token in row] for row in rows]
 
+    def hidden_pieces(self) -> dict[str, int]:
+        """Returns the pieces with ids that only another side's texts are split to."""
+        hidden = (token for token in range(self.size) if self._processor.is_unused(token))
+        found = {self.piece(token): token for token in hidden}
+        return {piece: token for piece, token in found.items() if not piece.startswith("<unused_")}
+
     def _known_by_spelling(self, row: list[int], text: str | bytes) -> list[int]:
         """Returns a text's ids with those of pieces that only another side's texts are split to.
 
