@@ -41,20 +41,7 @@ def make_marian(path: Path) -> Made:
             path / f"{side}.spm", texts, PIECES, normalization_rule_name="nmt_nfkc"
         )
         pieces |= {model.id_to_piece(place) for place in range(model.get_piece_size())}
-    ordered = ["</s>", "<unk>", *sorted(pieces - {"<s>", "</s>", "<unk>"}), "<pad>"]
-    ids = {piece: place for place, piece in enumerate(ordered)}
-    (path / "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
-    pad = len(ids) - 1
-    config = transformers.MarianConfig(
-        vocab_size=len(ids),
-        pad_token_id=pad,
-        eos_token_id=0,
-        decoder_start_token_id=pad,
-        forced_eos_token_id=None,
-        activation_function="swish",
-        scale_embedding=True,
-        **SIZES,
-    )
+    config = _marian_config(_write_ids(path / "vocab.json", pieces))
     tokenizer = transformers.MarianTokenizer(
         str(path / "source.spm"), str(path / "target.spm"), str(path / "vocab.json")
     )
@@ -67,27 +54,35 @@ def make_marian_apart(path: Path) -> Made:
     for (side, name), texts in zip(names.items(), pairs(TRAINING), strict=True):
         model = train_pieces(path / f"{side}.spm", texts, PIECES, hard_vocab_limit=True)
         pieces = {model.id_to_piece(place) for place in range(model.get_piece_size())}
-        ordered = ["</s>", "<unk>", *sorted(pieces - {"<s>", "</s>", "<unk>"}), "<pad>"]
-        ids = {piece: place for place, piece in enumerate(ordered)}
-        (path / name).write_text(json.dumps(ids), encoding="utf-8")
-    pad = len(ids) - 1
-    config = transformers.MarianConfig(
-        vocab_size=len(ids),
-        decoder_vocab_size=len(ids),
-        share_encoder_decoder_embeddings=False,
-        pad_token_id=pad,
-        eos_token_id=0,
-        decoder_start_token_id=pad,
-        forced_eos_token_id=None,
-        activation_function="swish",
-        scale_embedding=True,
-        **SIZES,
-    )
+        size = _write_ids(path / name, pieces)
+    config = _marian_config(size, decoder_vocab_size=size, share_encoder_decoder_embeddings=False)
     files = [str(path / name) for name in ("source.spm", "target.spm", *names.values())]
     tokenizer = transformers.MarianTokenizer(
         *files[:3], target_vocab_file=files[3], separate_vocabs=True
     )
     return transformers.MarianMTModel(config), tokenizer, None
+
+
+def _write_ids(path: Path, pieces: set[str]) -> int:
+    """Writes a vocabulary of Marian's kind, the padding last, and returns its size."""
+    ordered = ["</s>", "<unk>", *sorted(pieces - {"<s>", "</s>", "<unk>"}), "<pad>"]
+    ids = {piece: place for place, piece in enumerate(ordered)}
+    path.write_text(json.dumps(ids), encoding="utf-8")
+    return len(ids)
+
+
+def _marian_config(size: int, **fields: Any) -> Any:
+    return transformers.MarianConfig(
+        vocab_size=size,
+        pad_token_id=size - 1,
+        eos_token_id=0,
+        decoder_start_token_id=size - 1,
+        forced_eos_token_id=None,
+        activation_function="swish",
+        scale_embedding=True,
+        **SIZES,
+        **fields,
+    )
 
 
 def make_t5(path: Path, **fields: Any) -> Made:
