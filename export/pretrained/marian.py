@@ -20,8 +20,6 @@ from keras_transformer.pretrained.formats.marian_search import write_search
 from keras_transformer.pretrained.formats.marian_vocabulary import vocabulary_text
 from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.pretrained.weight_table import NEVER, dump_weights
-from keras_transformer.text.subwords.sentencepiece_model import SentencePieceModel
-from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import write_bytes, write_text
 
 from .forms import Form, check_has_two_stacks, form_of
@@ -113,7 +111,8 @@ def _write_vocabularies(outgoing: Outgoing, directory: Path, rows: int) -> list[
     """
     sides = {"source": outgoing.source, "target": outgoing.target}
     is_one = outgoing.source.model == outgoing.target.model
-    if not outgoing.config.marks.languages and not any(map(_has_unknown_pieces, sides.values())):
+    lacking = sum(tokenizer.subwords.unknown_pieces for tokenizer in sides.values())
+    if not outgoing.config.marks.languages and not lacking:
         names = ["vocab.spm"] * 2 if is_one else ["source.spm", "target.spm"]
         for name, tokenizer in zip(names, sides.values(), strict=True):
             write_bytes(directory / name, without_padding(tokenizer))
@@ -127,11 +126,6 @@ def _write_vocabularies(outgoing: Outgoing, directory: Path, rows: int) -> list[
     for side, text in listed.items():
         write_text(directory / f"{side}.vocab.yml", text)
     return [f"{side}.vocab.yml" for side in listed]
-
-
-def _has_unknown_pieces(tokenizer: Tokenizer) -> bool:
-    subwords = tokenizer.subwords
-    return isinstance(subwords, SentencePieceModel) and bool(subwords.unknown_pieces)
 
 
 def _options(config: Any, rows: int) -> dict[str, Any]:

@@ -77,12 +77,15 @@ def is_sentencepiece(path: Path) -> bool:
 
 def _pieces(values: Mapping[str, Any]) -> Pieces:
     theirs, parts = values["model"], list(_parts(values))
-    added = {one["content"]: one["id"] for one in values.get("added_tokens") or ()}
-    special = {one["content"] for one in values.get("added_tokens") or () if one["special"]}
+    beside = values.get("added_tokens") or ()
+    added = {one["content"]: one["id"] for one in beside}
+    special = {one["content"] for one in beside if one["special"]}
     kind = _model_type(theirs)
-    scores = _unigram_scores(theirs) if kind == UNIGRAM else _bpe_scores(theirs)
-    ids = {piece: place for place, piece in enumerate(scores)} if kind == UNIGRAM else {}
-    ids = {**(ids or theirs["vocab"]), **added}
+    if kind == UNIGRAM:
+        scores = _unigram_scores(theirs)
+        ids = {piece: place for place, piece in enumerate(scores)}
+    else:
+        scores, ids = _bpe_scores(theirs), theirs["vocab"]
     unk = _unknown(theirs, scores)
     message = new_message()
     falls_back = bool(theirs.get("byte_fallback"))
@@ -98,7 +101,7 @@ def _pieces(values: Mapping[str, Any]) -> Pieces:
     normalizer.add_dummy_prefix = has_prefix or any(part["type"] == "Prepend" for part in parts)
     normalizer.remove_extra_whitespaces = any(map(_joins_spaces, parts))
     normalizer.escape_whitespaces = True
-    return Pieces(message, ids, frozenset(added))
+    return Pieces(message, {**ids, **added}, frozenset(added))
 
 
 def _model_type(theirs: Mapping[str, Any]) -> int:

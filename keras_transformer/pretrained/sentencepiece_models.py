@@ -23,10 +23,8 @@ from keras_transformer.text.sentencepiece_messages import (
     take_unknown,
     write_message,
 )
+from keras_transformer.text.subwords.sentencepiece_model import UNUSED_PIECE
 from keras_transformer.text.tokenizer import Tokenizer
-
-# What no text gives and what holds the place of an id without a piece.
-_UNUSED = "<unused_{}>"
 
 
 def model_beside(directory: Path, side: str) -> Path:
@@ -118,7 +116,7 @@ def tokenizer_of(
     result = deepcopy(model)
     del result.pieces[:]
     for number in range(size):
-        name = by_id.get(number, _UNUSED.format(number))
+        name = by_id.get(number, UNUSED_PIECE.format(number))
         made = result.pieces.add()
         if name in pieces:
             made.CopyFrom(pieces[name])
@@ -135,7 +133,7 @@ def tokenizer_of(
     trainer = result.trainer_spec
     trainer.unk_piece, trainer.eos_piece, trainer.pad_piece = unk, eos, pad
     # An empty name would mean the usual one.
-    trainer.bos_piece = _UNUSED.format("bos") if bos is None else bos
+    trainer.bos_piece = UNUSED_PIECE.format("bos") if bos is None else bos
     numbers = {name: number for number, name in by_id.items()}
     trainer.unk_id, trainer.eos_id, trainer.pad_id = numbers[unk], numbers[eos], numbers[pad]
     trainer.bos_id = -1 if bos is None else numbers[bos]

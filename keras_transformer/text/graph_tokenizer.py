@@ -72,9 +72,7 @@ class GraphTokenizer(tf.Module):
             raise ValueError("TensorFlow reads no tokenizer.json in a graph: give token ids.")
         self.vocab_size, self.special_ids = plain.vocab_size, plain.special_ids
         subwords = plain.subwords
-        self._has_unknown_pieces = isinstance(subwords, SentencePieceModel) and bool(
-            subwords.unknown_pieces
-        )
+        self._has_unknown_pieces = subwords.unknown_pieces > 0
         shared = _SharedModel(model)
         self._reader = self._open(model, tf.int32, shared)
         hidden = subwords.hidden_pieces() if isinstance(subwords, SentencePieceModel) else {}

@@ -49,6 +49,7 @@ class Subwords(Protocol):
         content: The bytes of the file that it was read from.
         special_ids: The ids that are no text.
         size: Number of ids with a piece; special ids may lie behind them.
+        unknown_pieces: How many pieces texts are split to that have no id: they are unknown.
         space: Id of the piece that is one space; None if there is none.
         keeps_spaces: Whether ids hold every space of a text, so that a word has other ids at its
             beginning than after a space.
@@ -58,6 +59,7 @@ class Subwords(Protocol):
     content: bytes
     special_ids: SpecialIds
     size: int
+    unknown_pieces: int
     space: int | None
     keeps_spaces: bool
 

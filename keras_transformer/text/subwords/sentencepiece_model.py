@@ -15,6 +15,8 @@ MASK_PIECE = "<mask>"
 # Behind this piece are those that texts are split to and that have no id: they are unknown. Some
 # models were trained with a vocabulary that lacks pieces of their SentencePiece model.
 UNKNOWN_BEHIND = "<unknown_from_here>"
+# What no text gives and what holds the place of an id without a piece.
+UNUSED_PIECE = "<unused_{}>"
 # For at least this many texts, the threads that SentencePiece starts for a list pay off.
 _MANY = 64
 
@@ -24,9 +26,6 @@ class SentencePieceModel:
 
     Args:
         content: The serialized model.
-
-    Attributes:
-        unknown_pieces: How many pieces texts are split to that have no id.
 
     Raises:
         ValueError: It is no SentencePiece model, or has no eos.
@@ -76,9 +75,13 @@ class SentencePieceModel:
 
     def hidden_pieces(self) -> dict[str, int]:
         """Returns the pieces with ids that only another side's texts are split to."""
+        if not self._has_unused:
+            return {}
         hidden = (token for token in range(self.size) if self._processor.is_unused(token))
         found = {self.piece(token): token for token in hidden}
-        return {piece: token for piece, token in found.items() if not piece.startswith("<unused_")}
+        return {
+            piece: token for piece, token in found.items() if piece != UNUSED_PIECE.format(token)
+        }
 
     def _known_by_spelling(self, row: list[int], text: str | bytes) -> list[int]:
         """Returns a text's ids with those of pieces that only another side's texts are split to.

@@ -35,6 +35,7 @@ class TokenizerJson:
     """
 
     kind = "tokenizer_json"
+    unknown_pieces = 0
 
     def __init__(self, content: bytes, special_ids: SpecialIds | None = None) -> None:
         try:

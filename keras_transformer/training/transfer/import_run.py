@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from keras_transformer.pretrained.recognise import read_pretrained
-from keras_transformer.text.subwords.sentencepiece_model import SentencePieceModel
 from keras_transformer.training.run.run_directory import IMPORTED, SEARCH, RunDirectory
 from keras_transformer.training.transfer.finished_run import write_finished_run
 from keras_transformer.whole_files import check_output
@@ -49,11 +48,11 @@ def import_run(
     if imported.left_out:
         print(f"{directory}: of its search, this is not taken over: {', '.join(imported.left_out)}")
     for side, tokenizer in zip(("source", "target"), imported.tokenizers, strict=True):
-        subwords = tokenizer.subwords
-        if isinstance(subwords, SentencePieceModel) and subwords.unknown_pieces:
+        lacking = tokenizer.subwords.unknown_pieces
+        if lacking:
             print(
-                f"{directory}: the vocabulary lacks {subwords.unknown_pieces} pieces of the "
-                f"{side}'s SentencePiece model: where a text has them, it is unknown"
+                f"{directory}: the vocabulary lacks {lacking} pieces of the {side}'s SentencePiece "
+                "model: where a text has them, it is unknown"
             )
     record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
     record[SEARCH] = dict(imported.search)
