@@ -14,7 +14,9 @@ import hypothesis
 import pytest
 
 # `tests` itself is no package here: tf2onnx installs one of that name.
-pytest_plugins = ["artefacts", "browsers", "paper", "screening", "searches", "small_models"]
+pytest_plugins = [
+    *("artefacts", "browsers", "few_updates", "paper", "screening", "searches", "small_models"),
+]
 
 
 @pytest.hookimpl(optionalhook=True)  # Of pytest-xdist.

@@ -29,6 +29,7 @@ IMPORTS = {
     "importlib.util.find_spec('keras'); import keras",
     "keras by a loss": "import keras_transformer.training.loss.label_smoothing, keras",
 }
+PLAIN = "keras before"
 LOAD = """
 import sys
 import numpy as np
@@ -56,7 +57,13 @@ def saved(tmp_path_factory) -> tuple[Path, np.ndarray]:
     return path, np.asarray(model(INPUTS))
 
 
-@pytest.mark.parametrize("imports", IMPORTS.values(), ids=IMPORTS)
+@pytest.mark.parametrize(
+    "imports",
+    [
+        pytest.param(code, id=name, marks=pytest.mark.exhaustive if name == PLAIN else ())
+        for name, code in IMPORTS.items()
+    ],
+)
 def test_a_saved_model_loads_after_any_import(saved, tmp_path, imports: str) -> None:
     path, expected = saved
     logits = tmp_path / "logits.npy"

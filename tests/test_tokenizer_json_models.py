@@ -29,6 +29,8 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 LINES = [
     f"{who} {what} in the park, isn't it?"
     for who in ("A man", "Two dogs", "The women", "A pianopark 🕐")

@@ -55,6 +55,7 @@ _EMITTED = frozenset(
         "head",
         "labels",
         "pooling",
+        "unit_vectors",
         "tied_head",
     }
 )

@@ -14,6 +14,8 @@ Pooling = Literal["mean", "first"]
 PoolerActivation = Literal["tanh", "relu"]
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
+# What shorter vectors than this are divided by where they get unit length.
+SHORTEST = 1e-12
 # What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
 NEXT_SENTENCE_LABELS = ("next", "random")
 
@@ -34,6 +36,7 @@ class EncoderConfig(SingleStackConfig):
             "embedding" one vector for a text.
         labels: The classes or tags, in the order of their logits; only with those two heads.
         pooling: How "embedding" makes one vector of a text's states: their "mean", or the "first".
+        unit_vectors: Whether that vector is divided by its length, so that products are cosines.
         **fields: As for `SingleStackConfig`.
 
     Raises:
@@ -76,6 +79,7 @@ class EncoderConfig(SingleStackConfig):
     head: EncoderHead | None = None
     labels: tuple[str, ...] = ()
     pooling: Pooling = "mean"
+    unit_vectors: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,6 +89,7 @@ class EncoderConfig(SingleStackConfig):
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
         check_choice("pooling", self.pooling, get_args(Pooling))
+        check_flag("unit_vectors", self.unit_vectors)
         if isinstance(self.labels, str):
             raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
         object.__setattr__(self, "labels", tuple(self.labels))

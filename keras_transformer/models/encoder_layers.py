@@ -12,7 +12,7 @@ from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, EncoderC
 from keras_transformer.layers import Embeddings, Encoder
 from keras_transformer.layers.heads.classes import ClassHead
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
-from keras_transformer.layers.heads.pooler import Pooler, first_state, mean_state
+from keras_transformer.layers.heads.pooler import Pooler, first_state, mean_state, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.functional import ids_input, with_one
 
@@ -68,6 +68,11 @@ class EncoderLayers:
         """Returns what heads of whole texts read: `(batch, model_dim)`."""
         return first_state(states, keep) if self.pooler is None else self.pooler(states, keep)
 
+    def vectors(self, states: Tensor, keep: Tensor) -> Tensor:
+        """Returns each text's embedding: `(batch, model_dim)`."""
+        pooled = (mean_state if self.config.pooling == "mean" else first_state)(states, keep)
+        return unit_vectors(pooled) if self.config.unit_vectors else pooled
+
     def outputs(self, inputs: Inputs) -> Any:
         """Returns the model's outputs; see `build_encoder`."""
         states, keep = self.states(inputs), self.keep_mask(inputs)
@@ -77,7 +82,7 @@ class EncoderLayers:
                 return states
             return {"states": states, "pooled": self.pooler(states, keep)}
         if kind == "embedding":
-            return (mean_state if self.config.pooling == "mean" else first_state)(states, keep)
+            return self.vectors(states, keep)
         if kind in ("classification", "regression"):
             return self.head(self.pooled(states, keep))
         if self.next_sentence is not None:

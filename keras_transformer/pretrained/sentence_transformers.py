@@ -1,5 +1,5 @@
 """How Sentence Transformers makes one vector of a text (Reimers and Gurevych 2019): takes a
-directory of that library and returns our pooling of the encoder's states.
+directory of that library and returns our config of its encoder.
 """
 
 import json
@@ -20,18 +20,18 @@ _MODES = (
     *("mean_tokens", "cls_token", "max_tokens", "mean_sqrt_len_tokens"),
     *("weightedmean_tokens", "lasttoken"),
 )
-# A vector's length says nothing where cosines are compared.
-_MODULES = ("Transformer", "Pooling", "Normalize")
+NORMALIZE = "Normalize"
+_MODULES = ("Transformer", "Pooling", NORMALIZE)
 
 
-def read_pooling(path: Path) -> Pooling | None:
-    """Returns how one vector is made; None in a directory that does not say so.
+def read_embedding(path: Path) -> dict[str, Any]:
+    """Returns fields of `EncoderConfig` that say how one vector is made; none if nothing does.
 
     Raises:
         ImportRefusedError: A file is missing or damaged, or vectors are made in another way.
     """
     if not (path / MODULES).is_file():
-        return None
+        return {}
     listed = _read(path / MODULES)
     if not isinstance(listed, list) or not all("type" in one for one in listed):
         raise ImportRefusedError(f"{path / MODULES} holds no list of modules.")
@@ -53,7 +53,8 @@ def read_pooling(path: Path) -> Pooling | None:
         raise ImportRefusedError(
             f"{file} has pooling modes {found}, and one of {list(_POOLINGS)} is supported."
         )
-    return _POOLINGS[found[0]]
+    is_unit = NORMALIZE in modules
+    return {"head": "embedding", "pooling": _POOLINGS[found[0]], "unit_vectors": is_unit}
 
 
 def _read(path: Path) -> Any:

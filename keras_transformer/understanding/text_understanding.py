@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
+from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, SHORTEST, Pooling
 from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.layout import encoder_row
@@ -137,12 +137,16 @@ class TextUnderstanding:
             raise ValueError(f"pooling must be one of {choices}, got {pooling!r}.")
         rows = self._rows(texts)
         if self.config.head == "embedding" and pooling in (None, self.config.pooling):
-            vectors = self._engine.head(rows)
-        elif (pooling or self.config.pooling) == "mean":
-            vectors = [states.mean(axis=0) for states in self._engine.states(rows)]
-        else:
-            vectors = [states[0] for states in self._engine.states(rows)]
-        return np.array(vectors, np.float32).reshape(-1, self.config.model_dim)
+            return self._as_vectors(self._engine.head(rows))
+        mean = (pooling or self.config.pooling) == "mean"
+        states = self._engine.states(rows)
+        vectors = self._as_vectors([one.mean(axis=0) if mean else one[0] for one in states])
+        if not self.config.unit_vectors:
+            return vectors
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), SHORTEST)
+
+    def _as_vectors(self, rows: Sequence[Array]) -> Array:
+        return np.array(rows, np.float32).reshape(-1, self.config.model_dim)
 
     def classify(
         self, texts: Sequence[str], second_texts: Sequence[str] | None = None

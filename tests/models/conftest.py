@@ -72,7 +72,7 @@ ENCODERS: list[dict[str, Any]] = [
     {"head": "tagging", "labels": CHOICES, **SINUSOIDAL, "scale_embeddings": True},
     {"head": "spans", "embedding_norm": False},
     {"head": "embedding"},
-    {"head": "embedding", "pooling": "first", "num_token_types": 1},
+    {"head": "embedding", "pooling": "first", "unit_vectors": True, "num_token_types": 1},
     {**NO_POSITIONS, "relative_buckets": 8, "relative_max_distance": 5},
     {**NO_POSITIONS, "relative_sinusoids": True},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
@@ -183,6 +183,8 @@ HEADS = [
     *families(EncoderConfig, [f for f in ENCODERS if f.keys() <= {"head", "labels"}]),
     EVERY[-len(DECODERS)],
 ]
+# One with logits of all tokens, one with two outputs, one with numbers.
+TYPICAL_HEADS = (None, "pretraining", "regression")
 
 
 @pytest.fixture(scope="session", params=TRANSFORMERS, ids=str)
@@ -209,7 +211,19 @@ def one_of_few(request: pytest.FixtureRequest) -> Family:
     return request.param
 
 
-@pytest.fixture(scope="session", params=HEADS, ids=lambda family: family.name)
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(
+            family,
+            marks=()
+            if getattr(family.config, "head", None) in TYPICAL_HEADS
+            else pytest.mark.exhaustive,
+        )
+        for family in HEADS
+    ],
+    ids=lambda family: family.name,
+)
 def headed_family(request: pytest.FixtureRequest) -> Family:
     """Each family with each of its heads, in turn."""
     return request.param

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.layers.heads.pooler import unit_vectors
 from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
 
 IDS = np.array([[2, 7, 9, 5, 3, 11, 3], [2, 6, 3, 0, 0, 0, 0]], np.int32)
@@ -170,6 +171,26 @@ def test_embeddings_are_the_mean_or_the_first_of_the_real_states(make) -> None:
     expected = [states[row, :length].mean(0) for row, length in enumerate(LENGTHS)]
     np.testing.assert_allclose(mean(feed(mean)), expected, atol=1e-5)
     np.testing.assert_allclose(first(feed(first)), first.encoder(feed(first))[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_embeddings_may_have_unit_length(pooling: str, make) -> None:
+    plain, unit = (
+        make(head="embedding", pooling=pooling, unit_vectors=one) for one in (False, True)
+    )
+    vectors = np.asarray(plain(feed(plain)), np.float64)
+    expected = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(unit(feed(unit)), expected, atol=1e-6)
+
+
+def test_squares_that_half_precision_cannot_hold_are_summed() -> None:
+    found = np.asarray(unit_vectors(np.full((1, 768), 200, np.float16)))
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, 768**-0.5, rtol=1e-3)
+
+
+def test_a_vector_of_zeros_stays_one() -> None:
+    np.testing.assert_array_equal(unit_vectors(np.zeros((2, 3), np.float32)), np.zeros((2, 3)))
 
 
 @pytest.mark.parametrize("head", ["classification", "tagging"])

@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from keras_transformer import TextEncoder
+from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
 
@@ -59,7 +60,26 @@ def test_vectors_are_pooled_as_the_directory_says(
     encoder = TextEncoder(model, tokenizer)
     [states], _ = encoder.states(["a small house"])
     expected = states.mean(axis=0) if pooling == "mean" else states[0]
+    expected /= np.linalg.norm(expected)
     np.testing.assert_allclose(encoder.embed(["a small house"])[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_unit", [True, False])
+@pytest.mark.parametrize("mode", ["mean", "cls"])
+def test_it_leaves_as_it_came(mode: str, is_unit: bool, bare: Path, tmp_path: Path) -> None:
+    modules = MODULES if is_unit else MODULES[:2]
+    model, tokenizer, _ = from_pretrained(describe(bare, modules, pooling_mode=mode))
+    assert model.config.unit_vectors == is_unit
+    out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    listed = json.loads((out / "modules.json").read_text(encoding="utf-8"))
+    assert [one["type"] for one in listed] == [one["type"] for one in modules]
+    again, same_tokenizer, _ = from_pretrained(out)
+    assert again.config == model.config
+    texts = ["a small house", "hello"]
+    vectors = (
+        TextEncoder(*both).embed(texts) for both in ((model, tokenizer), (again, same_tokenizer))
+    )
+    np.testing.assert_array_equal(*vectors)
 
 
 def test_other_directories_are_encoders_alone(bare: Path) -> None:

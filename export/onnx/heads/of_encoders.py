@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from keras_transformer.config.encoder_only import SHORTEST, EncoderConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.specs import LOGITS
 from keras_transformer.export.onnx.layers.activations import Activation
@@ -56,9 +57,8 @@ def emit_head(
     elif kind in ("tagging", "spans"):
         logits = kernels.linear(graph, states, Linear.of(model.head.linear))
         graph.output(LOGITS, rows.padded(logits, model.head.num_classes))
-    elif kind == "embedding" and model.config.pooling == "mean":
-        padded = rows.padded(states, model.config.model_dim)
-        graph.output("vectors", _mean_state(graph, padded, rows.mask))
+    elif kind == "embedding":
+        graph.output("vectors", _vectors(graph, model.config, states, rows))
     else:
         name, found = _of_first_state(graph, kernels, model, states)
         graph.output(name, found)
@@ -69,8 +69,6 @@ def _of_first_state(
 ) -> tuple[str, str]:
     """Returns the output's name and its value for states `(batch, model_dim)`."""
     kind = model.config.head
-    if kind == "embedding":
-        return "vectors", states
     if model.pooler is not None:
         pooled = kernels.linear(graph, states, Linear.of(model.pooler.linear))
         states = graph.op(_POOLERS[model.config.pooler_activation], pooled)
@@ -90,6 +88,16 @@ def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, st
     layer = Linear(np.ascontiguousarray(matrix), bias[:, 0], transposed=True)
     logits = kernels.linear(graph, features, layer)
     return graph.op("Reshape", logits, graph.extended_shape("places", head.vocab_size))
+
+
+def _vectors(graph: GraphBuilder, config: EncoderConfig, states: str, rows: TokenRows) -> str:
+    """Returns one vector for each text: float32 `(batch, model_dim)`."""
+    if config.pooling == "mean":
+        states = _mean_state(graph, rows.padded(states, config.model_dim), rows.mask)
+    if not config.unit_vectors:
+        return states
+    lengths = graph.op("ReduceL2", states, integers(1), keepdims=1)
+    return graph.op("Div", states, graph.op("Max", lengths, np.float32(SHORTEST)))
 
 
 def _mean_state(graph: GraphBuilder, states: str, mask: str) -> str:

@@ -77,6 +77,7 @@ FORMS: dict[type, tuple[Form, ...]] = {
                 "head": None,
                 "labels": None,
                 "pooling": None,
+                "unit_vectors": None,
             },
         ),
     ),

@@ -11,6 +11,7 @@ from keras_transformer.pretrained.weight_table import Array, dump_weights
 from ..forms import Form
 from ..outgoing import Outgoing
 from .architecture import THEIR_ACTIVATIONS, Architecture
+from .sentence_vectors import save_embedding
 from .vocabularies import check_json_tokenizer, save_json_tokenizer
 
 # Our head → the ending of the architecture's name.
@@ -22,6 +23,8 @@ _ENDINGS = {
     "regression": "ForSequenceClassification",
     "tagging": "ForTokenClassification",
     "spans": "ForQuestionAnswering",
+    # Further files say how a vector is made of its states.
+    "embedding": "Model",
 }
 _OF_WHOLE_TEXTS = ("pretraining", "classification", "regression")
 _DISTILBERT_HEADS = tuple(head for head in _ENDINGS if head != "pretraining")
@@ -120,7 +123,7 @@ def _labels(config: Any) -> dict[str, Any]:
 def _tensors_of(names: Names) -> Callable[[Outgoing], dict[str, Array]]:
     def tensors(outgoing: Outgoing) -> dict[str, Array]:
         # A bare model's names have no beginning; those with a head have.
-        present = [] if outgoing.config.head is None else [names.body]
+        present = [] if outgoing.config.head in (None, "embedding") else [names.body]
         if names is bert_family.ROBERTA and outgoing.config.head in _OF_WHOLE_TEXTS:
             present.append(bert_family.OUT_PROJECTION.format(names.classifier))
         beginnings: Any = dict.fromkeys(present)
@@ -133,6 +136,7 @@ def _save_tokenizer(outgoing: Outgoing, directory: Path, inputs: Sequence[str] =
     special = outgoing.config.special_ids
     roles = {"cls": special.bos, "sep": special.eos}
     save_json_tokenizer(outgoing.source, directory, inputs, **roles)
+    save_embedding(outgoing.config, directory)
 
 
 def _save_without_types(outgoing: Outgoing, directory: Path) -> None:
@@ -144,6 +148,8 @@ _FREE: dict[str, Any] = {
     "activation": tuple(THEIR_ACTIVATIONS),
     "max_positions": None,
     "labels": None,
+    "pooling": None,
+    "unit_vectors": None,
 }
 BERT = Architecture(
     Form(

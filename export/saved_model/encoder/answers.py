@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.decoding.parts import ROWS, shared
-from keras_transformer.layers.heads.pooler import first_state, mean_state
+from keras_transformer.layers.heads.pooler import first_state, mean_state, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
 
@@ -79,8 +79,9 @@ class EncoderAnswers:
 
     def vectors(self, read: Read) -> Tensor:
         """Returns one vector for each row, float32 `(batch, model_dim)`."""
-        mean = self.model.config.pooling == "mean"
-        return (mean_state if mean else first_state)(read.states, read.keep)
+        config = self.model.config
+        pooled = (mean_state if config.pooling == "mean" else first_state)(read.states, read.keep)
+        return unit_vectors(pooled) if config.unit_vectors else pooled
 
     def pooled(self, read: Read) -> Tensor:
         """Returns what heads of whole texts read, float32 `(batch, model_dim)`."""

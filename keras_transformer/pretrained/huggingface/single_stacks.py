@@ -14,7 +14,7 @@ from keras_transformer.pretrained.huggingface.generation import read_decoder_sea
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.sentence_transformers import read_pooling
+from keras_transformer.pretrained.sentence_transformers import read_embedding
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
 from keras_transformer.pretrained.weight_table import Entry
 from keras_transformer.text.tokenizer import Tokenizer
@@ -52,9 +52,8 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
     tensors = open_huggingface(path)
     tokenizer = variant.vocabulary(path, fields)
     config = variant.config(fields, tokenizer.special_ids, tensors)
-    pooling = read_pooling(path) if isinstance(config, EncoderConfig) else None
-    if pooling is not None and config.head is None:
-        config = replace(config, head="embedding", pooling=pooling)
+    if isinstance(config, EncoderConfig) and config.head is None:
+        config = replace(config, **read_embedding(path))
     return Imported(
         values["model_type"],
         config,

@@ -68,6 +68,17 @@ def test_vectors_are_pooled_states(open_encoder, texts, head: str | None, poolin
     assert encoder.embed([]).shape == (0, encoder.config.model_dim)
 
 
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_unit_vectors_are_pooled_states_divided_by_their_lengths(
+    open_encoder, texts, pooling: str
+) -> None:
+    encoder = open_encoder("embedding", unit_vectors=True)
+    plain = open_encoder("embedding").embed(texts, pooling)
+    found = encoder.embed(texts, pooling)
+    lengths = np.linalg.norm(plain, axis=1, keepdims=True)
+    np.testing.assert_allclose(found, plain / lengths, atol=1e-6)
+
+
 def test_classes_are_those_of_the_models_logits(open_encoder, texts) -> None:
     encoder = open_encoder("classification")
     for text, found in zip(texts, encoder.classify(texts), strict=True):

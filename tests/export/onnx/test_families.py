@@ -91,6 +91,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "embedding, first": {
         "head": "embedding",
         "pooling": "first",
+        "unit_vectors": True,
         "activation": "relu",
         "position_offset": 2,
     },
@@ -150,7 +151,7 @@ PORTABLE = [
     "as T5's encoder",
     "as T5's decoder",
 ]
-QUICK = [("embedding, first", "portable"), ("as Llama", "portable float16")]
+QUICK = [("embedding, first", "portable")]
 EXACT_FORMS = ("onnxruntime", "native")
 # Together they hold every kind of layer, which is what a precision changes.
 TYPICAL = ["masked_lm", "as T5's encoder", "as GPT-2", "as Llama", "as T5's decoder"]

@@ -15,6 +15,8 @@ from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 LINES = ["the red dog runs", "we see three birds. hello!", "you buy a book", "hello, how are you?"]
 SIZES = {"model_dim": 16, "feed_forward_dim": 16, "num_heads": 2, "num_decoder_layers": 1}
 

@@ -13,6 +13,7 @@ from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
+from tools.covering import sampled
 
 UNK, BOS, EOS = 1, 2, 3
 ALWAYS = [UNK, EOS, 30]
@@ -64,7 +65,7 @@ def best_of_all(model: Any, source: list[int], ids: list[int]) -> tuple[list[int
     return max(found, key=lambda one: one[1])
 
 
-@pytest.fixture(scope="module", params=ERRORS, ids=str)
+@pytest.fixture(scope="module")
 def artefact(
     request: pytest.FixtureRequest,
     model: Any,
@@ -78,7 +79,11 @@ def artefact(
     return path, ERRORS[request.param]
 
 
-@pytest.mark.parametrize("target", ["onnxruntime", "native"])
+@pytest.mark.parametrize(
+    ("artefact", "target"),
+    sampled([(precision, target) for precision in ERRORS for target in ("onnxruntime", "native")]),
+    indirect=["artefact"],
+)
 def test_searches_find_what_keras_says_is_best_on_the_list(
     model: Any, shortlist: Shortlist, artefact: tuple[Path, float], target: str
 ) -> None:

@@ -106,6 +106,7 @@ def test_factors_are_rounded_where_the_processor_multiplies_bfloat16() -> None:
     assert last < 0.8 * first
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_has_multiplied_is_not_promised_rounding() -> None:
     rounds, error, *_ = rounding("late")
     assert not rounds

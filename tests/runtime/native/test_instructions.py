@@ -50,7 +50,7 @@ class Program(NamedTuple):
 
 # Compilers, and what runs their programs: qemu has the sets that this processor may lack.
 QEMU = "qemu-aarch64-static" if shutil.which("qemu-aarch64-static") else "qemu-aarch64"
-SANITIZED = ["g++", "-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
+SANITIZED = ["g++", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
 PROGRAMS = {
     "sanitized": (SANITIZED, [], platform.machine()),
     "clang": (["clang++", "-O2"], [], platform.machine()),

@@ -113,7 +113,9 @@ def test_10_mb_of_text_are_refused_over_both_protocols(
 @pytest.mark.parametrize(
     ("long_texts", "message"),
     [
-        ("refuse", "has [0-9]+ tokens, more than the limit"),
+        pytest.param(
+            "refuse", "has [0-9]+ tokens, more than the limit", marks=pytest.mark.exhaustive
+        ),
         ("split", "the text has more than 256 sentences"),
     ],
 )

@@ -18,6 +18,8 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run, train
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
 SIZES = {"model_dim": 8, "feed_forward_dim": 12, **LAYERS}
 DROPPING = {**SIZES, "dropout": 0.3}

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.search.confidence import calibrated, token_score
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import load_min_score
 from keras_transformer.training.run.train import load_run, train
+
+pytestmark = pytest.mark.usefixtures("few_updates")
 
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 SIZE = {"model_dim": 8, "feed_forward_dim": 12, "num_heads": 2}

@@ -15,6 +15,8 @@ from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a} {b}" for a in WORDS for b in WORDS]
 SIZES = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}

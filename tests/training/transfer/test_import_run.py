@@ -16,6 +16,8 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.transfer.import_run import import_run
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 FOLDER = Path(__file__).parents[2] / "fixtures" / "translators"
 
 

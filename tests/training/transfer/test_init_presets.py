@@ -13,6 +13,8 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.models.families import build_model
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 LINES = ["a small house", "a red house", "the red mouse"]
 SMALL: dict[str, Any] = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2}
 # A step too small to see: what comes out is what training began with.

@@ -20,6 +20,8 @@ from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.train import train_texts
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors, piece_vectors
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 SIZE = 26
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a}, {b}" for a in WORDS for b in WORDS]

@@ -19,6 +19,8 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import load_run, train
 from keras_transformer.training.texts.train import train_texts
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 SMALL = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2}
 ENCODER = EncoderConfig.preset(
     "bert-tiny", vocab_size=20, head="classification", labels=("a", "b"), **SMALL

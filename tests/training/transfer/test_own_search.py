@@ -23,6 +23,8 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.transfer.import_run import import_run
 from keras_transformer.training.transfer.update_vocabulary import update_vocabulary
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 FOLDER = Path(__file__).parents[2] / "fixtures" / "translators"
 THEIRS = {
     "num_beams": 3,

@@ -21,6 +21,8 @@ from keras_transformer.training.transfer.parts import (
     into_translation,
 )
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 LINES = [f"{a} {b}" for a in ("ab", "ba", "cad", "dac") for b in ("bed", "deb", "fee")]
 CORPUS = Corpus(Pairs(LINES, LINES[::-1], "pairs"))
 BLOCKS = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2, "norm": "pre"}

@@ -43,6 +43,7 @@ def copied(run: Path) -> int:
     return sum(one == other for one, other in zip(translations, LINES[10:], strict=True))
 
 
+@pytest.mark.exhaustive
 def test_what_was_rehearsed_is_kept_and_what_is_new_is_learnt(
     general: Path, tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run, train
 from keras_transformer.training.texts.train import train_texts
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a} {b}" for a in WORDS for b in WORDS]
 TEXTS = TextCorpus(Texts(LINES, "texts"))
