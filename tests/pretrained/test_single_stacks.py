@@ -24,6 +24,7 @@ ENCODERS = (
     "distilbert_classes",
     "roberta",
     "roberta_classes",
+    "xlm_roberta",
 )
 DECODERS = ("gpt2", "llama", "llama_sentencepiece")
 

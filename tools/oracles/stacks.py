@@ -63,6 +63,8 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         model = getattr(transformers, f"DistilBertFor{heads[name]}")(config)
     elif name == "llama_sentencepiece":
         return make_llama(path, texts)
+    elif name == "xlm_roberta":
+        return make_xlm_roberta(path, texts)
     else:
         ends = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}
         tokenizer = byte_level(texts, BYTE_LEVEL, ["<|endoftext|>"], **ends)
@@ -122,9 +124,32 @@ def make_llama(path: Path, texts: list[str]) -> tuple[Any, Any]:
     return llama(pieces, bos=1, eos=2), ids
 
 
+def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
+    """Makes an XLM-RoBERTa, whose vocabulary is a SentencePiece model with fairseq's ids.
+
+    SentencePiece says the ids, as above.
+    """
+    pieces = train_pieces(path / "sentencepiece.bpe.model", texts, PIECES)
+    scored = [(pieces.id_to_piece(one), pieces.get_score(one)) for one in range(3, len(pieces))]
+    special = [(name, 0.0) for name in ("<s>", "<pad>", "</s>", "<unk>")]
+    theirs = transformers.XLMRobertaTokenizer(vocab=[*special, *scored])
+
+    def ids(text: str, add_special_tokens: bool = True) -> dict[str, Any]:
+        # Their first id is that of unknown text, and four come before the others.
+        row = [one + 1 if one else 3 for one in pieces.encode(text)]
+        return {"input_ids": [0, *row, 2] if add_special_tokens else row}
+
+    given = pairs(GIVEN, start=TRAINING)[0]
+    if [theirs(text)["input_ids"] for text in given] != [ids(text)["input_ids"] for text in given]:
+        raise RuntimeError("the tokenizer of Hugging Face does not give SentencePiece's ids.")
+    theirs.save_pretrained(path)
+    config = transformers.XLMRobertaConfig(vocab_size=len(theirs), type_vocab_size=1, **ENCODER)
+    return transformers.XLMRobertaForMaskedLM(config), ids
+
+
 DECODERS = ("gpt2", "llama", "llama_sentencepiece")
 ENCODERS = ("bert", "roberta", "distilbert")
-NAMES = (*ENCODERS, *(f"{name}_classes" for name in ENCODERS), *DECODERS)
+NAMES = (*ENCODERS, *(f"{name}_classes" for name in ENCODERS), "xlm_roberta", *DECODERS)
 
 
 def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) -> dict[str, Any]:

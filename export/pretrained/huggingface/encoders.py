@@ -13,6 +13,7 @@ from ..outgoing import Outgoing
 from .architecture import THEIR_ACTIVATIONS, Architecture
 from .sentence_vectors import save_embedding
 from .vocabularies import check_json_tokenizer, save_json_tokenizer
+from .xlm_roberta import check_fairseq_ids, save_fairseq_tokenizer
 
 # Our head → the ending of the architecture's name.
 _ENDINGS = {
@@ -32,9 +33,20 @@ _DISTILBERT_HEADS = tuple(head for head in _ENDINGS if head != "pretraining")
 _INPUTS = ("input_ids", "attention_mask")
 
 
+def _check_tokenizer(outgoing: Outgoing, name: str) -> None:
+    if _is_sentencepiece(outgoing):
+        check_fairseq_ids(outgoing, name)
+    else:
+        check_json_tokenizer(outgoing, name)
+
+
+def _is_sentencepiece(outgoing: Outgoing) -> bool:
+    return outgoing.source.kind == "sentencepiece"
+
+
 def _check_bert(outgoing: Outgoing, name: str = "BertModel") -> None:
     config = outgoing.config
-    check_json_tokenizer(outgoing, name)
+    _check_tokenizer(outgoing, name)
     if config.num_token_types < 1:
         raise ValueError(f"{name} needs num_token_types of at least 1, got 0.")
     if not config.pooler and config.head in _OF_WHOLE_TEXTS:
@@ -43,7 +55,7 @@ def _check_bert(outgoing: Outgoing, name: str = "BertModel") -> None:
 
 def _check_distilbert(outgoing: Outgoing) -> None:
     config, name = outgoing.config, "DistilBertModel"
-    check_json_tokenizer(outgoing, name)
+    _check_tokenizer(outgoing, name)
     has_pooler = config.head in _OF_WHOLE_TEXTS
     if config.has_pooler != has_pooler or (has_pooler and config.pooler_activation != "relu"):
         raise ValueError(
@@ -86,6 +98,12 @@ def _bert_config(outgoing: Outgoing, kind: str = "bert", name: str = "Bert") -> 
         "type_vocab_size": config.num_token_types,
         **_labels(config),
     }
+
+
+def _roberta_config(outgoing: Outgoing) -> dict[str, Any]:
+    """The same model is called XLM-RoBERTa with the vocabulary of that."""
+    names = ("xlm-roberta", "XLMRoberta") if _is_sentencepiece(outgoing) else ("roberta", "Roberta")
+    return _bert_config(outgoing, *names)
 
 
 def _distilbert_config(outgoing: Outgoing) -> dict[str, Any]:
@@ -134,8 +152,11 @@ def _tensors_of(names: Names) -> Callable[[Outgoing], dict[str, Array]]:
 
 def _save_tokenizer(outgoing: Outgoing, directory: Path, inputs: Sequence[str] = ()) -> None:
     special = outgoing.config.special_ids
-    roles = {"cls": special.bos, "sep": special.eos}
-    save_json_tokenizer(outgoing.source, directory, inputs, **roles)
+    if _is_sentencepiece(outgoing):
+        save_fairseq_tokenizer(outgoing, directory)
+    else:
+        roles = {"cls": special.bos, "sep": special.eos}
+        save_json_tokenizer(outgoing.source, directory, inputs, **roles)
     save_embedding(outgoing.config, directory)
 
 
@@ -176,7 +197,7 @@ ROBERTA = Architecture(
             "head": tuple(head for head in _ENDINGS if head != "pretraining"),
         },
     ),
-    lambda outgoing: _bert_config(outgoing, "roberta", "Roberta"),
+    _roberta_config,
     _tensors_of(bert_family.ROBERTA),
     _save_without_types,
     _check_roberta,

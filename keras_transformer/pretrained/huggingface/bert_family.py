@@ -102,9 +102,9 @@ DISTILBERT = Names(
 
 
 def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
-    """Returns the config of a BERT or RoBERTa."""
+    """Returns the config of a BERT, RoBERTa or XLM-RoBERTa."""
     fields.require(position_embedding_type="absolute", is_decoder=False)
-    is_roberta = fields["model_type"] == "roberta"
+    is_roberta = fields["model_type"] in ("roberta", "xlm-roberta")
     # RoBERTa counts positions from behind its padding's id.
     offset = int(fields.get("pad_token_id", 1)) + 1 if is_roberta else 0
     head, labels = _head(fields, tensors, "Bert")

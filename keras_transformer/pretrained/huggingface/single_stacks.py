@@ -9,6 +9,7 @@ from typing import Any
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.pretrained.huggingface import bert_family, decoders
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import encoder_vocabulary
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_decoder_search
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
@@ -73,7 +74,7 @@ def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStac
         config,
         table,
         bert_family.UNREAD,
-        partial(read_vocabulary, begins=True),
+        encoder_vocabulary,
         search=lambda path, fields, special_ids: {},
     )
 
@@ -81,6 +82,7 @@ def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStac
 SINGLE_STACKS = {
     "bert": _encoder(bert_family.bert_config, bert_family.BERT),
     "roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
+    "xlm-roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
     "distilbert": _encoder(bert_family.distilbert_config, bert_family.DISTILBERT),
     "gpt2": SingleStack(
         decoders.gpt2_config,

@@ -19,13 +19,14 @@ from keras_transformer.pretrained.huggingface.generation import (
 )
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.languages import added_tokens, read_json
-from keras_transformer.pretrained.sentencepiece_json import read_pieces
+from keras_transformer.pretrained.sentencepiece_json import Pieces, read_pieces
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.tokenizer import Tokenizer
 
 _PEGASUS_OFFSET = 103
 # What their tokenizer takes if nothing names another.
 _MBART_SOURCE = "en_XX"
+FAIRSEQ_MODEL = "sentencepiece.bpe.model"
 # What fairseq puts before the pieces of a SentencePiece model.
 _FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 
@@ -116,17 +117,22 @@ def fairseq_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """Reads `sentencepiece.bpe.model` of mBART-50 and NLLB: four special ids come first, then its
     pieces, then the languages.
     """
-    model, known, beside = read_pieces(path, "sentencepiece.bpe.model")
-    ids = dict(_FAIRSEQ)
-    if known is not None:
-        ids |= {piece: token for piece, token in known.items() if piece not in beside}
-    else:
-        for piece in model.pieces:
-            if piece.piece not in _FAIRSEQ:
-                # Three pieces of the model's own come first there, four here.
-                ids[piece.piece] = len(ids)
+    read = read_pieces(path, FAIRSEQ_MODEL)
+    ids = fairseq_ids(read)
     added = added_tokens(path, first_id=len(ids))
-    return _of_languages(path, fields, model, ids, added)
+    return _of_languages(path, fields, read.model, ids, added)
+
+
+def fairseq_ids(read: Pieces) -> dict[str, int]:
+    """Returns the ids of the four special pieces and of a SentencePiece model's own."""
+    ids = dict(_FAIRSEQ)
+    if read.ids is not None:
+        return ids | {piece: id_ for piece, id_ in read.ids.items() if piece not in read.added}
+    for piece in read.model.pieces:
+        if piece.piece not in _FAIRSEQ:
+            # Three pieces of the model's own come first there, four here.
+            ids[piece.piece] = len(ids)
+    return ids
 
 
 def mbart_vocabularies(path: Path, fields: Fields) -> Vocabularies:
@@ -162,7 +168,7 @@ def m2m100_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         return fairseq_vocabularies(path, fields)
     ids = read_ids(path / "vocab.json")
     added = added_tokens(path, first_id=len(ids))
-    return _of_languages(path, fields, read_model(path / "sentencepiece.bpe.model"), ids, added)
+    return _of_languages(path, fields, read_model(path / FAIRSEQ_MODEL), ids, added)
 
 
 def bart_vocabularies(path: Path, fields: Fields) -> Vocabularies:

@@ -22,6 +22,7 @@ NAMES = {
     "stacks/bert_classes": "BertForSequenceClassification",
     "stacks/roberta": "RobertaForMaskedLM",
     "stacks/roberta_classes": "RobertaForSequenceClassification",
+    "stacks/xlm_roberta": "XLMRobertaForMaskedLM",
     "stacks/distilbert": "DistilBertForMaskedLM",
     "stacks/distilbert_classes": "DistilBertForSequenceClassification",
     "stacks/gpt2": "GPT2LMHeadModel",
