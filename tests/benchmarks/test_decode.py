@@ -40,6 +40,9 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     assert done.stdout.count("| mini |") == 4
     assert "4 cells: lowest ratio" in done.stdout
 
+
+@pytest.mark.exhaustive
+def test_a_small_benchmark_of_opening(benchmarks: Path, tmp_path: Path) -> None:
     work = ["--size", "mini", "--repeats", "1", "--work", str(tmp_path / "work")]
     done = run(benchmarks / "startup.py", *work)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,70 @@
+"""Options of training on single texts that do not fit the task or the text."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from single_texts import PLAIN
+
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.train import train_texts
+
+
+def test_one_document_is_refused_for_next_sentences(start) -> None:
+    with pytest.raises(ValueError, match="train has one document only: separate documents"):
+        start("masked-lm", "run", text_options=TextOptions(next_sentence=True))
+
+
+def test_sentences_to_translate_are_refused(tmp_path: Path) -> None:
+    options = TrainOptions(max_steps=1, bleu_sentences=9)
+    with pytest.raises(ValueError, match="bleu_sentences=9 are translated, and causal-lm"):
+        train_texts("causal-lm", PLAIN, tmp_path / "run", options=options)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        ("causal-lm", {"masking": "spans"}, "masking='spans' is for masked-lm, not for causal-lm"),
+        (
+            "masked-lm",
+            {"packing": "stream"},
+            "packing='stream' is for causal-lm, not for masked-lm",
+        ),
+        (
+            "masked-lm",
+            {"denoising": "sentinels"},
+            "denoising='sentinels' is for denoising, not for masked-lm",
+        ),
+        ("masked-lm", {"masking": "phrases"}, "phrases must name a file, one phrase a line"),
+        ("masked-lm", {"phrases": "p.txt"}, "phrases is for masking='phrases', not for 'tokens'"),
+        (
+            "causal-lm",
+            {"next_sentence": True},
+            "next_sentence=True is for masked-lm, not for causal-lm",
+        ),
+    ],
+)
+def test_options_of_other_tasks_are_refused(start, task: Any, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        start(task, "run", text_options=TextOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"masking": "words"}, ValueError, "masking must be one of tokens, whole-words, spans"),
+        ({"packing": "all"}, ValueError, "packing must be one of none, documents, stream, got"),
+        ({"denoising": "bart"}, ValueError, "denoising must be one of infilling, sentinels"),
+        ({"next_sentence": "no"}, TypeError, "next_sentence must be True or False, got 'no'"),
+    ],
+)
+def test_options_that_there_are_not_are_named(options: dict, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        TextOptions(**options)
+
+
+def test_a_field_of_another_family_is_named(start) -> None:
+    with pytest.raises(ValueError, match="num_decoder_layers: an encoder has no such field"):
+        start("masked-lm", "bert", overrides={"num_decoder_layers": 2})

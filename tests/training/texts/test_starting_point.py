@@ -1,0 +1,135 @@
+"""What training on single texts starts from: heads, labels, phrases and vocabularies."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from single_texts import LINES, PLAIN, VOCABULARY, labelled, weights
+
+from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.train import train_texts
+
+pytestmark = pytest.mark.usefixtures("few_updates")
+
+
+def test_a_head_of_other_labels_is_new_and_learns_under_low_rank_adaptation(
+    start, tmp_path: Path, capsys
+) -> None:
+    start("classify", "first", labelled("neg", "pos"))
+    begun = weights(load_run(tmp_path / "first")[0])
+    capsys.readouterr()
+    options = {"lora_rank": 2, "average_checkpoints": 1}
+    model = start(
+        "classify", "other", labelled("anger", "joy"), init=tmp_path / "first", options=options
+    )
+    assert "new: head/linear/kernel (trained for other labels)" in capsys.readouterr().out
+    transfer = json.loads((tmp_path / "other" / "training.json").read_text())["transfer"]
+    assert {path.split("/")[0] for path in transfer["fresh"]} == {"head", "pooler"}
+    assert {path.split("/")[0] for path in transfer["unused"]} == {"head", "pooler"}
+    initial = start(
+        "classify",
+        "begun",
+        labelled("anger", "joy"),
+        init=tmp_path / "first",
+        options={**options, "max_steps": 1, "learning_rate": 1e-30},
+    )
+    for path, weight in weights(model).items():
+        if path in transfer["fresh"]:
+            assert np.any(weight != begun[path]) and np.any(weight != weights(initial)[path])
+        elif path.startswith("embeddings/"):
+            np.testing.assert_array_equal(weight, begun[path])
+
+
+def test_a_head_of_the_same_labels_is_taken_in_the_order_of_the_run(start, tmp_path: Path) -> None:
+    still = {"options": {"max_steps": 1, "learning_rate": 1e-30, "average_checkpoints": 1}}
+    start("classify", "first", labelled("neg", "pos"), overrides={"labels": ("pos", "neg")})
+    model = start("classify", "again", labelled("neg", "pos"), init=tmp_path / "first", **still)
+    assert model.config.labels == ("pos", "neg")
+    begun = weights(load_run(tmp_path / "first")[0])
+    for path, weight in weights(model).items():
+        np.testing.assert_array_equal(weight, begun[path])
+    record = json.loads((tmp_path / "again" / "training.json").read_text())
+    assert not record["transfer"]["fresh"]
+
+
+def test_texts_are_resumed_as_they_were_and_a_finished_run_stays(start, tmp_path: Path) -> None:
+    start("classify", "run", labelled("neg", "pos"), options={"max_steps": 3})
+    with pytest.raises(ValueError, match="was started on other text"):
+        start("classify", "run", labelled("pos", "neg"), resume=True)
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    with pytest.raises(FileExistsError, match="no checkpoint to resume from"):
+        start("classify", "run", labelled("a", "b"), resume=True)
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+
+
+def test_phrases_of_a_file_are_hidden_and_those_that_are_found_are_told(
+    start, tmp_path: Path, capsys
+) -> None:
+    (tmp_path / "phrases.txt").write_text("ab ba\ncad dac\nno such\n", encoding="utf-8")
+    options = TextOptions(masking="phrases", phrases=tmp_path / "phrases.txt")
+    start("masked-lm", "run", options={"max_steps": 1}, text_options=options)
+    told = capsys.readouterr().out
+    assert "phrases: 2 of 3 are in train" in told and "phrases: " in told.split("in train")[1]
+    (tmp_path / "phrases.txt").write_text("ab ba\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="started with phrases='"):
+        start("masked-lm", "run", resume=True, text_options=options)
+
+
+def test_span_corruption_gives_the_vocabulary_sentinels_and_needs_them(
+    start, tmp_path: Path
+) -> None:
+    asked = {"text_options": TextOptions(denoising="sentinels")}
+    sizes = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
+    sizes |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    options = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
+    train_texts(
+        "denoising",
+        PLAIN,
+        tmp_path / "run",
+        overrides=sizes,
+        vocab_size=VOCABULARY + 100,
+        options=options,
+        **asked,
+    )
+    _, tokenizer, _ = load_run(tmp_path / "run")
+    assert len(tokenizer.sentinel_ids) == 100 and tokenizer.special_ids.mask == 4
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert record["data"]["denoising"] == "sentinels"
+    tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
+    with pytest.raises(ValueError, match="the vocabulary has no sentinels"):
+        train_texts(
+            "denoising",
+            PLAIN,
+            tmp_path / "other",
+            overrides=sizes,
+            tokenizer=tokenizer,
+            options=options,
+            **asked,
+        )
+
+
+def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
+    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1, "model_dim": 16, "num_heads": 2}
+    train(
+        Corpus(Pairs(LINES[:20], LINES[20:40], "pairs")),
+        tmp_path / "translation",
+        overrides=sizes,
+        vocab_size=VOCABULARY,
+        joint_vocabulary=False,
+        options=TrainOptions(max_steps=1),
+    )
+    with pytest.raises(ValueError, match="one vocabulary, and these are two"):
+        start("causal-lm", "gpt", init=tmp_path / "translation")
+
+
+def test_a_vocabulary_without_mask_is_refused(start) -> None:
+    tokenizer = train_tokenizer(LINES, VOCABULARY)
+    with pytest.raises(ValueError, match="the vocabulary has no <mask>"):
+        start("masked-lm", "bert", tokenizer=tokenizer)
