@@ -19,6 +19,9 @@ LABELLED = LabelledCorpus(
     LabelledTexts(LABELS, LINES, None, "train"), LabelledTexts(LABELS[:20], LINES[:20], None, "v")
 )
 SIZES = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2, "num_layers": 1}
+# Of an encoder-decoder.
+BOTH_SIZES = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
+BOTH_SIZES |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
 VOCABULARY = 14
 
 

@@ -3,10 +3,11 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from single_texts import LINES, PLAIN, VOCABULARY, labelled, weights
+from single_texts import BOTH_SIZES, LINES, PLAIN, VOCABULARY, labelled, weights
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.text.tokenizer import train_tokenizer
@@ -85,42 +86,24 @@ def test_phrases_of_a_file_are_hidden_and_those_that_are_found_are_told(
 def test_span_corruption_gives_the_vocabulary_sentinels_and_needs_them(
     start, tmp_path: Path
 ) -> None:
-    asked = {"text_options": TextOptions(denoising="sentinels")}
-    sizes = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
-    sizes |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    options = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
-    train_texts(
-        "denoising",
-        PLAIN,
-        tmp_path / "run",
-        overrides=sizes,
-        vocab_size=VOCABULARY + 100,
-        options=options,
-        **asked,
-    )
+    asked: dict[str, Any] = {"text_options": TextOptions(denoising="sentinels")}
+    asked["overrides"] = BOTH_SIZES
+    asked["options"] = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
+    train_texts("denoising", PLAIN, tmp_path / "run", vocab_size=VOCABULARY + 100, **asked)
     _, tokenizer, _ = load_run(tmp_path / "run")
     assert len(tokenizer.sentinel_ids) == 100 and tokenizer.special_ids.mask == 4
     record = json.loads((tmp_path / "run" / "training.json").read_text())
     assert record["data"]["denoising"] == "sentinels"
     tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
     with pytest.raises(ValueError, match="the vocabulary has no sentinels"):
-        train_texts(
-            "denoising",
-            PLAIN,
-            tmp_path / "other",
-            overrides=sizes,
-            tokenizer=tokenizer,
-            options=options,
-            **asked,
-        )
+        train_texts("denoising", PLAIN, tmp_path / "other", tokenizer=tokenizer, **asked)
 
 
 def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
-    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1, "model_dim": 16, "num_heads": 2}
     train(
         Corpus(Pairs(LINES[:20], LINES[20:40], "pairs")),
         tmp_path / "translation",
-        overrides=sizes,
+        overrides=BOTH_SIZES,
         vocab_size=VOCABULARY,
         joint_vocabulary=False,
         options=TrainOptions(max_steps=1),

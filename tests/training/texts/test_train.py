@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from single_texts import DOCUMENTS, LABELLED, LINES, PLAIN, VOCABULARY, weights
+from single_texts import BOTH_SIZES, DOCUMENTS, LABELLED, LINES, PLAIN, VOCABULARY, weights
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
@@ -98,22 +99,9 @@ def test_a_tagger_and_a_denoiser_train(start, tmp_path: Path) -> None:
     tags = [["X" if word < "b" else "Y" for word in row] for row in words]
     corpus = TaggedCorpus(TaggedTexts(words, tags, "tagged"))
     assert start("tag", "tags", corpus, options={"max_steps": 1}).config.labels == ("X", "Y")
-    sizes = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2}
-    sizes |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    options = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
-    train_texts(
-        "denoising",
-        PLAIN,
-        tmp_path / "denoising",
-        overrides=sizes,
-        vocab_size=VOCABULARY,
-        options=options,
-    )
-    model = train(
-        Corpus(Pairs(LINES[:20], LINES[20:40], "pairs")),
-        tmp_path / "translation",
-        overrides=sizes,
-        init=tmp_path / "denoising",
-        options=options,
-    )
+    asked: dict[str, Any] = {"overrides": BOTH_SIZES}
+    asked["options"] = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
+    train_texts("denoising", PLAIN, tmp_path / "denoising", vocab_size=VOCABULARY, **asked)
+    pairs = Corpus(Pairs(LINES[:20], LINES[20:40], "pairs"))
+    model = train(pairs, tmp_path / "translation", init=tmp_path / "denoising", **asked)
     assert model.config.special_ids.mask == 4
