@@ -21,12 +21,14 @@ pytest_plugins = [
 
 @pytest.hookimpl(optionalhook=True)  # Of pytest-xdist.
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps on one worker the tests of a file, for what they share; of SavedModels, of a folder."""
+    """Keeps on one worker the tests of a file, for what they share; of exports, of a folder."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
+            if "/export/onnx/" in file:
+                return "export/onnx"
             return file.rpartition("/")[0] if "/saved_model/" in file else file
 
     return ByFile(config, log)

@@ -138,6 +138,7 @@ def test_a_server_reads_tags(ask: Callable[..., list[str]], expected: list[str])
         ask("serving_default", text=[TEXT, f">>xxx<< {TEXT}"])
 
 
+@pytest.mark.exhaustive
 def test_a_saved_model_reads_tags(run: Path, expected: list[str], tmp_path: Path) -> None:
     saved = export_saved_model(run, tmp_path / "saved", **SEARCH)
     signatures = tf.saved_model.load(str(saved)).signatures

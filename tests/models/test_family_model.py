@@ -38,8 +38,9 @@ def flat(model: Any, inputs: dict[str, Any]) -> np.ndarray:
 def test_a_quantized_model_is_loaded_in_another_process(
     few_families, randomize, tmp_path: Path
 ) -> None:
+    """One of each family, the last of today's blocks."""
     paths = []
-    for place, family in enumerate(few_families):
+    for place, family in enumerate([*few_families[:2], few_families[-1]]):
         model, inputs = randomize(family.build()), family.inputs(PAIRS)
         before = flat(model, inputs)
         model.quantize("int8")

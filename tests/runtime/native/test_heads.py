@@ -28,7 +28,7 @@ def best_token(run: Run, states: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     spread=st.sampled_from([0.0, 1e-3, 1.0, 50.0]),
 )
 @example(seed=0, rows=1, spread=1.0)
-@settings(max_examples=15)  # Of each kind, with every set of instructions.
+@settings(max_examples=8)  # Of each kind, with every set of instructions.
 def test_the_token_is_that_of_the_largest_of_all_logits(
     run: Run, kind: str, vocabularies: Any, seed: int, rows: int, spread: float
 ) -> None:
