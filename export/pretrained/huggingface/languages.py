@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ
 from keras_transformer.text.sentencepiece_messages import (
     BYTE,
     NORMAL,
     read_message,
     write_message,
 )
+from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.whole_files import write_bytes
 
 from ..outgoing import Outgoing
@@ -19,8 +21,7 @@ from .vocabularies import CONFIG, write_json
 
 TEXT = (NORMAL, BYTE)
 # Theirs begin so, and the pieces of SentencePiece with the unknown one.
-FIRST = ["<s>", "<pad>", "</s>", "<unk>"]
-_MASK = "<mask>"
+FIRST = list(FAIRSEQ)
 _PIECES_FIRST = ["<unk>", "<s>", "</s>"]
 
 
@@ -86,7 +87,7 @@ def _added(pieces: list[Any], marks: SentenceMarks) -> dict[str, int]:
     languages = marks.languages.values()
     first = len(FIRST) + sum(piece.type in TEXT for piece in pieces)
     return {
-        pieces[token].piece if token in languages else _MASK: token
+        pieces[token].piece if token in languages else MASK_PIECE: token
         for token in range(min(first, *languages), max(languages) + 1)
     }
 

@@ -28,7 +28,7 @@ _PEGASUS_OFFSET = 103
 _MBART_SOURCE = "en_XX"
 FAIRSEQ_MODEL = "sentencepiece.bpe.model"
 # What fairseq puts before the pieces of a SentencePiece model.
-_FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ def fairseq_vocabularies(path: Path, fields: Fields) -> Vocabularies:
 
 def fairseq_ids(read: Pieces) -> dict[str, int]:
     """Returns the ids of the four special pieces and of a SentencePiece model's own."""
-    ids = dict(_FAIRSEQ)
+    ids = dict(FAIRSEQ)
     if read.ids is not None:
         return ids | {piece: id_ for piece, id_ in read.ids.items() if piece not in read.added}
     for piece in read.model.pieces:
-        if piece.piece not in _FAIRSEQ:
+        if piece.piece not in FAIRSEQ:
             # Three pieces of the model's own come first there, four here.
             ids[piece.piece] = len(ids)
     return ids
