@@ -44,6 +44,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.saved_tokenizers tests/fixtures tests/fixtures/saved_tokenizers
+	$(ORACLES)/bin/python -m tools.oracles.added_tokens tests/fixtures/translators tests/fixtures/added_tokens
 	$(BIN)/python -m pytest -m "" tests/models/test_oracles.py tests/pretrained
 
 # The same of a thousand sentences, which takes an hour or two: a table of models and targets.

@@ -56,6 +56,7 @@ SHARED = {
     "keras_transformer.text.sentences",
     "keras_transformer.text.subwords.interface",
     "keras_transformer.text.subwords.opening",
+    "keras_transformer.text.subwords.symbols_apart",
     "keras_transformer.text.training_text",
     "keras_transformer.translation.engine",
     "keras_transformer.translation.marked",

@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_transformer.config.encoder_only import Pooling
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.languages import CONFIG, read_json
 
 MODULES = "modules.json"
 _POOLINGS: dict[str, Pooling] = {
@@ -21,11 +22,17 @@ _MODES = (
     *("weightedmean_tokens", "lasttoken"),
 )
 NORMALIZE = "Normalize"
+# How that library reads texts.
+READING = "sentence_bert_config.json"
 _MODULES = ("Transformer", "Pooling", NORMALIZE)
 
 
-def read_embedding(path: Path) -> dict[str, Any]:
+def read_embedding(path: Path, max_positions: int | None) -> dict[str, Any]:
     """Returns fields of `EncoderConfig` that say how one vector is made; none if nothing does.
+
+    Args:
+        path: The directory.
+        max_positions: Most tokens of a text that the model itself can read; None for any number.
 
     Raises:
         ImportRefusedError: A file is missing or damaged, or vectors are made in another way.
@@ -53,8 +60,32 @@ def read_embedding(path: Path) -> dict[str, Any]:
         raise ImportRefusedError(
             f"{file} has pooling modes {found}, and one of {list(_POOLINGS)} is supported."
         )
-    is_unit = NORMALIZE in modules
-    return {"head": "embedding", "pooling": _POOLINGS[found[0]], "unit_vectors": is_unit}
+    return {
+        "head": "embedding",
+        "pooling": _POOLINGS[found[0]],
+        "unit_vectors": NORMALIZE in modules,
+        "max_positions": _longest(path, max_positions),
+    }
+
+
+def _longest(path: Path, max_positions: int | None) -> int | None:
+    """Returns where that library cuts texts, in tokens, special ones included; None for nowhere.
+
+    Raises:
+        ImportRefusedError: The file is damaged, or texts are changed before they are tokenized.
+    """
+    file = path / READING
+    values = _read(file) if file.is_file() else {}
+    if not isinstance(values, dict) or not isinstance(values.get("max_seq_length"), int | None):
+        raise ImportRefusedError(f"{file} holds no max_seq_length that is a number.")
+    if values.get("do_lower_case"):
+        raise ImportRefusedError(
+            f"{file} has do_lower_case: true, which is not supported: set it to false and give "
+            "texts in lower case, unless the tokenizer makes them so."
+        )
+    told = values.get("max_seq_length") or read_json(path / CONFIG).get("model_max_length")
+    limits = [int(limit) for limit in (told, max_positions) if limit is not None]
+    return min(limits, default=None)
 
 
 def _read(path: Path) -> Any:

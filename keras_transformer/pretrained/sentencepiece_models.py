@@ -19,11 +19,14 @@ from keras_transformer.text.sentencepiece_messages import (
     UNUSED,
     USER_DEFINED,
     add_unknown,
+    put_back,
     read_message,
-    take_unknown,
+    set_apart,
+    take_further,
     write_message,
 )
 from keras_transformer.text.subwords.sentencepiece_model import UNUSED_PIECE
+from keras_transformer.text.subwords.symbols_apart import ids_in_mark
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -76,6 +79,7 @@ def tokenizer_of(
     vocab_size: int | None = None,
     further: Sequence[str] = (),
     symbols: Sequence[str] = (),
+    are_apart: bool = False,
 ) -> Tokenizer:
     """Returns a tokenizer whose ids are those that a model was trained with.
 
@@ -89,6 +93,7 @@ def tokenizer_of(
         vocab_size: Number of ids; as many as are needed if None. Those without a piece stay unused.
         further: Pieces among `ids` that no text gives, such as those of languages.
         symbols: Pieces among `ids` that texts hold as they are spelled, such as sentinels.
+        are_apart: Whether spaces before them are nothing, and words begin behind them.
 
     Raises:
         ImportRefusedError: A special piece has no id, two pieces have one id, or the ids leave out
@@ -130,6 +135,8 @@ def tokenizer_of(
         elif name not in pieces:
             made.type = UNUSED
     add_unknown(result, _without_id(pieces, ids))
+    if are_apart:
+        set_apart(result, [ids[name] for name in symbols])
     trainer = result.trainer_spec
     trainer.unk_piece, trainer.eos_piece, trainer.pad_piece = unk, eos, pad
     # An empty name would mean the usual one.
@@ -159,11 +166,14 @@ def _without_id(pieces: Mapping[str, Any], ids: Mapping[str, int]) -> list[Any]:
 
 
 def without_padding(tokenizer: Tokenizer) -> bytes:
-    """Returns a SentencePiece model without its padding, if that is the last id."""
+    """Returns a SentencePiece model for other programs, without its padding if that is the last id.
+
+    None of them knows of symbols that stand apart.
+    """
     model = read_message(tokenizer.model)
-    unknown = take_unknown(model)
+    further = [piece for piece in take_further(model) if not ids_in_mark(piece.piece)]
     if model.trainer_spec.pad_id == len(model.pieces) - 1:
         del model.pieces[-1]
         model.trainer_spec.pad_id = -1
-    add_unknown(model, unknown)
+    put_back(model, further)
     return write_message(model)

@@ -10,9 +10,9 @@ import sentencepiece
 from keras_transformer.text.sentencepiece_messages import (
     CONTROL,
     USER_DEFINED,
-    add_unknown,
+    put_back,
     read_message,
-    take_unknown,
+    take_further,
     write_message,
 )
 from keras_transformer.text.tokenizer import Tokenizer
@@ -41,12 +41,12 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     if not words:
         raise ValueError("there is no word to add: give at least one.")
     model = read_message(tokenizer.model)
-    unknown = take_unknown(model)
+    further = take_further(model)
     _hold_special_places(model, tokenizer)
     for piece in _pieces(tokenizer, words):
         # A piece that users defined is found first, by unigram models and BPE alike.
         model.pieces.add(piece=piece, score=0.0, type=USER_DEFINED)
-    add_unknown(model, unknown)
+    put_back(model, further)
     return Tokenizer(write_message(model))
 
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.distribution import install_command
 from keras_transformer.text.subwords.sentencepiece_model import SentencePieceModel
+from keras_transformer.text.subwords.symbols_apart import SymbolsApart
 from keras_transformer.text.tokenizer import Tokenizer
 
 try:
@@ -73,9 +74,13 @@ class GraphTokenizer(tf.Module):
         self.vocab_size, self.special_ids = plain.vocab_size, plain.special_ids
         subwords = plain.subwords
         self._has_unknown_pieces = subwords.unknown_pieces > 0
+        self._symbols, self._space = tuple(subwords.symbols.values()), subwords.space
+        self._pattern = SymbolsApart(subwords.symbols).pattern
         shared = _SharedModel(model)
         self._reader = self._open(model, tf.int32, shared)
-        hidden = subwords.hidden_pieces() if isinstance(subwords, SentencePieceModel) else {}
+        hidden: dict[str, int] = {}
+        if isinstance(subwords, SentencePieceModel):
+            hidden = subwords.hidden_pieces()
         self._hidden: Any = None
         if hidden:
             self._spellings = self._open(model, tf.string, shared)
@@ -92,6 +97,8 @@ class GraphTokenizer(tf.Module):
 
     def tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """Ids without bos and eos: strings (B,) of UTF-8 to ragged int32 (B, None)."""
+        if self._symbols:
+            strings = tf.strings.regex_replace(strings, self._pattern, r"\0 ")
         ids = self._reader.tokenize(strings)
         flat, unk = ids.flat_values, self.special_ids.unk
         if self._hidden is not None:
@@ -103,7 +110,16 @@ class GraphTokenizer(tf.Module):
             )
         if self._has_unknown_pieces:
             flat = tf.where(flat < self.vocab_size, flat, unk)
-        return ids.with_flat_values(flat)
+        ids = ids.with_flat_values(flat)
+        return self._without_spaces(ids) if self._symbols else ids
+
+    def _without_spaces(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
+        """Ids without the spaces before symbols that stand apart."""
+        flat, rows = ids.flat_values, ids.value_rowids()
+        is_symbol = tf.reduce_any(flat[:, None] == tf.constant(self._symbols), axis=1)
+        before_symbol = tf.pad(is_symbol[1:] & (rows[1:] == rows[:-1]), [[0, 1]])[: tf.size(flat)]
+        is_dropped = before_symbol & (flat == (-1 if self._space is None else self._space))
+        return tf.ragged.boolean_mask(ids, ids.with_flat_values(~is_dropped))
 
     def _by_spelling(self, strings: tf.Tensor) -> tf.Tensor:
         """Ids of all tokens' spellings that only another side's texts are split to; else unk."""

@@ -2,11 +2,13 @@
 model's bytes and returns the message, and the reverse. What only splits texts never loads this.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib import import_module
+from itertools import compress, count
 from typing import Any
 
 from keras_transformer.text.subwords.sentencepiece_model import UNKNOWN_BEHIND
+from keras_transformer.text.subwords.symbols_apart import ids_in_mark, mark_of
 
 # SentencePiece's numbers of kinds of pieces, and of kinds of models.
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -46,12 +48,24 @@ def add_unknown(message: Any, pieces: Iterable[Any]) -> None:
     message.trainer_spec.vocab_size = len(message.pieces)
 
 
-def take_unknown(message: Any) -> list[Any]:
-    """Removes and returns the pieces that `add_unknown` added."""
+def set_apart(message: Any, symbols: Collection[int]) -> None:
+    """Lets symbols of these ids stand apart in texts (`symbols_apart`); nothing may come behind."""
+    if symbols:
+        message.pieces.add(piece=mark_of(symbols), score=0.0, type=UNUSED)
+    message.trainer_spec.vocab_size = len(message.pieces)
+
+
+def take_further(message: Any) -> list[Any]:
+    """Removes and returns the pieces behind the last id: `add_unknown`'s and `set_apart`'s."""
     names = [piece.piece for piece in message.pieces]
-    if UNKNOWN_BEHIND not in names:
-        return []
-    border = names.index(UNKNOWN_BEHIND)
-    taken = list(message.pieces[border + 1 :])
+    is_further = (name == UNKNOWN_BEHIND or bool(ids_in_mark(name)) for name in names)
+    border = next(compress(count(), is_further), len(names))
+    taken = list(message.pieces[border:])
     del message.pieces[border:]
     return taken
+
+
+def put_back(message: Any, further: Iterable[Any]) -> None:
+    """Adds again what `take_further` took."""
+    message.pieces.extend(further)
+    message.trainer_spec.vocab_size = len(message.pieces)

@@ -3,10 +3,13 @@ fillings.
 """
 
 from collections.abc import Collection, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from keras_transformer.text.subwords.symbols_apart import is_kept
 
 
 class FilledMasks(NamedTuple):
@@ -47,12 +50,7 @@ def without_spaces_before_masks(ids: Sequence[int], mask: int, space: int | None
         mask: Id of `<mask>`.
         space: Id of that piece; None if the vocabulary has no such piece.
     """
-    following = [*ids[1:], None]
-    return [
-        token
-        for token, after in zip(ids, following, strict=False)
-        if not (token == space and after == mask)
-    ]
+    return list(compress(ids, is_kept(ids, {mask}, space)))
 
 
 def best_fillings(

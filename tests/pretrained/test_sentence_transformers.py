@@ -111,3 +111,45 @@ def test_a_missing_file_is_named(bare: Path) -> None:
     shutil.rmtree(describe(bare, pooling_mode_cls_token=True) / "1_Pooling")
     with pytest.raises(ImportRefusedError, match=r"1_Pooling/config.json cannot be read"):
         read_pretrained(bare)
+
+
+@pytest.mark.parametrize(
+    ("reading", "tokenizing", "longest"),
+    [
+        ({"max_seq_length": 7}, {}, 7),
+        ({"max_seq_length": None}, {"model_max_length": 9}, 9),
+        ({"max_seq_length": 900}, {"model_max_length": 9}, None),
+        ({}, {"model_max_length": 10**30}, None),
+    ],
+)
+def test_texts_are_cut_where_the_directory_says(
+    reading: dict[str, Any], tokenizing: dict[str, Any], longest: int | None, bare: Path
+) -> None:
+    whole, tokenizer, _ = from_pretrained(describe(bare, pooling_mode="mean"))
+    (bare / "sentence_bert_config.json").write_text(json.dumps(reading))
+    (bare / "tokenizer_config.json").write_text(json.dumps(tokenizing))
+    model, _, _ = from_pretrained(bare)
+    assert model.config.max_positions == (longest or whole.config.max_positions)
+    text = "a small house and a large one"
+    [ids] = tokenizer.encode([text])
+    assert len(ids) > 9
+    first = tokenizer.decode([ids[: (longest or 99) - 2]])
+    vectors = TextEncoder(model, tokenizer, long_texts="cut").embed([text, *first])
+    np.testing.assert_allclose(vectors[0], vectors[1], rtol=1e-5, atol=1e-6)
+    [expected] = TextEncoder(whole, tokenizer).embed(first)
+    np.testing.assert_allclose(vectors[1], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("reading", "message"),
+    [
+        ({"do_lower_case": True}, "do_lower_case: true, which is not supported"),
+        ({"max_seq_length": "long"}, "no max_seq_length that is a number"),
+        ([], "no max_seq_length"),
+    ],
+)
+def test_other_ways_to_read_texts_are_refused(reading: Any, message: str, bare: Path) -> None:
+    describe(bare, pooling_mode="mean")
+    (bare / "sentence_bert_config.json").write_text(json.dumps(reading))
+    with pytest.raises(ImportRefusedError, match=message):
+        read_pretrained(bare)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.pretrained.huggingface.languages import CONFIG
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ
 from keras_transformer.text.sentencepiece_messages import (
     BYTE,
@@ -17,7 +18,7 @@ from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.whole_files import write_bytes
 
 from ..outgoing import Outgoing
-from .vocabularies import CONFIG, write_json
+from .vocabularies import write_json
 
 TEXT = (NORMAL, BYTE)
 # Theirs begin so, and the pieces of SentencePiece with the unknown one.

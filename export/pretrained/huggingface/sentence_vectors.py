@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.pretrained.sentence_transformers import MODULES, NORMALIZE
+from keras_transformer.pretrained.sentence_transformers import MODULES, NORMALIZE, READING
 
 # The directories of the modules that follow the model's own, which lies at the top.
 _POOLING, _NORMALIZE = "1_Pooling", "2_Normalize"
@@ -41,7 +41,7 @@ def save_embedding(config: EncoderConfig, directory: Path) -> None:
     }
     _write(directory / _POOLING / "config.json", pooling)
     limit = {"max_seq_length": config.max_positions, "do_lower_case": False}
-    _write(directory / "sentence_bert_config.json", limit)
+    _write(directory / READING, limit)
 
 
 def _write(path: Path, values: Any) -> None:

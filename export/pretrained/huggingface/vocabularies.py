@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.pretrained.huggingface.languages import CONFIG
 from keras_transformer.pretrained.huggingface.llama_vocabulary import SENTENCEPIECE
 from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS
@@ -13,8 +14,6 @@ from keras_transformer.whole_files import write_bytes, write_text
 
 from ..outgoing import Outgoing
 from ..tags import check_tags
-
-CONFIG = "tokenizer_config.json"
 
 
 def check_shared(outgoing: Outgoing) -> None:
@@ -48,8 +47,16 @@ def save_marian_tokenizer(outgoing: Outgoing, directory: Path) -> None:
         "pad_token": pieces[special.pad],
         "source_lang": None,
         "target_lang": None,
+        "added_tokens_decoder": _symbols(outgoing.source),
     }
     write_json(directory / CONFIG, described)
+
+
+def _symbols(tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
+    """Describes the pieces at which texts are split first."""
+    flags = dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized", "special"), False)
+    named = tokenizer.subwords.symbols
+    return {str(token): {"content": name, **flags} for name, token in named.items()}
 
 
 def check_json_tokenizer(outgoing: Outgoing, name: str) -> None:

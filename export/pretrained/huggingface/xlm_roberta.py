@@ -6,13 +6,14 @@ four pieces, then the text's, then the mask's.
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.pretrained.huggingface.languages import CONFIG
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ_MODEL
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.whole_files import write_bytes
 
 from ..outgoing import Outgoing
 from .languages import FIRST, TEXT, pieces_of, their_model
-from .vocabularies import CONFIG, write_json
+from .vocabularies import write_json
 
 
 def check_fairseq_ids(outgoing: Outgoing, name: str) -> None:

@@ -11,7 +11,7 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.languages import read_json
+from keras_transformer.pretrained.huggingface.languages import CONFIG, read_json
 from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.sentencepiece_json import TOKENIZER
 from keras_transformer.text.tokenizer import Tokenizer
@@ -90,7 +90,7 @@ def _tokenizers() -> Any:
 
 def _wordpiece(path: Path) -> Any:
     """Makes the tokenizer of a BERT's `vocab.txt`."""
-    library, config = _tokenizers(), read_json(path / "tokenizer_config.json")
+    library, config = _tokenizers(), read_json(path / CONFIG)
     return library.BertWordPieceTokenizer(
         str(path / "vocab.txt"),
         lowercase=bool(config.get("do_lower_case", True)),
@@ -101,7 +101,7 @@ def _wordpiece(path: Path) -> Any:
 
 def _byte_level(path: Path) -> Any:
     """Makes the tokenizer of a GPT-2's or RoBERTa's files."""
-    library, config = _tokenizers(), read_json(path / "tokenizer_config.json")
+    library, config = _tokenizers(), read_json(path / CONFIG)
     made = library.ByteLevelBPETokenizer(
         str(path / "vocab.json"),
         str(path / "merges.txt"),

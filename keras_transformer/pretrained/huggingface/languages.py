@@ -9,7 +9,7 @@ from typing import Any
 from keras_transformer.pretrained.errors import ImportRefusedError
 
 _TOKENIZER = "tokenizer.json"
-_CONFIG = "tokenizer_config.json"
+CONFIG = "tokenizer_config.json"
 # Of older files.
 _ADDED = "added_tokens.json"
 _SPECIAL = "special_tokens_map.json"
@@ -40,11 +40,11 @@ def added_tokens(path: Path, first_id: int | None = None) -> dict[str, int]:
     """
     found = tokens_with_ids(path)
     if first_id is not None:
-        for place, name in enumerate(_listed(path, read_json(path / _CONFIG))):
+        for place, name in enumerate(_listed(path, read_json(path / CONFIG))):
             found.setdefault(name, first_id + place)
     if not found:
         raise ImportRefusedError(
-            f"{path} does not say which languages its tokens stand for: {_TOKENIZER}, {_CONFIG} or "
+            f"{path} does not say which languages its tokens stand for: {_TOKENIZER}, {CONFIG} or "
             f"{_SPECIAL} must list them."
         )
     return found
@@ -52,7 +52,7 @@ def added_tokens(path: Path, first_id: int | None = None) -> dict[str, int]:
 
 def tokens_with_ids(path: Path) -> dict[str, int]:
     """Returns the tokens beside the vocabulary whose ids a tokenizer's files say."""
-    whole, config = read_json(path / _TOKENIZER), read_json(path / _CONFIG)
+    whole, config = read_json(path / _TOKENIZER), read_json(path / CONFIG)
     found = {str(token): int(number) for token, number in read_json(path / _ADDED).items()}
     found |= {str(token["content"]): int(token["id"]) for token in whole.get("added_tokens", ())}
     for number, token in config.get("added_tokens_decoder", {}).items():

@@ -54,7 +54,7 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
     tokenizer = variant.vocabulary(path, fields)
     config = variant.config(fields, tokenizer.special_ids, tensors)
     if isinstance(config, EncoderConfig) and config.head is None:
-        config = replace(config, **read_embedding(path))
+        config = replace(config, **read_embedding(path, config.max_positions))
     return Imported(
         values["model_type"],
         config,

@@ -4,6 +4,7 @@ and returns tokenizers that give the ids of theirs, and the special ids.
 
 import dataclasses
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,12 @@ from keras_transformer.pretrained.huggingface.generation import (
     read_search,
 )
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
-from keras_transformer.pretrained.huggingface.languages import added_tokens, read_json
+from keras_transformer.pretrained.huggingface.languages import (
+    CONFIG,
+    added_tokens,
+    read_json,
+    tokens_with_ids,
+)
 from keras_transformer.pretrained.sentencepiece_json import Pieces, read_pieces
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.tokenizer import Tokenizer
@@ -54,12 +60,19 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """
     ids = read_ids(path / "vocab.json")
     others = path / "target_vocab.json"
+    symbols: dict[str, int] = {}
+    if not others.is_file():
+        tags = (name for name in ids if name.startswith(">>"))
+        symbols = _symbols(path, fields, {*FAIRSEQ, *tags})
+        ids |= symbols
     source, target = (
         tokenizer_of(
             read_model(path / f"{side}.spm"),
             ids=known,
             bos=_bos(fields, known),
             vocab_size=int(fields["vocab_size"]),
+            symbols=tuple(symbols),
+            are_apart=True,
         )
         for side, known in (
             ("source", ids),
@@ -78,13 +91,32 @@ def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     size = int(fields["vocab_size"])
     if ids is None:
         ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
-        # The last sentinel is the first to be used.
-        sentinels = min(100, max(0, size - len(ids)))
+        # The last sentinel is the first to be used. mT5 says that it has none, UMT5 300.
+        named = int(read_json(path / CONFIG).get("extra_ids", 100))
+        sentinels = min(named, max(0, size - len(ids)))
         for number in range(sentinels):
             ids.setdefault(f"<extra_id_{number}>", len(model.pieces) + sentinels - 1 - number)
-    symbols = [name for name in ids if name.startswith("<extra_id_")]
-    made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=symbols)
+    ids |= _symbols(path, fields, [piece.piece for piece in model.pieces])
+    text = {piece.piece for piece in model.pieces if not piece.piece.startswith("<extra_id_")}
+    symbols = [name for name in ids if name not in text]
+    made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=symbols, are_apart=True)
     return _vocabularies(fields, made, made)
+
+
+def _symbols(path: Path, fields: Fields, known: Collection[str]) -> dict[str, int]:
+    """Returns the tokens that users added to a vocabulary, such as "<sep>", with their ids.
+
+    Raises:
+        ImportRefusedError: The model has no weights for one of them.
+    """
+    added = {name: id_ for name, id_ in tokens_with_ids(path).items() if name not in known}
+    for name, token in added.items():
+        if token >= int(fields["vocab_size"]):
+            raise ImportRefusedError(
+                f"{path} has the token {name!r} with the id {token}, and {fields.path} has "
+                f"vocab_size: {fields['vocab_size']}: resize the model's embeddings for it."
+            )
+    return added
 
 
 def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
@@ -142,7 +174,7 @@ def mbart_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """
     found = fairseq_vocabularies(path, fields)
     start, codes = found.special_ids.decoder_start, found.marks.languages
-    name = str(read_json(path / "tokenizer_config.json").get("tokenizer_class", ""))
+    name = str(read_json(path / CONFIG).get("tokenizer_class", ""))
     is_of_2020 = name.startswith("MBartTokenizer") or (not name and start in codes.values())
     if not is_of_2020:
         return found
@@ -195,7 +227,7 @@ def _of_languages(
         vocab_size=int(fields["vocab_size"]),
         further=("<s>", *languages),
     )
-    config = read_json(path / "tokenizer_config.json")
+    config = read_json(path / CONFIG)
     codes = {
         name.strip("_") if name.startswith("__") else name: languages[name] for name in languages
     }

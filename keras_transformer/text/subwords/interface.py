@@ -2,7 +2,7 @@
 reverse, whole or one id at a time.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -51,6 +51,7 @@ class Subwords(Protocol):
         size: Number of ids with a piece; special ids may lie behind them.
         unknown_pieces: How many pieces texts are split to that have no id: they are unknown.
         space: Id of the piece that is one space; None if there is none.
+        symbols: The ids of pieces that stand apart in texts (`symbols_apart`), by their spelling.
         keeps_spaces: Whether ids hold every space of a text, so that a word has other ids at its
             beginning than after a space.
     """
@@ -61,6 +62,7 @@ class Subwords(Protocol):
     size: int
     unknown_pieces: int
     space: int | None
+    symbols: Mapping[str, int]
     keeps_spaces: bool
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:

@@ -1,12 +1,14 @@
 """Reads a SentencePiece model, as `Subwords` says; needs only the `sentencepiece` package."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
 
 import sentencepiece
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.text.subwords.sentencepiece_stream import SentencePieceStream
+from keras_transformer.text.subwords.symbols_apart import SymbolsApart, ids_in_mark, is_kept
 
 # SentencePiece's piece of a space, which begins a word.
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
@@ -44,16 +46,22 @@ class SentencePieceModel:
             ) from error
         self.content = content
         self.size = count = int(self._processor.get_piece_size())
+        symbols = ids_in_mark(self._processor.id_to_piece(count - 1))
+        if symbols:
+            self.size = count = count - 1
         border = self.id_of(UNKNOWN_BEHIND)
         self.unknown_pieces = 0
         if border is not None:
             self.size, self.unknown_pieces = border, count - border - 1
         self.special_ids = _special_ids(self._processor)
         self.space = self.id_of(_SPACE)
+        self.symbols: Mapping[str, int] = {self.piece(token): token for token in symbols}
+        self._apart = SymbolsApart(self.symbols)
         self._has_unused = any(map(self._processor.is_unused, range(self.size)))
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns the ids of each text; bytes need not be valid UTF-8."""
+        texts = self._apart.begin_words(texts)
         if len(texts) < _MANY:
             rows = [self._processor.encode(text) for text in texts]
         else:
@@ -64,7 +72,7 @@ class SentencePieceModel:
                 self._known_by_spelling(row, texts[place]) if unk in row else row
                 for place, row in enumerate(rows)
             ]
-        return self._known(rows)
+        return self._without_spaces(self._known(rows))
 
     def _known(self, rows: list[list[int]]) -> list[list[int]]:
         """Returns ids with that of the unknown for pieces that have none."""
@@ -72,6 +80,13 @@ class SentencePieceModel:
             return rows
         unk = self._processor.unk_id()
         return [[token if token < self.size else unk for token in row] for row in rows]
+
+    def _without_spaces(self, rows: list[list[int]]) -> list[list[int]]:
+        """Returns ids without the spaces before symbols that stand apart."""
+        if not self.symbols:
+            return rows
+        symbols = frozenset(self.symbols.values())
+        return [list(compress(row, is_kept(row, symbols, self.space))) for row in rows]
 
     def hidden_pieces(self) -> dict[str, int]:
         """Returns the pieces with ids that only another side's texts are split to."""
@@ -99,14 +114,13 @@ class SentencePieceModel:
         """Returns the ids of a random segmentation of each text."""
         # One text a call: a list would be shared among threads, each with its own random numbers.
         sentencepiece.set_random_generator_seed(1 + seed % (2**32 - 2))
-        return self._known(
-            [
-                self._processor.encode(
-                    text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
-                )
-                for text in texts
-            ]
-        )
+        rows = [
+            self._processor.encode(
+                text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
+            )
+            for text in self._apart.begin_words(texts)
+        ]
+        return self._without_spaces(self._known(rows))
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Returns the text of each row of ids."""
@@ -120,7 +134,9 @@ class SentencePieceModel:
 
     def split(self, text: str) -> list[str]:
         """Returns the pieces of the normalized text; unknown ones as they are spelled in it."""
-        return self._processor.encode(text, out_type=str)
+        [spaced] = self._apart.begin_words([text])
+        pieces = self._processor.encode(spaced, out_type=str)
+        return list(compress(pieces, is_kept(pieces, frozenset(self.symbols), _SPACE)))
 
     def join(self, pieces: Sequence[str]) -> str:
         """Returns the text of pieces, those that the vocabulary lacks included."""
@@ -132,12 +148,22 @@ class SentencePieceModel:
         The pieces spell the normalized text, whose offsets SentencePiece gives; a character that
         became several pieces ("㍿") belongs to each.
         """
+        [spaced] = self._apart.begin_words([text])
+        places = self._apart.places(text)
+        placed = [
+            one._replace(start=places[one.start], end=places[one.end])
+            for one in self._place_pieces(spaced)
+        ]
+        pieces = [one.spelling for one in placed]
+        return list(compress(placed, is_kept(pieces, frozenset(self.symbols), _spelled(_SPACE))))
+
+    def _place_pieces(self, text: str) -> list[Placed]:
         normalized, offsets = self._processor.normalize(text, with_offsets=True)
         # A byte piece is part of a character, so places in the normalized text count bytes.
         characters = [number for number, one in enumerate(normalized) for _ in one.encode()]
         placed, place = [], 0
         [ids] = self._known([self._processor.encode(text, out_type=int)])
-        for token, piece in zip(ids, self.split(text), strict=True):
+        for token, piece in zip(ids, self._processor.encode(text, out_type=str), strict=True):
             size = 1 if self._processor.is_byte(token) else len(piece.encode())
             spaces = len(piece.encode()) - len(piece.lstrip(_SPACE).encode())
             place += size

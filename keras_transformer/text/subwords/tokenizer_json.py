@@ -3,8 +3,9 @@ needs the package `tokenizers`, which splits the texts.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -36,6 +37,7 @@ class TokenizerJson:
 
     kind = "tokenizer_json"
     unknown_pieces = 0
+    symbols: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, content: bytes, special_ids: SpecialIds | None = None) -> None:
         try:

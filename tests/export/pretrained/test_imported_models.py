@@ -1,6 +1,7 @@
 """What was imported from Hugging Face leaves for it as the same model: config, weights and ids."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -47,3 +48,15 @@ def test_it_comes_back_exactly(name: str, tmp_path: Path) -> None:
         assert after.model == before.model
         assert after.encode(reference["hostile"]) == before.encode(reference["hostile"])
     assert again.search == theirs.search
+
+
+def test_tokens_that_users_added_come_back(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    shutil.copytree(FIXTURES / "added_tokens" / "t5", theirs)
+    for name in ("config.json", "generation_config.json", "model.safetensors"):
+        shutil.copy(FIXTURES / "translators" / "t5" / name, theirs)
+    run = import_run(theirs, tmp_path / "run")
+    written = export_pretrained(run, tmp_path / "out", format="huggingface")
+    reference = json.loads((theirs / "reference.json").read_text(encoding="utf-8"))
+    for tokenizer in read_pretrained(written).tokenizers:
+        assert tokenizer.encode(reference["texts"]) == reference["ids"]
