@@ -28,11 +28,20 @@ def config_from_dict(values: dict[str, Any]) -> ModelConfig:
     Raises:
         ValueError: The family or a field is unknown, or a value is out of range.
     """
+    return config_class(values).from_dict(values)
+
+
+def config_class(values: dict[str, Any]) -> Any:
+    """Returns the class of the config whose plain values these are.
+
+    Raises:
+        ValueError: The family is unknown.
+    """
     family = values.get("family")
     if family not in _FAMILIES:
         known = ", ".join(repr(name) for name in _FAMILIES if name is not None)
         raise ValueError(f"family must be {known} or absent, got {family!r}.")
-    return _FAMILIES[family].from_dict(values)
+    return _FAMILIES[family]
 
 
 def load_config(path: str | Path) -> ModelConfig:

@@ -6,8 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from keras_transformer.config import SpecialIds, TransformerConfig
-from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.config.families import config_class, config_from_dict
 from keras_transformer.data.sources.digest import TEXT_SHA256
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainOptions
@@ -26,18 +25,6 @@ _MAY_CHANGE = {
     "micro_batches",
     "recompute",
 }
-
-
-def _plain(default: Any) -> Any:
-    """Returns a field's default as `training.json` holds it."""
-    return default.to_dict() if isinstance(default, SpecialIds | SentenceMarks) else default
-
-
-# A run of an earlier version, which lacks newer settings, was trained as by their defaults.
-_DEFAULTS = {
-    part: {field.name: _plain(field.default) for field in dataclasses.fields(settings)}
-    for part, settings in (("config", TransformerConfig), ("options", TrainOptions))
-} | {"data": {}, "start": {}}
 
 
 def refuse_to_overwrite(run: RunDirectory, *, resume: bool = False) -> None:
@@ -75,15 +62,14 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
     """
     if not run.has_checkpoints:
         return History()
-    saved, record = run.load_training(), json.loads(json.dumps(record))
+    saved, record = _filled(run.load_training()), json.loads(json.dumps(record))
     if TEXT_SHA256 not in saved.get("data", {}):
         # A run of an earlier version does not say which lines it has read.
         record.get("data", {}).pop(TEXT_SHA256, None)
-    for part, defaults in _DEFAULTS.items():
+    for part in ("config", "options", "data", "start"):
         begun, going_on = saved.get(part, {}), record.get(part, {})
         for name in sorted(set(begun) | set(going_on)):
-            before = begun.get(name, defaults.get(name))
-            now = going_on.get(name)
+            before, now = begun.get(name), going_on.get(name)
             if before != now and name not in _MAY_CHANGE:
                 raise ValueError(_difference(run, name, before, now))
     return History(saved["history"])
@@ -99,3 +85,17 @@ def _difference(run: RunDirectory, name: str, before: Any, now: Any) -> str:
         f"{run.path} was started with {name}={before!r}, not {now!r}: resume with the same "
         "settings, or train into another directory."
     )
+
+
+def _filled(saved: dict[str, Any]) -> dict[str, Any]:
+    """Returns a record with a value of each setting.
+
+    A run of an earlier version, which lacks newer settings, was trained as by their defaults.
+    """
+    config, options = saved.get("config"), saved.get("options", {})
+    if config:
+        fields = {field.name for field in dataclasses.fields(config_class(config))}
+        known = {name: value for name, value in config.items() if name in {*fields, "family"}}
+        config = {**config_from_dict(known).to_dict(), **config}
+    defaults = {field.name: field.default for field in dataclasses.fields(TrainOptions)}
+    return json.loads(json.dumps({**saved, "config": config or {}, "options": defaults | options}))

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.digest import TEXT_SHA256
 from keras_transformer.training.run.checkpoints import checkpoint_path
 from keras_transformer.training.run.history import History
@@ -65,6 +67,18 @@ def test_a_run_of_a_version_without_an_option_had_its_default(begun: RunDirector
     history_to_resume(begun, settings())
     with pytest.raises(ValueError, match=r"started with r_drop=0\.0, not 5\.0: resume"):
         history_to_resume(begun, settings(r_drop=5.0))
+
+
+@pytest.mark.parametrize("family", [TransformerConfig, EncoderConfig, DecoderConfig])
+def test_a_run_of_any_family_resumes_without_settings_that_its_version_lacked(
+    family: Any, begun: RunDirectory
+) -> None:
+    size = "source_vocab_size" if family is TransformerConfig else "vocab_size"
+    config = family(**{size: 9})
+    now = {**settings(), "config": config.to_dict()}
+    kept = {name: now["config"][name] for name in ("family", size) if name in now["config"]}
+    begun.save_training({**now, "config": kept}, History(), finished=False)
+    history_to_resume(begun, now)
 
 
 def test_a_run_is_resumed_on_the_text_that_it_was_started_on(begun: RunDirectory) -> None:
