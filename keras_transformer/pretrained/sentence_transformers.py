@@ -22,8 +22,9 @@ _MODES = (
     *("weightedmean_tokens", "lasttoken"),
 )
 NORMALIZE = "Normalize"
-# How that library reads texts.
+# How that library reads texts, and what it may put before each of them.
 READING = "sentence_bert_config.json"
+_PROMPTS = "config_sentence_transformers.json"
 _MODULES = ("Transformer", "Pooling", NORMALIZE)
 
 
@@ -82,6 +83,12 @@ def _longest(path: Path, max_positions: int | None) -> int | None:
         raise ImportRefusedError(
             f"{file} has do_lower_case: true, which is not supported: set it to false and give "
             "texts in lower case, unless the tokenizer makes them so."
+        )
+    prompts = read_json(path / _PROMPTS)
+    if (prompts.get("prompts") or {}).get(prompts.get("default_prompt_name")):
+        raise ImportRefusedError(
+            f"{path / _PROMPTS} puts the prompt {prompts['default_prompt_name']!r} before each "
+            "text, which is not supported: set default_prompt_name to null and begin texts so."
         )
     told = values.get("max_seq_length") or read_json(path / CONFIG).get("model_max_length")
     limits = [int(limit) for limit in (told, max_positions) if limit is not None]

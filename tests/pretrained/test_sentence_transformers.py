@@ -64,6 +64,21 @@ def test_vectors_are_pooled_as_the_directory_says(
     np.testing.assert_allclose(encoder.embed(["a small house"])[0], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_the_head_of_pretraining_is_left(bare: Path, tmp_path: Path) -> None:
+    """Some of them name the architecture that they were made from, with its weights or without."""
+    expected, tokenizer, _ = from_pretrained(describe(bare, pooling_mode="mean"))
+    whole = Path(shutil.copytree(BERT, tmp_path / "whole"))
+    config = json.loads((whole / "config.json").read_text(encoding="utf-8"))
+    assert config["architectures"] == ["BertForMaskedLM"]
+    (bare / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    text = ["a small house"]
+    vectors = TextEncoder(expected, tokenizer).embed(text)
+    for path in (bare, describe(whole, pooling_mode="mean")):
+        model, _, _ = from_pretrained(path)
+        assert model.config.head == "embedding"
+        np.testing.assert_array_equal(TextEncoder(model, tokenizer).embed(text), vectors)
+
+
 @pytest.mark.parametrize("is_unit", [True, False])
 @pytest.mark.parametrize("mode", ["mean", "cls"])
 def test_it_leaves_as_it_came(mode: str, is_unit: bool, bare: Path, tmp_path: Path) -> None:
@@ -140,16 +155,42 @@ def test_texts_are_cut_where_the_directory_says(
     np.testing.assert_allclose(vectors[1], expected, rtol=1e-5, atol=1e-6)
 
 
+PROMPTS = {"prompts": {"query": "query: ", "none": ""}}
+
+
 @pytest.mark.parametrize(
-    ("reading", "message"),
+    ("file", "values", "message"),
     [
-        ({"do_lower_case": True}, "do_lower_case: true, which is not supported"),
-        ({"max_seq_length": "long"}, "no max_seq_length that is a number"),
-        ([], "no max_seq_length"),
+        (
+            "sentence_bert_config.json",
+            {"do_lower_case": True},
+            "do_lower_case: true, which is not supported",
+        ),
+        (
+            "sentence_bert_config.json",
+            {"max_seq_length": "long"},
+            "no max_seq_length that is a number",
+        ),
+        ("sentence_bert_config.json", [], "no max_seq_length"),
+        (
+            "config_sentence_transformers.json",
+            {**PROMPTS, "default_prompt_name": "query"},
+            "puts the prompt 'query' before each text",
+        ),
     ],
 )
-def test_other_ways_to_read_texts_are_refused(reading: Any, message: str, bare: Path) -> None:
+def test_other_ways_to_read_texts_are_refused(
+    file: str, values: Any, message: str, bare: Path
+) -> None:
     describe(bare, pooling_mode="mean")
-    (bare / "sentence_bert_config.json").write_text(json.dumps(reading))
+    (bare / file).write_text(json.dumps(values))
     with pytest.raises(ImportRefusedError, match=message):
         read_pretrained(bare)
+
+
+@pytest.mark.parametrize("chosen", [None, "none"])
+def test_prompts_that_nobody_chose_are_none(chosen: str | None, bare: Path) -> None:
+    describe(bare, pooling_mode="mean")
+    values = {**PROMPTS, "default_prompt_name": chosen}
+    (bare / "config_sentence_transformers.json").write_text(json.dumps(values))
+    assert read_pretrained(bare).config.head == "embedding"  # type: ignore[union-attr]

@@ -255,3 +255,5 @@ UNREAD = (
     "cls.seq_relationship.weight",
     "cls.seq_relationship.bias",
 )
+# How the names of their weights begin.
+HEADS_OF_PRETRAINING = ("cls.", "lm_head.", "vocab_")

@@ -53,15 +53,20 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
     tensors = open_huggingface(path)
     tokenizer = variant.vocabulary(path, fields)
     config = variant.config(fields, tokenizer.special_ids, tensors)
-    if isinstance(config, EncoderConfig) and config.head is None:
-        config = replace(config, **read_embedding(path, config.max_positions))
+    unread = variant.unread
+    if isinstance(config, EncoderConfig):
+        embedding = read_embedding(path, config.max_positions)
+        if embedding:
+            # Some of them name the architecture that they were pretrained as.
+            config = replace(config, **{"labels": (), **embedding})
+            unread = (*unread, *bert_family.HEADS_OF_PRETRAINING)
     return Imported(
         values["model_type"],
         config,
         lambda model: list(variant.table(model, tensors)),
         tensors,
         (tokenizer, tokenizer),
-        unread=variant.unread,
+        unread=unread,
         search=variant.search(path, fields, tokenizer.special_ids),
     )
 
