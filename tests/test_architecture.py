@@ -66,6 +66,7 @@ SHARED = {
     "keras_transformer.translation.translator",
     "keras_transformer.translation.unknown_words",
     "keras_transformer.understanding.engine",
+    "keras_transformer.understanding.text_rows",
     "keras_transformer.understanding.text_understanding",
 }
 SHARED_WITH_SERVER = SHARED | {

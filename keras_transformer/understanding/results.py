@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.encoder_only import SHORTEST
 from keras_transformer.understanding.engine import Array
 
 
@@ -70,6 +71,12 @@ class Span:
     first: int
     last: int
     score: float
+
+
+def unit_vectors(vectors: Array) -> Array:
+    """Divides vectors `(texts, model_dim)` by their lengths."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, SHORTEST)
 
 
 def softmax(logits: Array) -> Array:

@@ -8,19 +8,13 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, SHORTEST, Pooling
+from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
 from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
-from keras_transformer.search.text_limits import LengthLimit, plain_rows
-from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds
 from keras_transformer.understanding.engine import Array, EncoderEngine, Row
-from keras_transformer.understanding.masks import (
-    MissingMaskError,
-    best_fillings,
-    without_spaces_before_masks,
-)
+from keras_transformer.understanding.masks import MissingMaskError, best_fillings
 from keras_transformer.understanding.results import (
     Classification,
     Filling,
@@ -29,8 +23,10 @@ from keras_transformer.understanding.results import (
     best_span,
     most_probable,
     softmax,
+    unit_vectors,
     word_tags,
 )
+from keras_transformer.understanding.text_rows import TextRows
 
 # How a model with each head is trained.
 TASKS = {
@@ -69,12 +65,8 @@ class TextUnderstanding:
         self._engine = engine
         self._text_ids = text_ids
         self._special_ids = engine.config.special_ids
-        positions = engine.config.max_positions
-        ends = len(encoder_row([], None, self._special_ids)[0])
-        room = None if positions is None else positions - ends
-        self._limit = LengthLimit(max_text_length, long_texts, room)
-        self.max_text_length = self._limit.length
-        self._space = text_ids.subwords.space
+        self._rows = TextRows(engine.config, text_ids, max_text_length, long_texts)
+        self.max_text_length = self._rows.max_text_length
 
     @property
     def mask_piece(self) -> str:
@@ -88,7 +80,7 @@ class TextUnderstanding:
         Raises:
             TypeError: `texts` is one string, or holds anything but strings.
         """
-        return [len(ids) for ids in self._encode(texts)]
+        return [len(ids) for ids in self._rows.encode(texts)]
 
     def states(self, texts: Sequence[str]) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Returns the encoder's states of each text.
@@ -105,7 +97,7 @@ class TextUnderstanding:
             ValueError: A text is longer than `max_text_length`.
             RuntimeError: The encoder is closed.
         """
-        return pad_states(self._engine.states(self._rows(texts)), self.config.model_dim)
+        return pad_states(self._engine.states(self._rows.of_texts(texts)), self.config.model_dim)
 
     def states_of_ids(self, ids: IdRows) -> list[Array]:
         """Returns the encoder's states of each row of ids: float32 `(length, model_dim)`.
@@ -117,7 +109,7 @@ class TextUnderstanding:
             ValueError: A row is longer than `max_text_length`, or an id is outside the vocabulary.
             RuntimeError: As for `states`.
         """
-        return self._engine.states([self._row(row) for row in self._limit.fit(plain_rows(ids))])
+        return self._engine.states(self._rows.of_ids(ids))
 
     def embed(self, texts: Sequence[str], pooling: Pooling | None = None) -> Array:
         """Returns one vector for each text: float32 `(texts, model_dim)`.
@@ -135,15 +127,13 @@ class TextUnderstanding:
         if pooling not in (None, *get_args(Pooling)):
             choices = ", ".join(get_args(Pooling))
             raise ValueError(f"pooling must be one of {choices}, got {pooling!r}.")
-        rows = self._rows(texts)
+        rows = self._rows.of_texts(texts)
         if self.config.head == "embedding" and pooling in (None, self.config.pooling):
             return self._as_vectors(self._engine.head(rows))
         mean = (pooling or self.config.pooling) == "mean"
         states = self._engine.states(rows)
         vectors = self._as_vectors([one.mean(axis=0) if mean else one[0] for one in states])
-        if not self.config.unit_vectors:
-            return vectors
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), SHORTEST)
+        return unit_vectors(vectors) if self.config.unit_vectors else vectors
 
     def _as_vectors(self, rows: Sequence[Array]) -> Array:
         return np.array(rows, np.float32).reshape(-1, self.config.model_dim)
@@ -163,7 +153,7 @@ class TextUnderstanding:
             RuntimeError: As for `states`.
         """
         self._require("classification")
-        logits = self._engine.head(self._rows(texts, second_texts))
+        logits = self._engine.head(self._rows.of_texts(texts, second_texts))
         return [most_probable(row, self.config.labels) for row in logits]
 
     def regress(self, texts: Sequence[str], second_texts: Sequence[str] | None = None) -> Array:
@@ -179,7 +169,8 @@ class TextUnderstanding:
             RuntimeError: As for `states`.
         """
         self._require("regression")
-        return np.array(self._engine.head(self._rows(texts, second_texts)), np.float32).reshape(-1)
+        found = self._engine.head(self._rows.of_texts(texts, second_texts))
+        return np.array(found, np.float32).reshape(-1)
 
     def next_sentences(self, texts: Sequence[str], second_texts: Sequence[str]) -> Array:
         """Returns the probability that each second text follows its text: float32 `(texts,)`.
@@ -195,7 +186,7 @@ class TextUnderstanding:
         """
         self._require("pretraining")
         follows = NEXT_SENTENCE_LABELS.index("next")
-        found = self._engine.next_sentence(self._rows(texts, second_texts))
+        found = self._engine.next_sentence(self._rows.of_texts(texts, second_texts))
         return np.array([softmax(logits)[follows] for logits in found], np.float32)
 
     def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
@@ -215,14 +206,14 @@ class TextUnderstanding:
         encoded = iter(self._text_ids.encode([word for words in spelled for word in words]))
         texts_pieces = [[next(encoded) for _ in words] for words in texts_words]
         ids = [[token for pieces in text for token in pieces] for text in texts_pieces]
-        rows = [self._row(one) for one in self._limit.fit(ids)]
+        rows = self._rows.of_ids(ids)
         return [
             word_tags(words, list(map(len, pieces)), logits[begin:end], self.config.labels)
             for words, pieces, logits, (begin, end) in zip(
                 texts_words,
                 texts_pieces,
                 self._engine.head(rows),
-                map(self._text, rows),
+                map(self._rows.place, rows),
                 strict=True,
             )
         ]
@@ -245,7 +236,7 @@ class TextUnderstanding:
         self._require("masked_lm", "pretraining")
         if num_hypotheses < 1:
             raise ValueError(f"num_hypotheses must be at least 1, got {num_hypotheses}.")
-        rows = self._rows(texts)
+        rows = self._rows.of_texts(texts)
         mask, forbidden = self._special_ids.mask, self._special_ids.without_text
         places = [[i for i, token in enumerate(row.token_ids) if token == mask] for row in rows]
         for index, found in enumerate(places):
@@ -277,7 +268,7 @@ class TextUnderstanding:
             RuntimeError: As for `states`.
         """
         self._require("spans")
-        rows = self._rows(questions, texts)
+        rows = self._rows.of_texts(questions, texts)
         spans = []
         for row, logits in zip(rows, self._engine.head(rows), strict=True):
             eos = self._special_ids.eos
@@ -290,31 +281,6 @@ class TextUnderstanding:
             [part] = self._text_ids.decode_parts([text[first : last + 1]])
             spans.append(Span(part, first, last, score))
         return spans
-
-    def _encode(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
-        rows = self._text_ids.encode(check_texts(texts, name))
-        mask = self._special_ids.mask
-        if mask is None or self._space is None:
-            return rows
-        return [without_spaces_before_masks(row, mask, self._space) for row in rows]
-
-    def _rows(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> list[Row]:
-        if seconds is None:
-            return [self._row(ids) for ids in self._limit.fit(self._encode(texts))]
-        firsts, others = self._encode(texts), self._encode(seconds, "second_texts")
-        if len(firsts) != len(others):
-            raise ValueError(
-                f"got {len(others)} second texts for {len(firsts)} texts: give one for each."
-            )
-        pairs = self._limit.fit_pairs(firsts, others, added=1)
-        return [self._row(first, second) for first, second in pairs]
-
-    def _row(self, first: Sequence[int], second: Sequence[int] | None = None) -> Row:
-        return Row(*encoder_row(first, second, self._special_ids))
-
-    def _text(self, row: Row) -> tuple[int, int]:
-        """Returns where the text's own tokens begin and end in the row of one text."""
-        return int(self._special_ids.bos is not None), len(row.token_ids) - 1
 
     def _filling(
         self, row: Row, places: Sequence[int], tokens: Sequence[int], score: float

@@ -1,0 +1,90 @@
+"""An encoder's rows of texts, of pairs of texts or of ids: cut or refused where they are too long,
+with their special tokens.
+"""
+
+from collections.abc import Sequence
+
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
+from keras_transformer.search.text_limits import LengthLimit, plain_rows
+from keras_transformer.text.layout import encoder_row
+from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.understanding.engine import Row
+from keras_transformer.understanding.masks import without_spaces_before_masks
+
+
+class TextRows:
+    """Makes the rows that an encoder reads.
+
+    Args:
+        config: The model's.
+        text_ids: Texts and ids.
+        max_text_length: As for `TextUnderstanding`.
+        long_texts: As for `TextUnderstanding`.
+
+    Attributes:
+        max_text_length: Most tokens of a text; None if there is no limit.
+    """
+
+    def __init__(
+        self,
+        config: EncoderConfig,
+        text_ids: TextIds,
+        max_text_length: int | None,
+        long_texts: LongTexts,
+    ) -> None:
+        self._text_ids = text_ids
+        self._special_ids = config.special_ids
+        positions = config.max_positions
+        ends = len(encoder_row([], None, self._special_ids)[0])
+        room = None if positions is None else positions - ends
+        self._limit = LengthLimit(max_text_length, long_texts, room)
+        self.max_text_length = self._limit.length
+
+    def encode(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
+        """Returns the ids of texts without special ones, of any length.
+
+        Args:
+            texts: The texts.
+            name: What messages call them.
+
+        Raises:
+            TypeError: `texts` is one string, or holds anything but strings.
+        """
+        rows = self._text_ids.encode(check_texts(texts, name))
+        mask, space = self._special_ids.mask, self._text_ids.subwords.space
+        if mask is None or space is None:
+            return rows
+        return [without_spaces_before_masks(row, mask, space) for row in rows]
+
+    def of_texts(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> list[Row]:
+        """Returns the row of each text, or of each pair of texts.
+
+        Raises:
+            TypeError: As for `encode`.
+            ValueError: A text is too long, or there are not as many second texts as texts.
+        """
+        if seconds is None:
+            return [self._row(ids) for ids in self._limit.fit(self.encode(texts))]
+        firsts, others = self.encode(texts), self.encode(seconds, "second_texts")
+        if len(firsts) != len(others):
+            raise ValueError(
+                f"got {len(others)} second texts for {len(firsts)} texts: give one for each."
+            )
+        pairs = self._limit.fit_pairs(firsts, others, added=1)
+        return [self._row(first, second) for first, second in pairs]
+
+    def of_ids(self, ids: IdRows) -> list[Row]:
+        """Returns the row of each text, given as ids without special ones.
+
+        Raises:
+            ValueError: A row is too long, or an id is outside the vocabulary.
+        """
+        return [self._row(row) for row in self._limit.fit(plain_rows(ids))]
+
+    def place(self, row: Row) -> tuple[int, int]:
+        """Returns where the text's own tokens begin and end in the row of one text."""
+        return int(self._special_ids.bos is not None), len(row.token_ids) - 1
+
+    def _row(self, first: Sequence[int], second: Sequence[int] | None = None) -> Row:
+        return Row(*encoder_row(first, second, self._special_ids))
