@@ -4,8 +4,8 @@
     python benchmarks/pareto.py … --teacher tiny --json pareto.json --picture pareto.svg
 
 Every run is exported in float32 and int8 and translates the test set with one thread, sentence by
-sentence and in batches, greedily and by beam search, beside CTranslate2 with the same weights.
-Prints a table of BLEU and sentences a second, with the front in bold: the points that no other
+sentence and in batches, greedily and by beam search, beside CTranslate2 with the same weights,
+where it has such a model and computes in that precision on processors. Prints a table of BLEU and sentences a second, with the front in bold: the points that no other
 beats in both. A precision like int8+list50 has a shortlist with 50 candidates of each source piece,
 learnt from `--list-text`, for both engines. With `--json FILE` all figures go to FILE and the
 tables to FILE with the ending .md.
@@ -28,7 +28,7 @@ from speed.arguments import count, items
 from speed.artefacts import FASTEST
 from speed.machine import describe_machine
 
-PRECISIONS = ("float32", "int8")
+PRECISIONS = ("float32", "bfloat16", "int8")
 TARGETS = ("native", "onnxruntime")
 _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
 
@@ -132,7 +132,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--precision",
         type=items(shortlists.precision_of(PRECISIONS)),
         default="float32,int8",
-        help="of float32, int8, each with or without a shortlist, as in int8+list50",
+        help="of float32, bfloat16 (ours alone) and int8, each with or without a shortlist, as in "
+        "int8+list50",
     )
     add(
         "--list-text",

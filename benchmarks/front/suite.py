@@ -12,6 +12,7 @@ from typing import Any
 
 from speed import artefacts
 from speed.processes import Worker
+from speed.shortlists import split
 from speed.turns import take_turns
 
 from keras_transformer.data.sources.files import read_lines
@@ -20,6 +21,8 @@ from keras_transformer.evaluation import corpus_scores
 from .points import OURS, Point
 
 CTRANSLATE2 = "CTranslate2"
+# On processors; it computes in others on GPUs.
+_THEIR_PRECISIONS = ("float32", "int8")
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Measurement:
     Attributes:
         sources: The test set's lines.
         references: Their translations.
-        precisions: Of "float32" and "int8", with or without a shortlist, as in "int8+list50".
+        precisions: Of "float32", "bfloat16" and "int8", with or without a shortlist, as in
+            "int8+list50".
         beam_sizes: Of the searches.
         batches: Sentences at a time.
         timed: How many sentences, evenly spread, the speed is measured on.
@@ -71,15 +75,23 @@ class Measurement:
             workers: The engines by their names, ours among them.
             work: Where exports are kept.
         """
-        engines = dict(workers)
-        if not _ctranslate2_has(run):
-            engines.pop(CTRANSLATE2, None)
         folder = artefacts.run_folder(work, run, self.list_texts)
-        parts = artefacts.both(self.precisions, self.target)
-        if CTRANSLATE2 not in engines:
-            parts = [artefacts.ours(precision, self.target) for precision in self.precisions]
+        engines_of = {
+            precision: {
+                name: worker
+                for name, worker in workers.items()
+                if name != CTRANSLATE2 or _ctranslate2_has(run, precision)
+            }
+            for precision in self.precisions
+        }
+        parts = [artefacts.ours(precision, self.target) for precision in self.precisions]
+        parts += [
+            artefacts.peers(precision)
+            for precision, engines in engines_of.items()
+            if CTRANSLATE2 in engines
+        ]
         artefacts.make(folder, parts, run=run, texts=self.list_texts)
-        for precision in self.precisions:
+        for precision, engines in engines_of.items():
             for engine in engines.values():
                 engine.ask("load", folder=str(folder), precision=precision)
             for beam_size in self.beam_sizes:
@@ -141,7 +153,9 @@ def _timer(engine: Worker, request: dict[str, Any]) -> Callable[[int], float]:
     return seconds
 
 
-def _ctranslate2_has(run: Path) -> bool:
+def _ctranslate2_has(run: Path, precision: str) -> bool:
     """Whether CTranslate2 has such a model: its decoders have self-attention."""
+    if split(precision)[0] not in _THEIR_PRECISIONS:
+        return False
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     return not config.get("decoder_recurrence")
