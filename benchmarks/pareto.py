@@ -5,10 +5,10 @@
 
 Every run is exported in float32 and int8 and translates the test set with one thread, sentence by
 sentence and in batches, greedily and by beam search, beside CTranslate2 with the same weights,
-where it has such a model and computes in that precision on processors. Prints a table of BLEU and sentences a second, with the front in bold: the points that no other
-beats in both. A precision like int8+list50 has a shortlist with 50 candidates of each source piece,
-learnt from `--list-text`, for both engines. With `--json FILE` all figures go to FILE and the
-tables to FILE with the ending .md.
+where it has such a model and computes in that precision on processors. Prints a table of BLEU and
+sentences a second, with the front in bold: the points that no other beats in both. A precision like
+int8+list50 has a shortlist with 50 candidates of each source piece, learnt from `--list-text`, for
+both engines. With `--json FILE` all figures go to FILE and the tables to FILE with the ending .md.
 """
 
 import argparse
