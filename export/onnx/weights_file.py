@@ -35,9 +35,20 @@ def save_graphs(
     stored: dict[bytes, int] = {}
     with open(directory / weights_file, "wb") as stream:
         for file, graph in graphs:
-            for tensor in graph.graph.initializer:
-                _move(tensor, stream, stored, weights_file)
+            _move_all(graph.graph.initializer, stream, stored, weights_file)
             onnx.save_model(graph, str(directory / file))
+            # Emptied or not, a message keeps its memory until nothing refers to it.
+            del graph
+
+
+def _move_all(
+    tensors: Iterable[onnx.TensorProto],
+    stream: BinaryIO,
+    stored: dict[bytes, int],
+    weights_file: str,
+) -> None:
+    for tensor in tensors:
+        _move(tensor, stream, stored, weights_file)
 
 
 def _move(
