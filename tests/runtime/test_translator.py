@@ -23,7 +23,7 @@ SHARED = (
     "config.transformer", "serializable", "text", "text.sentences", "text.tokenizer",
     "text.training_feed", "text.training_text", "whole_files",
     "text.subwords", "text.subwords.interface", "text.subwords.json_decoders",
-    "text.subwords.json_special_ids", "text.subwords.opening",
+    "text.subwords.json_special_ids", "text.subwords.opening", "text.subwords.symbols_apart",
     "text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream",
     "text.subwords.tokenizer_json", "distribution",
     "artefact", "artefact.entries", "artefact.families", "artefact.manifest", "artefact.shortlist",

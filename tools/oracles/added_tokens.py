@@ -29,14 +29,16 @@ def main() -> None:
     for name in NAMES:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(models / name))
         tokenizer.add_tokens(list(ADDED))
-        tokenizer.save_pretrained(str(written / name))
-        for file in (written / name).glob("*.spm"):
+        # Other fixtures are found by the models' own names.
+        directory = written / f"{name}_added"
+        tokenizer.save_pretrained(str(directory))
+        for file in directory.glob("*.spm"):
             file.unlink()
         ids = [tokenizer(text, add_special_tokens=False).input_ids for text in texts]
         reference = {"texts": texts, "ids": ids}
-        path = written / name / "reference.json"
+        path = directory / "reference.json"
         path.write_text(json.dumps(reference, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(f"{written / name}: {', '.join(sorted(one.name for one in path.parent.iterdir()))}")
+        print(f"{directory}: {', '.join(sorted(one.name for one in directory.iterdir()))}")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def test_it_comes_back_exactly(name: str, tmp_path: Path) -> None:
 
 def test_tokens_that_users_added_come_back(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
-    shutil.copytree(FIXTURES / "added_tokens" / "t5", theirs)
+    shutil.copytree(FIXTURES / "added_tokens" / "t5_added", theirs)
     for name in ("config.json", "generation_config.json", "model.safetensors"):
         shutil.copy(FIXTURES / "translators" / "t5" / name, theirs)
     run = import_run(theirs, tmp_path / "run")

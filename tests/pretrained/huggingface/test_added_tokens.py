@@ -45,7 +45,7 @@ def name(request: pytest.FixtureRequest) -> str:
 def saved(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with all of its files."""
     path = tmp_path_factory.mktemp("saved") / name
-    shutil.copytree(ADDED / name, path)
+    shutil.copytree(ADDED / f"{name}_added", path)
     for file in (MADE / name).glob("*.spm"):
         shutil.copy(file, path)
     return path
@@ -62,19 +62,19 @@ def graph_ids(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
 
 
 def test_ids_are_those_of_the_original(name: str, tokenizer: Tokenizer) -> None:
-    reference = json.loads((ADDED / name / "reference.json").read_text(encoding="utf-8"))
+    reference = json.loads((ADDED / f"{name}_added" / "reference.json").read_text(encoding="utf-8"))
     assert tokenizer.encode(reference["texts"]) == reference["ids"]
     assert graph_ids(tokenizer, reference["texts"]) == reference["ids"]
 
 
 def test_files_beside_the_sentencepiece_model_give_the_same_ids(tmp_path: Path) -> None:
     shutil.copy(MADE / "t5" / "spiece.model", tmp_path)
-    [*_, config] = sorted((ADDED / "t5").glob("tokenizer*.json"))
-    names = json.loads((ADDED / "t5" / "tokenizer.json").read_text(encoding="utf-8"))
+    [*_, config] = sorted((ADDED / "t5_added").glob("tokenizer*.json"))
+    names = json.loads((ADDED / "t5_added" / "tokenizer.json").read_text(encoding="utf-8"))
     ids = {one["content"]: one["id"] for one in names["added_tokens"]}
     shutil.copy(config, tmp_path)
     (tmp_path / "added_tokens.json").write_text(json.dumps(ids), encoding="utf-8")
-    reference = json.loads((ADDED / "t5" / "reference.json").read_text(encoding="utf-8"))
+    reference = json.loads((ADDED / "t5_added" / "reference.json").read_text(encoding="utf-8"))
     found = read(tmp_path, "t5").tokenizers[0]
     assert found.encode(reference["texts"]) == reference["ids"]
 

@@ -57,6 +57,6 @@ def test_neither_file_is_named(copy: Path) -> None:
 def test_masks_in_texts_have_their_ids() -> None:
     model, tokenizer, _ = from_pretrained(XLM_ROBERTA)
     encoder = TextEncoder(model, tokenizer)
-    assert [row.token_ids for row in encoder._rows(list(MASKED))] == list(MASKED.values())
+    assert [row.token_ids for row in encoder._rows.of_texts(list(MASKED))] == list(MASKED.values())
     [fillings] = encoder.fill_mask(["A man <mask> here."], num_hypotheses=3)
     assert len(fillings) == 3
