@@ -46,6 +46,8 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.saved_tokenizers tests/fixtures tests/fixtures/saved_tokenizers
 	$(ORACLES)/bin/python -m tools.oracles.added_tokens tests/fixtures/translators tests/fixtures/added_tokens
 	$(BIN)/python -m pytest -m "" tests/models/test_oracles.py tests/pretrained
+	$(BIN)/python -m tools.oracles.exports tests/fixtures $(ORACLES)/exports
+	$(ORACLES)/bin/python -m tools.oracles.leaving tests/fixtures $(ORACLES)/exports
 
 # The same of a thousand sentences, which takes an hour or two: a table of models and targets.
 oracles-full: $(INSTALLED) $(ORACLES)/.installed
