@@ -154,7 +154,7 @@ def _timer(engine: Worker, request: dict[str, Any]) -> Callable[[int], float]:
 
 
 def _ctranslate2_has(run: Path, precision: str) -> bool:
-    """Whether CTranslate2 has such a model: its decoders have self-attention."""
+    """Whether CTranslate2 has such a model, its decoders with self-attention, in a precision."""
     if split(precision)[0] not in _THEIR_PRECISIONS:
         return False
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))

@@ -1,6 +1,8 @@
 """Imports the tiny models of the fixtures and exports them again, for `leaving.py` to compare.
 
-python -m tools.oracles.exports tests/fixtures FOLDER
+    python -m tools.oracles.exports tests/fixtures FOLDER
+
+Runs where our own packages are; `leaving.py` needs those of others.
 """
 
 import shutil

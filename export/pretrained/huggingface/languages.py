@@ -18,7 +18,7 @@ from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.whole_files import write_bytes
 
 from ..outgoing import Outgoing
-from .vocabularies import write_json
+from .vocabularies import described_tokens, write_json
 
 TEXT = (NORMAL, BYTE)
 # Theirs begin so, and the pieces of SentencePiece with the unknown one.
@@ -65,7 +65,6 @@ def save_languages_tokenizer(outgoing: Outgoing, directory: Path) -> None:
         ids = {piece.piece: place for place, piece in enumerate(pieces) if piece.type in TEXT}
         first = {name: place for place, name in enumerate(FIRST)}
         write_json(directory / "vocab.json", {**first, **ids})
-    flags = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
     described: dict[str, Any] = {
         "tokenizer_class": _tokenizer_class(outgoing, is_m2m100=is_m2m100),
         **dict(zip(("bos_token", "pad_token", "eos_token", "unk_token"), FIRST, strict=True)),
@@ -73,9 +72,7 @@ def save_languages_tokenizer(outgoing: Outgoing, directory: Path) -> None:
         "tgt_lang": marks.target_language,
         # Theirs gives ids in the order of the list.
         "extra_special_tokens": list(added),
-        "added_tokens_decoder": {
-            str(token): {"content": name, "special": True, **flags} for name, token in added.items()
-        },
+        "added_tokens_decoder": described_tokens(added, special=True),
     }
     write_json(directory / CONFIG, described)
 

@@ -1,7 +1,7 @@
 """Writes SentencePiece vocabularies for Hugging Face's tokenizers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +47,22 @@ def save_marian_tokenizer(outgoing: Outgoing, directory: Path) -> None:
         "pad_token": pieces[special.pad],
         "source_lang": None,
         "target_lang": None,
-        "added_tokens_decoder": _symbols(outgoing.source),
+        "added_tokens_decoder": described_tokens(outgoing.source.subwords.symbols, special=False),
     }
     write_json(directory / CONFIG, described)
 
 
-def _symbols(tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
-    """Describes the pieces at which texts are split first."""
-    flags = dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized", "special"), False)
-    named = tokenizer.subwords.symbols
-    return {str(token): {"content": name, **flags} for name, token in named.items()}
+def described_tokens(ids: Mapping[str, int], *, special: bool) -> dict[str, dict[str, Any]]:
+    """Describes the tokens at which their tokenizers split texts first.
+
+    Args:
+        ids: The id of each.
+        special: Whether they are left out of decoded texts.
+    """
+    flags = dict.fromkeys(("lstrip", "normalized", "rstrip", "single_word"), False)
+    return {
+        str(token): {"content": name, "special": special, **flags} for name, token in ids.items()
+    }
 
 
 def check_json_tokenizer(outgoing: Outgoing, name: str) -> None:

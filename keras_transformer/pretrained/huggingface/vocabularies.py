@@ -96,9 +96,9 @@ def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         sentinels = min(named, max(0, size - len(ids)))
         for number in range(sentinels):
             ids.setdefault(f"<extra_id_{number}>", len(model.pieces) + sentinels - 1 - number)
-    ids |= _symbols(path, fields, [piece.piece for piece in model.pieces])
-    text = {piece.piece for piece in model.pieces if not piece.piece.startswith("<extra_id_")}
-    symbols = [name for name in ids if name not in text]
+    pieces = {piece.piece for piece in model.pieces}
+    ids |= _symbols(path, fields, pieces)
+    symbols = [name for name in ids if name not in pieces or name.startswith("<extra_id_")]
     made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=symbols, are_apart=True)
     return _vocabularies(fields, made, made)
 

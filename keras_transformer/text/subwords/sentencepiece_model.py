@@ -148,6 +148,8 @@ class SentencePieceModel:
         The pieces spell the normalized text, whose offsets SentencePiece gives; a character that
         became several pieces ("㍿") belongs to each.
         """
+        if not self.symbols:
+            return self._place_pieces(text)
         [spaced] = self._apart.begin_words([text])
         places = self._apart.places(text)
         placed = [

@@ -56,8 +56,6 @@ class SymbolsApart:
 
     def places(self, text: str) -> Sequence[int]:
         """Returns the place in a text of each place in what `begin_words` makes of it."""
-        if not self._has_some:
-            return range(len(text) + 1)
         behind = {found.end() for found in self._text.finditer(text)}
         return [place for place in range(len(text) + 1) for _ in range(2 if place in behind else 1)]
 
