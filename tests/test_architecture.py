@@ -43,6 +43,7 @@ SHARED = {
     "keras_transformer.search.confidence",
     "keras_transformer.search.defaults",
     "keras_transformer.search.inputs",
+    "keras_transformer.search.model_limits",
     "keras_transformer.search.options",
     "keras_transformer.search.random_numbers",
     "keras_transformer.search.text_limits",

@@ -13,7 +13,7 @@ from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.search.inputs import ModelLimits
+from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 from .id_rows import row_lengths, with_end

@@ -12,7 +12,7 @@ from keras_transformer.artefact.signatures import (
     text_signatures,
 )
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.search.inputs import ModelLimits, check_token_ids
+from keras_transformer.search.model_limits import ModelLimits, check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer

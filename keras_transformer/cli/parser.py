@@ -5,15 +5,22 @@ Takes the command line and a YAML file and returns a checked instance of each da
 
 import dataclasses
 import re
-import types
 from argparse import SUPPRESS, Action
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-import docstring_parser
-from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, DefaultHelpFormatter, Namespace
+from jsonargparse import ArgumentError, ArgumentParser, DefaultHelpFormatter, Namespace
+
+from keras_transformer.cli.flags.declarations import (
+    declaration,
+    default_of,
+    description,
+    field_texts,
+    own_first,
+    without_none,
+)
 
 Options = TypeVar("Options")
 
@@ -93,14 +100,14 @@ class CommandParser:
             notes: Texts put after the fields' help, in brackets.
         """
         hints = get_type_hints(options_class)
-        texts = _field_texts(options_class)
+        texts = field_texts(options_class)
         for name, note in (notes or {}).items():
             texts[name] = f"{texts[name]} ({note})"
         group = self._parser.add_argument_group(title)
-        for field in _own_first(options_class):
+        for field in own_first(options_class):
             if field.name in skip:
                 continue
-            default = (defaults or {}).get(field.name, _default(field))
+            default = (defaults or {}).get(field.name, default_of(field))
             annotation = hints[field.name]
             if default is None and type(None) not in get_args(annotation):
                 annotation = annotation | None
@@ -108,7 +115,7 @@ class CommandParser:
             group.add_argument(
                 f"--{prefix}{field.name.replace('_', '-')}",
                 help=texts.get(field.name, ""),
-                **_declaration(annotation, default),
+                **declaration(annotation, default),
             )
 
     def parse(self, arguments: Sequence[str]) -> Namespace:
@@ -152,7 +159,7 @@ class CommandParser:
             typed = any(argument.partition("=")[0] == shown for argument in arguments)
             if file and not typed and key not in self._positionals:
                 shown = f"{key} in {file}"
-            return f"{shown} expects {_describe(self._types[key])}{value}."
+            return f"{shown} expects {description(self._types[key])}{value}."
         missing = re.match(r"the following arguments are required: (.+)", message)
         if missing:
             keys = [key.strip() for key in missing.group(1).split(",")]
@@ -186,7 +193,7 @@ def read_fields(
         if field.name in skip:
             continue
         value = namespace[field.name]
-        is_tuple = get_origin(_without_none(hints[field.name])) is tuple
+        is_tuple = get_origin(without_none(hints[field.name])) is tuple
         values[field.name] = tuple(value) if is_tuple and value is not None else value
     try:
         return options_class(**values)
@@ -252,70 +259,3 @@ class _HelpFormatter(DefaultHelpFormatter):
         if action.default is None or action.default is False or action.default in (SUPPRESS, []):
             return text
         return f"{text} (default: %(default)s)"
-
-
-def _declaration(annotation: Any, default: Any) -> dict[str, Any]:
-    """Returns the `add_argument` keywords that fit a field's type."""
-    kind = _without_none(annotation)
-    if kind is bool and annotation is kind:
-        if default:
-            return {"action": ActionYesNo(no_prefix="no-"), "default": True}
-        return {"action": "store_true", "default": False}
-    if get_origin(kind) in (tuple, list):
-        item = get_args(kind)[0]
-        values = list(default) if default is not None else []
-        return {"type": item, "nargs": "+", "default": values, "metavar": _metavar(item)}
-    if default is dataclasses.MISSING:
-        return {"type": annotation, "required": True, "metavar": _metavar(kind)}
-    return {"type": annotation, "default": default, "metavar": _metavar(kind)}
-
-
-def _own_first(options_class: type) -> list[dataclasses.Field]:
-    """Returns a dataclass's fields, those that it inherits after its own."""
-    own = vars(options_class).get("__annotations__", {})
-    return sorted(dataclasses.fields(options_class), key=lambda field: field.name not in own)
-
-
-def _default(field: dataclasses.Field) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
-
-
-def _without_none(annotation: Any) -> Any:
-    if get_origin(annotation) not in (Union, types.UnionType):
-        return annotation
-    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-    return kinds[0] if len(kinds) == 1 else Union[tuple(kinds)]  # noqa: UP007
-
-
-def _metavar(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "{" + ",".join(map(str, get_args(kind))) + "}"
-    if get_origin(kind) is tuple:
-        items = ("..." if item is ... else _metavar(item) for item in get_args(kind))
-        return f"[{','.join(items)}]"
-    return getattr(kind, "__name__", "value").upper()
-
-
-def _describe(annotation: Any) -> str:
-    kind = _without_none(annotation)
-    if get_origin(kind) is Literal:
-        return "one of " + ", ".join(map(str, get_args(kind)))
-    if get_origin(kind) in (tuple, list):
-        item = get_args(kind)[0]
-        if get_origin(item) is tuple:
-            return f"one or more lists without spaces, each {_metavar(item)}, such as [7,8]"
-        return f"one or more values ({_describe(item)})"
-    words = {int: "an integer", float: "a number", bool: "true or false", Path: "a path"}
-    return words.get(kind, "a text")
-
-
-def _field_texts(options_class: type) -> dict[str, str]:
-    """Returns each field's description from the docstring of its class, on one line."""
-    texts = {}
-    # A class's own text comes after, and replaces, those of the classes that it extends.
-    for owner in reversed(options_class.__mro__):
-        for entry in docstring_parser.parse(vars(owner).get("__doc__") or "").params:
-            texts[entry.arg_name] = " ".join((entry.description or "").split())
-    return texts

@@ -18,7 +18,7 @@ from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_
 from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import search, search_steps
 from keras_transformer.models import Transformer
-from keras_transformer.search.inputs import IdRows, ModelLimits
+from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.translation.engine import Alignment

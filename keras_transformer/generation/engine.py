@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.decoder_only import DecoderConfig
-from keras_transformer.search.inputs import IdRows, check_token_ids
+from keras_transformer.search.model_limits import IdRows, check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.text_limits import check_vocabulary
 

@@ -11,7 +11,8 @@ import numpy as np
 from keras_transformer.generation.engine import GenerationEngine
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.defaults import check_defaults, search_options
-from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
+from keras_transformer.search.inputs import LongTexts, check_texts
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.subwords.interface import SubwordStream

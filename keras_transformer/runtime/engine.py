@@ -30,7 +30,7 @@ from keras_transformer.runtime.onnx_graphs.listed import PLACES
 from keras_transformer.runtime.onnx_graphs.memory import KEPT_BYTES, Memory
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers
-from keras_transformer.search.inputs import ModelLimits
+from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.translation.engine import Alignment

@@ -13,7 +13,8 @@ from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, ModelLimits, SourceLimit
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
+from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.translation.translator import TextTranslator
 
 

@@ -5,7 +5,8 @@ against its positions, and cuts texts. Needs neither Keras nor TensorFlow.
 from collections.abc import Sequence
 from typing import get_args
 
-from keras_transformer.search.inputs import IdRows, LongTexts
+from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.model_limits import IdRows
 
 # Attention's memory grows with the square of the length.
 MAX_TEXT_LENGTH = 1024

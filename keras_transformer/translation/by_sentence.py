@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from keras_transformer.search.inputs import PrefixError, check_texts
+from keras_transformer.search.inputs import check_texts
+from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
 from keras_transformer.text.training_text import TrainingText

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.search.inputs import IdRows, ModelLimits
+from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
 
 Attention = npt.NDArray[np.float32]

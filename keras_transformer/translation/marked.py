@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
-from keras_transformer.search.inputs import IdRows, ModelLimits
+from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.translation.engine import Alignment, TranslationEngine
 

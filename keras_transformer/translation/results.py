@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.confidence import is_low
-from keras_transformer.search.inputs import IdRows
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import (
     Candidate,
     Hypothesis,

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults, search_options
-from keras_transformer.search.inputs import IdRows, SourceLimit, check_texts
+from keras_transformer.search.inputs import SourceLimit, check_texts
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine

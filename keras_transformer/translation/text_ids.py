@@ -5,7 +5,7 @@ texts, or token by token.
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.search.inputs import IdRows
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.text.subwords.interface import Subwords, stream_text
 
 

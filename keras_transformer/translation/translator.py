@@ -5,7 +5,8 @@ the same order.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keras_transformer.search.inputs import IdRows, check_texts
+from keras_transformer.search.inputs import check_texts
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis
 from keras_transformer.translation.results import attentions_of, to_hypotheses
 from keras_transformer.translation.scorer import TextScorer, plain

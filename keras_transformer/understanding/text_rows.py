@@ -5,7 +5,8 @@ with their special tokens.
 from collections.abc import Sequence
 
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
+from keras_transformer.search.inputs import LongTexts, check_texts
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.translation.text_ids import TextIds

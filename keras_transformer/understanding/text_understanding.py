@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
-from keras_transformer.search.inputs import IdRows, LongTexts, check_texts
+from keras_transformer.search.inputs import LongTexts, check_texts
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds

@@ -16,8 +16,8 @@ import sys
 
 BLOCKED = ("tensorflow", "keras", "tf2onnx", "onnx", "jax", "tensorflow_text", "sacrebleu")
 SHARED = (
-    "search", "search.confidence", "search.defaults", "search.inputs", "search.options",
-    "search.random_numbers",
+    "search", "search.confidence", "search.defaults", "search.inputs", "search.model_limits",
+    "search.options", "search.random_numbers",
     "config", "config.checks", "config.embedding", "config.sentence_marks", "config.special_ids",
     "config.stack",
     "config.transformer", "serializable", "text", "text.sentences", "text.tokenizer",

@@ -168,6 +168,7 @@ def test_an_unknown_option_is_an_error() -> None:
         "search.options",
         "search.random_numbers",
         "search.inputs",
+        "search.model_limits",
         "translation.translator",
         "translation.by_sentence",
     ],

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from keras_transformer.config.sentence_marks import SentenceMarks
-from keras_transformer.search.inputs import PrefixError
+from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.by_sentence import SentenceTranslator

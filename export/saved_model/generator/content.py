@@ -13,7 +13,7 @@ from keras_transformer.artefact.generator_signatures import (
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.generation.engine import check_generation
 from keras_transformer.models.decoder_only import DecoderOnly
-from keras_transformer.search.inputs import check_token_ids
+from keras_transformer.search.model_limits import check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer

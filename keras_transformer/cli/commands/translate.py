@@ -16,7 +16,8 @@ from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_in
 from keras_transformer.cli.long_lines import LineOptions, describe
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.inputs import PrefixError, TooLongError
+from keras_transformer.search.inputs import TooLongError
+from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator

@@ -20,7 +20,7 @@ from keras_transformer.decoding.single_stack.parts import SharedDecoder
 from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
 from keras_transformer.generation.engine import Task, check_prompts, check_texts_fit
 from keras_transformer.models.decoder_only import DecoderOnly
-from keras_transformer.search.inputs import IdRows
+from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.text.layout import decoder_row

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins, TaggedText
-from keras_transformer.search.inputs import ModelLimits
+from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.rows import (

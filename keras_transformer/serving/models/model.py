@@ -21,7 +21,8 @@ from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, ModelLimits
+from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
+from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter, check_states
