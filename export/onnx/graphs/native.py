@@ -2,6 +2,7 @@
 (`runtime/native`), fewer and larger than onnxruntime's. The scorer keeps onnxruntime's operators.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -19,6 +20,7 @@ from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderPa
 from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
+from keras_transformer.export.onnx.layers.attention.rotary import places_of_texts, turned
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
 from keras_transformer.export.onnx.layers.embedding import (
@@ -98,14 +100,19 @@ class Native(OnnxRuntime):
             ids, positions = rows.take(ids), rows.take(positions)
             types = None if types is None else rows.take(types)
 
+        def places() -> str:
+            return places_of_texts(graph, parts.ids, mask, rows, only_tokens=reads_tokens)
+
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
             if not _is_ours(attention, relative):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
             projection = own_projection(attention)
             sizes = {"heads": attention.num_heads, "units": projection.units}
-            attend = Between(graph, "SequenceAttention", (mask,), **sizes)
-            between = attend if rows is None or reads_tokens else rows.among_all(attend)
+            attend: Callable[[str], str] = Between(graph, "SequenceAttention", (mask,), **sizes)
+            if rows is not None and not reads_tokens:
+                attend = rows.among_all(attend)
+            between = turned(graph, attention, places, attend)
             return Parts(projection, between, Linear.of(attention.output_linear))
 
         return self._embed(graph, parts.embeddings, ids, positions, types), mask, own, rows
@@ -133,7 +140,8 @@ class Native(OnnxRuntime):
             if not _is_ours(attention, relative):
                 return cached_attention(graph, attention, number, parts.ids, beams, relative)
             operands = (*named("cache", number), "step", *beams[1:])
-            between = Between(graph, "SelfAttention", operands, named("new_cache", number))
+            attend = Between(graph, "SelfAttention", operands, named("new_cache", number))
+            between = turned(graph, attention, lambda: "step", attend)
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         def source(attention: Any, number: int) -> Parts:
@@ -256,11 +264,13 @@ class Native(OnnxRuntime):
         token_types: str | None = None,
     ) -> str:
         """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
-        positions = embeddings.positions
+        positions, table = embeddings.positions, weight_array(embeddings.tokens.matrix)
+        flags = {"domain": NATIVE, "scale": float(token_scale(embeddings))}
         if isinstance(positions, SinusoidalPositions) and positions.is_of_the_paper:
-            found = self.kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
-            flags = {"domain": NATIVE, "scale": float(token_scale(embeddings))}
+            found = self.kernels.embedding(graph, table, ids)
             states = graph.op("AddSinusoid", found, places, positions.rates(), **flags)
+        elif positions is None and embeddings.scale:
+            states = graph.op("Scaled", self.kernels.embedding(graph, table, ids), **flags)
         else:
             states = embed_tokens(graph, self.kernels, embeddings, ids)
             if positions is not None:
@@ -287,4 +297,4 @@ def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
 
 def _is_ours(attention: Any, relative: RelativeBias | None = None) -> bool:
     """Whether our operators can hold a layer; onnxruntime's do otherwise."""
-    return not is_grouped(attention) and attention.rotary_base is None and relative is None
+    return not is_grouped(attention) and relative is None

@@ -19,6 +19,6 @@ using Kernels =
          CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums, PackTokens,
          SequenceAttentionSubLayer, Bfloat16Linear, Bfloat16LookUp, NormRows, ListedIds,
          GeluOperator<ExactGelu>, GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>,
-         GeluSubLayer<TanhGelu>, Ssru>;
+         GeluSubLayer<TanhGelu>, Ssru, Rotary, Scaled>;
 
 }  // namespace keras_transformer

@@ -54,6 +54,7 @@ MODERN = {
     "max_positions": None,
     "activation": "silu",
 }
+ROTARY = {"rotary_base": 100.0, "positions": "none", "max_positions": None}
 # As T5 has it.
 RELATIVE = {
     "norm": "pre",
@@ -97,6 +98,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     },
     "modern, post-norm": {"head": "masked_lm", **MODERN},
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
+    "rotary, post-norm": {"head": "masked_lm", **ROTARY},
     "as T5's encoder": {**RELATIVE, "pooler": False},
     "relative, post-norm, shared heads": {
         **RELATIVE,
@@ -124,6 +126,7 @@ DECODERS: dict[str, dict[str, Any]] = {
         **SINUSOIDS,
         "sinusoid_layout": "tensor2tensor",
     },
+    "rotary, pre-norm": {**ROTARY, "norm": "pre"},
     "as T5's decoder": {**RELATIVE, "logit_bias": True},
     "relative, post-norm, shared heads, odd widths": {
         **RELATIVE,
@@ -263,7 +266,7 @@ def test_graphs_give_what_keras_gives(case: Exported) -> None:
 
 
 def check_encoder(case: Exported) -> None:
-    ids = np.array([[2, 9, 12, 30, 3], [0, 0, 2, 7, 3], [2, 3, 0, 0, 0]], np.int32)
+    ids = np.array([[2, 9, 12, 30, 3], [0, 0, 2, 7, 3], [2, 3, 0, 0, 0], [2, 0, 7, 3, 0]], np.int32)
     inputs = {"token_ids": ids, "token_type_ids": np.int32(ids > 10)}
     if case.model.config.num_token_types < 2:
         del inputs["token_type_ids"]
@@ -272,7 +275,7 @@ def check_encoder(case: Exported) -> None:
     case.close(states[keep], np.asarray(case.model.encoder(inputs))[keep])
     if "head" not in case.manifest.graphs:
         return
-    expected, places = case.model(inputs), np.array([[0, 1], [4, 2], [1, 1]], np.int32)
+    expected, places = case.model(inputs), np.array([[0, 1], [4, 2], [1, 1], [3, 2]], np.int32)
     if case.model.config.head == "pretraining":
         [found] = case.run("next_sentence", **inputs).values()
         case.close(found, expected["next_sentence"])

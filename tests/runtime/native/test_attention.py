@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED
+from keras_transformer.layers.variants.rotary import rates
 
 Run = Callable[..., list[np.ndarray]]
 WIDTHS = st.sampled_from([1, 5, 8, 20, 32, 64, 104])
@@ -81,6 +82,32 @@ def test_without_a_table_each_row_sees_its_own_tokens(run: Run, **sizes: int) ->
     without = run("SelfAttention", case.inputs(with_table=False), outputs=3)
     for one, other in zip(with_table, without, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    rows=st.integers(1, 6),
+    heads=st.integers(1, 4),
+    width=st.sampled_from([2, 6, 8, 32, 40]),
+    place=st.integers(0, 600),
+)
+@example(seed=0, rows=200, heads=16, width=64, place=3)  # More than one thread's work.
+def test_rotary_turns_the_pairs_of_queries_and_keys(
+    run: Run, seed: int, rows: int, heads: int, width: int, place: int
+) -> None:
+    packed = draw(seed, rows, 3 * heads * width)
+    of_pairs = rates(100.0, width)
+    inputs = [packed, np.arange(place, place + rows, dtype=np.int32), np.repeat(of_pairs, 2)]
+    [found] = run("Rotary", inputs, stored=[2], heads=2 * heads)
+    turned = 2 * heads * width
+    halves = packed[:, :turned].reshape(rows, 2 * heads, 2, -1).astype(np.float64)
+    angles = inputs[1][:, None, None].astype(np.float64) * of_pairs
+    pairs = (halves[:, :, 0] + 1j * halves[:, :, 1]) * np.exp(1j * angles)
+    expected = np.stack([pairs.real, pairs.imag], axis=2).reshape(rows, turned)
+    np.testing.assert_allclose(found[:, :turned], expected, rtol=0, atol=2e-4)
+    np.testing.assert_array_equal(found[:, turned:], packed[:, turned:])
+    [at_one] = run("Rotary", [packed, inputs[1][:1], inputs[2]], stored=[2], heads=2 * heads)
+    np.testing.assert_array_equal(at_one[0], found[0])
 
 
 @given(

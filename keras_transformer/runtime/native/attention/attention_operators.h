@@ -33,6 +33,28 @@ struct CrossAttention {
   void compute(Context& context) const;
 };
 
+// packed (rows, columns), the place of each or of all (rows or 1), the rate of each feature of a head
+// (width), equal for the two of a pair → packed with its first `heads` heads turned.
+class Rotary {
+ public:
+  static constexpr const char* kName = "Rotary";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit Rotary(const Node& node)
+      : rates_(node.constant<float>(2, "rates", 1)), heads_(node.count("heads")) {
+    if (rates_.shape[0] < 2 || rates_.shape[0] % 2) {
+      throw std::invalid_argument("rates must be those of pairs, got " +
+                                  std::to_string(rates_.shape[0]));
+    }
+  }
+  void compute(Context& context) const;
+
+ private:
+  Constant<float> rates_;
+  int64_t heads_;
+};
+
 // packed (rows, 3·heads·width), mask (batch, length) → (rows, heads·width); there is a row for each
 // place, or one for each token.
 class SequenceAttention {

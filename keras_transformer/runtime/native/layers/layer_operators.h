@@ -96,6 +96,20 @@ class AddSinusoid {
   float scale_;
 };
 
+// found (rows, width) → scale · found.
+class Scaled {
+ public:
+  static constexpr const char* kName = "Scaled";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit Scaled(const Node& node) : scale_(node.attribute<float>("scale")) {}
+  void compute(Context& context) const;
+
+ private:
+  float scale_;
+};
+
 // x, y (rows, width), gamma and beta (width) → x + y and LayerNorm(x + y).
 class AddNorm {
  public:

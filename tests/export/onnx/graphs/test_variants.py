@@ -54,6 +54,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "key_dim": 8,
         "value_dim": 5,
     },
+    "pre-norm, rotary positions": {"norm": "pre", "rotary_base": 100.0, "positions": "none"},
     AS_T5: {"special_ids": SpecialIds(decoder_start=SpecialIds.pad), "num_encoder_layers": 2},
 }
 FALLBACK = (
