@@ -32,7 +32,7 @@ PYTHON
 
 general=("$data/train.en.gz" "$data/train.de.gz")
 train general --train-source "${general[0]}" --train-target "${general[1]}" --valid-source "$data/val.en.gz" \
-    --valid-target "$data/val.de.gz" --preset tiny --vocab-size 10000 --optimizer adam --r-drop 0 --epochs 12 \
+    --valid-target "$data/val.de.gz" --preset tiny --model.dropout 0.2 --vocab-size 10000 --optimizer adam --r-drop 0 --epochs 12 \
     --average-checkpoints 10
 own=(--init "$output/general" --train-source "$output/own.en" --train-target "$output/own.es"
     --valid-source "$output/own_valid.en" --valid-target "$output/own_valid.es")

@@ -23,7 +23,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "num_heads": 4,
         "num_encoder_layers": 4,
         "num_decoder_layers": 4,
-        "dropout": 0.2,
+        "dropout": 0.15,
         "norm": "pre",
     },
     "small": {

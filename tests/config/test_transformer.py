@@ -116,7 +116,7 @@ def test_a_value_of_the_wrong_type_is_named(fields: dict, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
-        ("tiny", (128, 256, 4, 4, 4, 0.2)),
+        ("tiny", (128, 256, 4, 4, 4, 0.15)),
         ("base", (512, 2048, 8, 6, 6, 0.1)),
         ("big", (1024, 4096, 16, 6, 6, 0.3)),
     ],

@@ -111,9 +111,10 @@ def test_the_papers_presets_rise_to_the_papers_peak(preset: str) -> None:
 
 
 def test_small_corpora_are_trained_with_muon_and_r_drop() -> None:
-    options = TrainOptions.preset("tiny")
-    assert (options.optimizer, options.r_drop) == ("muon", 5)
-    assert (options.epochs, options.average_checkpoints) == (36, 6)
+    tiny, small = map(TrainOptions.preset, ("tiny", "small"))
+    assert tiny.optimizer == small.optimizer == "muon"
+    assert (tiny.r_drop, tiny.epochs, tiny.average_checkpoints) == (3, 22, 4)
+    assert (small.r_drop, small.epochs, small.average_checkpoints) == (5, 36, 6)
 
 
 @pytest.mark.parametrize(("preset", "averaged"), [("tiny", 10), ("base", 5), ("big", 20)])
@@ -125,7 +126,7 @@ def test_denoising_is_trained_with_adam(preset: str, averaged: int) -> None:
 
 def test_a_recipe_takes_overrides() -> None:
     options = TrainOptions.preset("tiny", epochs=3, r_drop=0.0)
-    assert (options.epochs, options.r_drop, options.average_checkpoints) == (3, 0, 6)
+    assert (options.epochs, options.r_drop, options.average_checkpoints) == (3, 0, 4)
 
 
 def test_an_unknown_recipe_is_named() -> None:
