@@ -1,10 +1,10 @@
 """Texts that no search can take are refused, with the mend, or cut."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.inputs import SourceLimit, TooLongError, check_texts
 from keras_transformer.search.model_limits import ModelLimits
 
@@ -27,23 +27,14 @@ def test_anything_but_a_list_of_strings_is_refused(texts: Any, message: str) -> 
         check_texts(texts, "target_prefixes")
 
 
-def limits(max_positions: int | None, **marks: int) -> ModelLimits:
-    """Returns those of a model of so many learned positions."""
-    return ModelLimits(
-        source_vocab_size=24,
-        target_vocab_size=24,
-        special_ids=SpecialIds(),
-        max_positions=max_positions,
-        **marks,
-    )
-
-
-def test_marks_count_among_the_positions() -> None:
+def test_marks_count_among_the_positions(limits: Callable[..., ModelLimits]) -> None:
     marked = limits(10, source_begins=1, source_ends=2)
     assert SourceLimit(None, "refuse", marked).length == 7
 
 
-def test_long_sources_are_refused_with_their_index_or_cut() -> None:
+def test_long_sources_are_refused_with_their_index_or_cut(
+    limits: Callable[..., ModelLimits],
+) -> None:
     rows = [[5], [5, 6, 7], [8] * 4]
     assert SourceLimit(4, "refuse", limits(None)).fit(rows) == rows
     assert SourceLimit(None, "refuse", limits(None)).fit(rows) == rows
@@ -57,6 +48,8 @@ def test_long_sources_are_refused_with_their_index_or_cut() -> None:
     ("limit", "long_texts", "error"),
     [(0, "refuse", ValueError), (True, "cut", TypeError), (9, "split", ValueError)],
 )
-def test_a_wrong_limit_is_refused(limit: int, long_texts: str, error: type) -> None:
+def test_a_wrong_limit_is_refused(
+    limits: Callable[..., ModelLimits], limit: int, long_texts: str, error: type
+) -> None:
     with pytest.raises(error, match="max_source_length must|long_texts must"):
         SourceLimit(limit, long_texts, limits(None))

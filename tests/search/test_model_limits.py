@@ -1,5 +1,7 @@
 """Token ids, prefixes and lengths that no model can take are refused, with the mend."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -59,18 +61,7 @@ def test_prefixes_that_cannot_be_are_refused(prefixes: list, message: str) -> No
         check_prefixes(prefixes, [4, 2], 24, SpecialIds())
 
 
-def limits(max_positions: int | None, **marks: int) -> ModelLimits:
-    """Returns those of a model of so many learned positions."""
-    return ModelLimits(
-        source_vocab_size=24,
-        target_vocab_size=24,
-        special_ids=SpecialIds(),
-        max_positions=max_positions,
-        **marks,
-    )
-
-
-def test_marks_count_among_the_positions() -> None:
+def test_marks_count_among_the_positions(limits: Callable[..., ModelLimits]) -> None:
     marked = limits(10, source_begins=1, source_ends=2, target_begins=1)
     assert (marked.longest_source(99), marked.longest_target(99)) == (7, 8)
     assert (marked.longest_source(3), marked.longest_target(4)) == (3, 4)
