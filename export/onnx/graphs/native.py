@@ -26,6 +26,7 @@ from keras_transformer.export.onnx.layers.attention.steps import cached_attentio
 from keras_transformer.export.onnx.layers.embedding import (
     embed_tokens,
     finish_embedding,
+    look_up,
     position_vectors,
     token_scale,
 )
@@ -264,13 +265,13 @@ class Native(OnnxRuntime):
         token_types: str | None = None,
     ) -> str:
         """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
-        positions, table = embeddings.positions, weight_array(embeddings.tokens.matrix)
+        positions = embeddings.positions
         flags = {"domain": NATIVE, "scale": float(token_scale(embeddings))}
         if isinstance(positions, SinusoidalPositions) and positions.is_of_the_paper:
-            found = self.kernels.embedding(graph, table, ids)
+            found = look_up(graph, self.kernels, embeddings, ids)
             states = graph.op("AddSinusoid", found, places, positions.rates(), **flags)
         elif positions is None and embeddings.scale:
-            states = graph.op("Scaled", self.kernels.embedding(graph, table, ids), **flags)
+            states = graph.op("Scaled", look_up(graph, self.kernels, embeddings, ids), **flags)
         else:
             states = embed_tokens(graph, self.kernels, embeddings, ids)
             if positions is not None:

@@ -15,8 +15,13 @@ from keras_transformer.layers.positions import SinusoidalPositions
 
 def embed_tokens(graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, ids: str) -> str:
     """Looks up ids and scales their embeddings: float32, with one axis more than the ids."""
-    found = kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
+    found = look_up(graph, kernels, embeddings, ids)
     return graph.op("Mul", found, token_scale(embeddings)) if embeddings.scale else found
+
+
+def look_up(graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, ids: str) -> str:
+    """Does as `embed_tokens`, without the scale."""
+    return kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
 
 
 def token_scale(embeddings: Embeddings) -> np.float32:
