@@ -21,6 +21,7 @@ def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     asked = ["--size", "mini", "--batch", "2", "--search", "greedy,beam4", "--repeats", "1"]
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]

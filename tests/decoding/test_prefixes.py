@@ -31,7 +31,7 @@ EVERY_OPTION = pytest.mark.parametrize(
         pytest.param(
             options,
             id=name,
-            marks=() if name in ("beam", "constrained") else pytest.mark.exhaustive,
+            marks=() if name == "beam" else pytest.mark.exhaustive,
         )
         for name, options in OPTIONS.items()
     ],

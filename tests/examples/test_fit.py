@@ -10,7 +10,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "fit.py"
 
 def test_the_example_trains_and_translates() -> None:
     result = subprocess.run(
-        [sys.executable, str(SCRIPT), "--pairs", "1000", "--epochs", "2"],
+        [sys.executable, str(SCRIPT), "--pairs", "400", "--epochs", "2"],
         capture_output=True,
         text=True,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},

@@ -42,7 +42,7 @@ def two_updates(recompute: bool, jit_compile: bool) -> tuple[list[np.ndarray], .
     return [np.asarray(x) for x in first], [np.asarray(x) for x in second], state
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_gradients_and_dropout_are_those_of_the_plain_call(jit_compile: bool) -> None:
     ours, plain = two_updates(True, jit_compile), two_updates(False, jit_compile)
     for mine, theirs in zip(ours[0] + ours[1], plain[0] + plain[1], strict=True):
@@ -100,6 +100,7 @@ def test_a_recomputing_transformer_takes_less_memory() -> None:
     assert recomputing < 0.5 * (recomputing + more_without)
 
 
+@pytest.mark.exhaustive
 def test_it_changes_neither_evaluation_nor_the_saved_model(tmp_path) -> None:
     model = build_transformer(TransformerConfig.preset("tiny", vocab_size=50, model_dim=32))
     ids = np.array([[5, 6, 3]])

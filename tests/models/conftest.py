@@ -183,8 +183,8 @@ HEADS = [
     *families(EncoderConfig, [f for f in ENCODERS if f.keys() <= {"head", "labels"}]),
     EVERY[-len(DECODERS)],
 ]
-# One with logits of all tokens, one with two outputs, one with numbers.
-TYPICAL_HEADS = (None, "pretraining", "regression")
+# One with logits of all tokens, one with two outputs.
+TYPICAL_HEADS = (None, "pretraining")
 
 
 @pytest.fixture(scope="session", params=TRANSFORMERS, ids=str)

@@ -35,6 +35,7 @@ def flat(model: Any, inputs: dict[str, Any]) -> np.ndarray:
     return np.concatenate([np.ravel(output) for output in keras.tree.flatten(model(inputs))])
 
 
+@pytest.mark.exhaustive
 def test_a_quantized_model_is_loaded_in_another_process(
     few_families, randomize, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_tokens_stand_beside_the_weights_of_the_model(
     np.testing.assert_array_equal(pair.maps.cross, expected.cross)
 
 
+@pytest.mark.exhaustive
 def test_without_a_target_the_model_translates(model, tokenizer: Tokenizer) -> None:
     from keras_transformer.decoding.translator import Translator
 

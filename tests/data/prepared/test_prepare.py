@@ -187,6 +187,7 @@ def test_tsv_and_existing_tokenizers(prepared, text, tmp_path):
     assert rows(corpus.train) == dict(enumerate(([*s, 3], [2, *t, 3]) for s, t in expected))
 
 
+@pytest.mark.exhaustive
 def test_a_tokenizer_json_is_kept_as_it_is(text, tmp_path, tokenizer_jsons):
     (tmp_path / "pairs.tsv").write_text("1\tA man\tTwo dogs\n")
     (tmp_path / "given").write_bytes(tokenizer_jsons["wordpiece"])
@@ -225,8 +226,10 @@ def test_nothing_left_is_an_error_with_the_counts(valid, text, tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"vocab_size": 5000}, {"vocab_size": 14, "max_length": 2}],
-    ids=["vocabulary", "length"],
+    [
+        pytest.param({"vocab_size": 5000}, id="vocabulary", marks=pytest.mark.exhaustive),
+        pytest.param({"vocab_size": 14, "max_length": 2}, id="length"),
+    ],
 )
 def test_after_an_error_the_options_that_it_asks_for_are_taken(
     prepared, train, valid, wrong, tmp_path

@@ -111,6 +111,7 @@ def test_hidden_tokens_are_those_of_the_texts(folder: Path) -> None:
     assert sorted(restored) == sorted(expected)
 
 
+@pytest.mark.exhaustive
 def test_workers_share_the_texts_of_an_epoch(folder: Path) -> None:
     sharded, encoded = opened(folder, "decoder")
     steps = batches_per_epoch(sharded, 60, workers=2)

@@ -24,7 +24,7 @@ EMITTED = ("onnxruntime", "native")
 PRECISIONS = (None, "int8", "int8_batch_dependent")
 # By default one that no imported model of tests/pretrained has in bytes; the others take long to
 # learn and, without any operator of ours, to export.
-QUICK = {("SSRU", "onnxruntime", "int8"), ("SSRU", "native", "int8_batch_dependent")}
+QUICK = {("SSRU", "native", "int8_batch_dependent")}
 CASES = [
     pytest.param(*case, marks=() if case in QUICK else pytest.mark.exhaustive)
     for case in (

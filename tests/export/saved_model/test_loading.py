@@ -109,7 +109,10 @@ def test_xla_compiles_translate_ids(
     np.testing.assert_allclose(found["score"], wanted["score"], atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["text_served", "other_served", "ids_served"])
+@pytest.mark.parametrize(
+    "name",
+    ["text_served", pytest.param("other_served", marks=pytest.mark.exhaustive), "ids_served"],
+)
 def test_the_graph_holds_what_every_server_runs(request: pytest.FixtureRequest, name: str) -> None:
     served = request.getfixturevalue(name)
     operators = operators_of(served.path)

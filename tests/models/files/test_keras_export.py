@@ -89,7 +89,11 @@ def test_a_file_computes_what_the_model_does(
 
 
 @pytest.mark.parametrize(
-    ("format", "kind"), sampled(list(itertools.product(["tf_saved_model", "onnx"], range(3))))
+    ("format", "kind"),
+    [
+        pytest.param(*case, marks=() if case == ("onnx", 1) else pytest.mark.exhaustive)
+        for case in itertools.product(["tf_saved_model", "onnx"], range(3))
+    ],
 )
 def test_a_file_of_a_quantized_model_too(
     format: str, kind: int, few_families, randomize, tmp_path: Path
@@ -113,6 +117,7 @@ def test_a_file_of_an_adapted_model_has_its_products(few_families, randomize, tm
 
 
 @ignores_interpreter
+@pytest.mark.exhaustive
 def test_what_litert_cannot_hold_is_named_with_what_it_can(
     few_families, randomize, tmp_path: Path
 ) -> None:

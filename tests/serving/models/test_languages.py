@@ -125,6 +125,7 @@ def test_rest_and_grpc_take_languages_from_each_row(
     assert refusal.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
+@pytest.mark.exhaustive
 def test_a_saved_model_takes_languages_from_each_row(
     artefact: Path, expected: list[str], tmp_path: Path
 ) -> None:

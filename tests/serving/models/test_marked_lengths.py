@@ -143,6 +143,7 @@ def test_a_limit_that_leaves_no_token_beside_the_mark_is_refused(artefact: Path)
         assert translator.translate(["a"], max_length_ratio=0.1, max_length=9)
 
 
+@pytest.mark.exhaustive
 def test_a_saved_model_bounds_them_alike(
     model: Any, tokenizer: Tokenizer, artefact: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 RUN = """
 import sys
@@ -22,6 +23,7 @@ for directory in sys.argv[1:]:
 """
 
 
+@pytest.mark.exhaustive
 def test_two_deterministic_runs_are_equal_to_the_last_bit(tmp_path: Path) -> None:
     # In a process of its own: TensorFlow stays deterministic once it is.
     command = [sys.executable, "-c", RUN, str(tmp_path / "a"), str(tmp_path / "b")]

@@ -160,6 +160,7 @@ def test_a_negative_number_of_sentences_is_refused() -> None:
         TrainOptions(bleu_sentences=-1)
 
 
+@pytest.mark.exhaustive
 def test_rounds_are_not_called_epochs(
     corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

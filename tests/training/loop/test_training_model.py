@@ -114,6 +114,7 @@ def test_r_drop_without_dropout_changes_nothing(
         np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_r_drop_draws_the_passes_together(
     small: Callable[..., Any], batches: tf.data.Dataset
 ) -> None:

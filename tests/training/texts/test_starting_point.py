@@ -19,6 +19,7 @@ from keras_transformer.training.texts.train import train_texts
 pytestmark = pytest.mark.usefixtures("few_updates")
 
 
+@pytest.mark.exhaustive
 def test_a_head_of_other_labels_is_new_and_learns_under_low_rank_adaptation(
     start, tmp_path: Path, capsys
 ) -> None:

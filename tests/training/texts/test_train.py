@@ -80,6 +80,7 @@ def test_a_resumed_run_of_next_sentences_is_the_unbroken_one(start, tmp_path: Pa
         np.testing.assert_array_equal(weight, weights(resumed)[path])
 
 
+@pytest.mark.exhaustive
 def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
     start, tmp_path: Path
 ) -> None:

@@ -57,7 +57,7 @@ def changed(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> set[
 @pytest.mark.parametrize(
     ("freeze", "still"),
     [
-        ("embeddings", ("embeddings/",)),
+        pytest.param("embeddings", ("embeddings/",), marks=pytest.mark.exhaustive),
         ("1", ("embeddings/", "encoder/block_0/")),
         ("encoder", ("embeddings/", "encoder/")),
     ],

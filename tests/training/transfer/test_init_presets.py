@@ -47,7 +47,9 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param("translation", marks=pytest.mark.exhaustive), "causal-lm"]
+)
 def test_training_goes_on_from_a_preset(
     kind: str, tokenizer: Tokenizer, text: Path, tmp_path: Path
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_resumed_run_is_the_unbroken_one(classify, tmp_path: Path) -> None:
         classify("broken", resume=True, lora_rank=4)
 
 
+@pytest.mark.exhaustive
 def test_the_mean_is_that_of_merged_weights(classify, tmp_path: Path) -> None:
     model = classify("run", average_checkpoints=3)
     files = list_checkpoints(tmp_path / "run" / "checkpoints")

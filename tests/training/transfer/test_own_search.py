@@ -74,6 +74,7 @@ def artefact(run: Path) -> Path:
     return export_run(run, run.parent / "onnx")
 
 
+@pytest.mark.exhaustive
 def test_the_keras_translator_takes_them_until_told_otherwise(
     run: Path, plain: Callable[..., list[str]]
 ) -> None:

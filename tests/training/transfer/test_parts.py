@@ -141,6 +141,7 @@ def test_a_preset_of_another_model_is_refused_by_its_fields(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_preset_says_how_to_train_and_how_deep_a_half_without_a_run_is(
     alone: dict[str, Path], tmp_path: Path
 ) -> None:

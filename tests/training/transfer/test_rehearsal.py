@@ -78,6 +78,7 @@ def test_a_run_keeps_its_pairs_and_goes_on_with_them(general: Path, tmp_path: Pa
         resumed_with(made[:-1])
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_has_not_begun_takes_no_pairs_that_lie_there(
     general: Path, tmp_path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_run_that_has_not_begun_takes_no_pairs_that_lie_there(
     assert "another run" not in place.rehearsal.read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_pairs_are_what_the_model_makes_of_lines_as_long_as_ones_own(general: Path) -> None:
     model, source, target = load_run(general)
     pairs = made_pairs(model, (source, target), LINES, 30)

@@ -13,7 +13,7 @@ from keras_transformer.training.word_level.training_model import DistillingTrain
 SHARE = 0.4
 
 
-@pytest.mark.parametrize("micro_batches", [1, 2])
+@pytest.mark.parametrize("micro_batches", [pytest.param(1, marks=pytest.mark.exhaustive), 2])
 def test_the_student_learns_from_the_teachers_distributions(
     small: Callable[..., Any], token_losses: Callable[..., np.ndarray], micro_batches: int
 ) -> None:

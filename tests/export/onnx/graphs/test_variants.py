@@ -18,6 +18,7 @@ from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.export.onnx.heads import screening
 from keras_transformer.runtime.onnx_graphs.cache import BLOCK_TOKENS
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from tools.covering import sampled_fixture
 
 # With blocks of 24 and one id over, the candidates are searched by blocks.
 LARGE_VOCABULARY = 601
@@ -64,7 +65,9 @@ FALLBACK = (
 # As with a vocabulary that is large enough for it.
 SCREENED = "screened"
 CASES = [
-    *((variant, target) for variant in VARIANTS for target in ("onnxruntime", SCREENED, "native")),
+    *sampled_fixture(
+        [(one, form) for one in VARIANTS for form in ("onnxruntime", SCREENED, "native")]
+    ),
     # tf2onnx takes its time: test_export and test_portable have one of its artefacts.
     *(pytest.param((variant, "portable"), marks=pytest.mark.exhaustive) for variant in VARIANTS),
 ]

@@ -12,6 +12,7 @@ PROMPTS = ["the red", "", "hello ", "a small house stands by the river and the b
 LONG = "the red dog runs to the house and we see three birds by the river of a small book"
 
 
+@pytest.mark.exhaustive
 def test_generate_n_best_gives_all_continuations(serve_decoder: Callable[..., Any]) -> None:
     served = serve_decoder("text")
     prompts = [*PROMPTS, LONG, "new\nline", "tab\t"]
