@@ -138,11 +138,13 @@ class Native(OnnxRuntime):
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
-            if not _is_ours(attention, relative):
+            if relative is not None:
                 return cached_attention(graph, attention, number, parts.ids, beams, relative)
             operands = (*named("cache", number), "step", *beams[1:])
             attend = Between(graph, "SelfAttention", operands, named("new_cache", number))
-            between = turned(graph, attention, lambda: "step", attend)
+            # The operator of the whole sub-layer has no groups.
+            apart = attend.__call__ if is_grouped(attention) else attend
+            between = turned(graph, attention, lambda: "step", apart)
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         def source(attention: Any, number: int) -> Parts:

@@ -27,12 +27,18 @@ def draw(seed: int, *shape: int) -> np.ndarray:
 
 
 class SelfCase:
-    """Packed projections, caches, a step and a table of beams."""
+    """Packed projections, caches, a step and a table of beams.
 
-    def __init__(self, seed: int, batch: int, beams: int, heads: int, width: int, step: int):
+    Each of the heads of keys and values is shared by a group of heads of queries.
+    """
+
+    def __init__(
+        self, seed: int, batch: int, beams: int, heads: int, width: int, step: int, group: int = 1
+    ) -> None:
         self.heads, self.width, self.step, self.beams = heads, width, step, beams
+        self.group = group
         rows, capacity = batch * beams, step + 1 + seed % 3
-        self.packed = draw(seed, rows, 3 * heads * width)
+        self.packed = draw(seed, rows, (group + 2) * heads * width)
         self.caches = [draw(seed + n, rows, heads, capacity, width) for n in (1, 2)]
         random = np.random.default_rng(seed)
         self.table = random.integers(0, beams, (batch, beams, capacity)).astype(np.int32)
@@ -42,17 +48,20 @@ class SelfCase:
         return [self.packed, *self.caches, step, *([self.table] if with_table else [])]
 
     def expected(self) -> tuple[np.ndarray, list[np.ndarray]]:
-        parts = np.split(self.packed, 3, axis=1)
-        query, *new = (part.reshape(len(part), self.heads, self.width) for part in parts)
+        ends = np.array([self.group, self.group + 1]) * self.heads * self.width
+        parts = np.split(self.packed, ends, axis=1)
+        query, *new = (part.reshape(len(part), -1, self.width) for part in parts)
         written = [cache.copy() for cache in self.caches]
         for cache, values in zip(written, new, strict=True):
             cache[:, :, self.step] = values
-        found = np.zeros((len(query), self.heads, self.width))
+        found = np.zeros(query.shape)
         for row, head in np.ndindex(*found.shape[:2]):
             sentence, beam = divmod(row, self.beams)
             rows = sentence * self.beams + self.table[sentence, beam, : self.step]
             places = [*zip(rows, range(self.step), strict=True), (row, self.step)]
-            keys, values = (np.stack([c[r, head, t] for r, t in places]) for c in written)
+            keys, values = (
+                np.stack([c[r, head // self.group, t] for r, t in places]) for c in written
+            )
             found[row, head] = attend(query[row, head], keys, values)
         return found.reshape(len(query), -1), written
 
@@ -64,8 +73,11 @@ class SelfCase:
     heads=st.integers(1, 5),
     width=WIDTHS,
     step=st.integers(0, 40),
+    group=st.integers(1, 3),
 )
-@example(seed=0, batch=40, beams=4, heads=8, width=64, step=30)  # More than one thread's work.
+# More than one thread's work.
+@example(seed=0, batch=40, beams=4, heads=8, width=64, step=30, group=1)
+@example(seed=0, batch=40, beams=4, heads=2, width=64, step=30, group=4)
 def test_self_attention_follows_the_table_of_beams(run: Run, **sizes: int) -> None:
     case = SelfCase(**sizes)
     found, *caches = run("SelfAttention", case.inputs(), outputs=3)
@@ -240,7 +252,11 @@ def test_scores_of_any_size_are_weighed_alike_for_every_number_of_tokens(
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (0, np.zeros((2, 23), np.float32), r"packed must have the shape \(2, 24, \), got \(2, 23"),
+        (0, np.zeros((3, 24), np.float32), r"packed must have the shape \(2, 24, \), got \(3, 24"),
+        *(
+            (0, np.zeros((2, columns), np.float32), f"a multiple of 2 heads .*, got {columns}")
+            for columns in (0, 8, 16, 23, 28)
+        ),
         (2, np.zeros((2, 2, 5, 3), np.float32), r"cached values must have the shape \(2, 2, 5, 4"),
         (3, np.array([5], np.int32), "step 5 is outside a cache of 5 tokens"),
         (3, np.array([-1], np.int32), "step -1 is outside"),

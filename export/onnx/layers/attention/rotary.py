@@ -29,7 +29,7 @@ def turned(
     if attention.rotary_base is None:
         return attend
     of_features = np.repeat(rates(attention.rotary_base, attention.key_dim), 2)
-    flags = {"heads": 2 * attention.num_heads, "domain": NATIVE}
+    flags = {"heads": attention.num_heads + attention.num_key_value_heads, "domain": NATIVE}
     found = graph.shared("places of rows", places)
     return lambda packed: attend(graph.op("Rotary", packed, found, of_features, **flags))
 

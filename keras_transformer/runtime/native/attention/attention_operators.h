@@ -6,9 +6,9 @@
 
 namespace keras_transformer {
 
-// packed (rows, 3·heads·width), cached keys and values (rows, heads, capacity, width), step (1),
-// which beam's row holds each token (batch, beams, capacity), left out if a sentence has one row
-// → (rows, heads·width) and the caches.
+// packed (rows, (heads + 2·shared)·width), cached keys and values (rows, shared, capacity, width), step
+// (1), which beam's row holds each token (batch, beams, capacity), left out if a sentence has one row
+// → (rows, heads·width) and the caches. `heads` is a multiple of `shared`.
 struct SelfAttention {
   static constexpr const char* kName = "SelfAttention";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32,

@@ -12,32 +12,38 @@ namespace keras_transformer {
 namespace {
 
 struct Step {
-  float* keys;  // (rows, heads, capacity, width)
+  float* keys;  // (rows, shared, capacity, width)
   float* values;
   BeamTable table;
-  int64_t rows, heads, capacity, width, step;
+  int64_t rows, heads, shared, capacity, width, step;
 
   int64_t model_width() const { return heads * width; }
+  int64_t packed_width() const { return (heads + 2 * shared) * width; }
   double cost() const { return heads * (step + 1) * (4 + width * 0.1); }
 };
 
-// packed (count, 3 · heads · width): query, key and value of the new tokens of some rows → output
-// (count, heads · width).
+// packed (count, (heads + 2 · shared) · width): queries, keys and values of the new tokens of some rows
+// → output (count, heads · width).
 KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const float* packed,
                            float* output) {
-  const int64_t model = s.heads * s.width, of_head = s.capacity * s.width;
-  const int64_t of_row = s.heads * of_head;
-  for (int64_t row = first; row < first + count; ++row, packed += 3 * model, output += model) {
+  const int64_t model = s.model_width(), of_head = s.capacity * s.width;
+  const int64_t of_row = s.shared * of_head, group = s.heads / s.shared;
+  const size_t size = s.width * sizeof(float);
+  for (int64_t row = first; row < first + count;
+       ++row, packed += s.packed_width(), output += model) {
     const int32_t* beams = s.table.of_row(row);
     const int64_t sentence = s.table.first_of(row);
     for (int64_t head = 0; head < s.heads; ++head) {
-      const int64_t own = row * of_row + head * of_head, there = head * s.width;
-      std::memcpy(s.keys + own + s.step * s.width, packed + model + there, s.width * sizeof(float));
-      std::memcpy(s.values + own + s.step * s.width, packed + 2 * model + there,
-                  s.width * sizeof(float));
+      const int64_t there = head * s.width, key_head = head / group;
+      const int64_t own = row * of_row + key_head * of_head;
+      if (head % group == 0) {
+        const float* key = packed + model + key_head * s.width;
+        std::memcpy(s.keys + own + s.step * s.width, key, size);
+        std::memcpy(s.values + own + s.step * s.width, key + s.shared * s.width, size);
+      }
       const auto place = [&](int64_t t) KT_INLINE_LAMBDA {
         if (beams == nullptr || t == s.step) return own + t * s.width;
-        return (sentence + beams[t]) * of_row + head * of_head + t * s.width;
+        return (sentence + beams[t]) * of_row + key_head * of_head + t * s.width;
       };
       attend(
           packed + there, [&](int64_t t) KT_INLINE_LAMBDA { return s.keys + place(t); },
@@ -55,12 +61,14 @@ float* cache_of(Context& context, size_t input, size_t output, const Shape& shap
   return cache;
 }
 
-// Reads caches, step and beams, which are consecutive inputs, and makes the caches' outputs.
+// Reads caches, step and beams, which are consecutive inputs, and makes the caches' outputs. There are
+// as many heads of queries as of keys.
 Step read_step(Context& context, size_t place, size_t output) {
   const Shape shape = context.shape(place, "cached keys", 4);
   Step step{};
-  step.rows = shape[0], step.heads = shape[1], step.capacity = shape[2], step.width = shape[3];
-  check_heads(step.heads, step.width);
+  step.rows = shape[0], step.shared = shape[1], step.capacity = shape[2], step.width = shape[3];
+  check_heads(step.shared, step.width);
+  step.heads = step.shared;
   context.input<float>(place + 1, "cached values", {shape[0], shape[1], shape[2], shape[3]});
   step.step = *context.input<int32_t>(place + 2, "step", {1});
   if (step.step < 0 || step.step >= step.capacity) {
@@ -74,15 +82,29 @@ Step read_step(Context& context, size_t place, size_t output) {
   return step;
 }
 
+// Several heads of queries may share one of keys and values (Ainslie et al. 2023): what of the packed
+// columns is neither is queries.
+int64_t heads_of(int64_t columns, const Step& step) {
+  const int64_t heads = columns / step.width - 2 * step.shared;
+  if (columns % step.width || heads < step.shared || heads % step.shared) {
+    throw std::invalid_argument(
+        "packed must hold a multiple of " + std::to_string(step.shared) + " heads of queries, and " +
+        std::to_string(step.shared) + " each of keys and values, of " + std::to_string(step.width) +
+        " numbers, got " + std::to_string(columns));
+  }
+  return heads;
+}
+
 }  // namespace
 
 void SelfAttention::compute(Context& context) const {
-  const Step step = read_step(context, 1, 1);
-  const int64_t model = step.model_width();
-  const float* packed = context.input<float>(0, "packed", {step.rows, 3 * model});
+  Step step = read_step(context, 1, 1);
+  step.heads = heads_of(context.shape(0, "packed", 2)[1], step);
+  const int64_t columns = step.packed_width(), model = step.model_width();
+  const float* packed = context.input<float>(0, "packed", {step.rows, columns});
   float* output = context.output<float>(0, {step.rows, model});
   context.parallel_for(step.rows, step.cost(), [&](int64_t first, int64_t last) {
-    fastest<attend_rows>(step, first, last - first, packed + first * 3 * model,
+    fastest<attend_rows>(step, first, last - first, packed + first * columns,
                          output + first * model);
   });
 }
@@ -94,7 +116,7 @@ void SelfAttentionSubLayer::compute(Context& context) const {
     fastest<attend_rows>(step, row, count, packed, output);
     return output;
   };
-  const auto rows = layer_.rows(context, step.rows, 3 * model, kLinear, model);
+  const auto rows = layer_.rows(context, step.rows, step.packed_width(), kLinear, model);
   layer_.run(context, rows, step.cost(), attend);
 }
 
