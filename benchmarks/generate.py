@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from generation import report
+from generation.engine import GREEDY, SAMPLED, SEARCHES
 from generation.sizes import SIZES
-from generation.suite import SEARCHES, Cell, measure_size
+from generation.suite import Cell, measure_size
 from speed.arguments import count, items, names
 from speed.artefacts import FASTEST
 from speed.cells import OURS, SPLIT
@@ -117,6 +118,7 @@ def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
+    searches = ", ".join(SEARCHES)
     parser = argparse.ArgumentParser(
         description="Measures generation, compared with CTranslate2 on the same weights.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -126,7 +128,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--prompt", type=items(count), default="32,512", help="tokens of each prompt")
     add("--new-tokens", type=count, default=64, help="tokens generated after each prompt")
     add("--batch", type=items(count), default="1,8,32", help="prompts at a time")
-    add("--search", type=names(SEARCHES), default=",".join(SEARCHES), help="greedy, sampled")
+    add("--search", type=names(SEARCHES), default=f"{GREEDY},{SAMPLED}", help=f"of {searches}")
     add("--precision", type=names(PRECISIONS), default="float32,int8", help="of float32, int8")
     add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
     add("--repeats", type=count, default=5, help="turns of each engine; their median counts")

@@ -10,6 +10,8 @@ from speed.serving import timed
 
 # A sampled token is one of this many, as in GPT-2's paper.
 TOP_K = 40
+BEAMS = 4
+GREEDY, SAMPLED, BEAM = SEARCHES = ("greedy", "sampled", f"beam{BEAMS}")
 
 
 class GenerationEngine(abc.ABC):
@@ -29,29 +31,30 @@ class GenerationEngine(abc.ABC):
         """Turns ids without the decoder's start into what `run` takes; not timed."""
 
     @abc.abstractmethod
-    def run(self, prepared: Any, length: int, sample: bool) -> Any:
+    def run(self, prepared: Any, length: int, search: str) -> Any:
         """Generates exactly `length` tokens after each prompt; timed.
 
         Args:
             prepared: From `prepare`.
             length: New tokens.
-            sample: Whether each is drawn among the `TOP_K` most probable; greedy if not.
+            search: One of `SEARCHES`: the most probable token each time, one drawn among the
+                `TOP_K` most probable, or the best of `BEAMS` beams.
         """
 
     @abc.abstractmethod
     def to_ids(self, result: Any) -> list[list[int]]:
         """Returns the new ids for each row of `run`'s result; not timed."""
 
-    def generate(self, prompts: list[list[int]], length: int, sample: bool) -> list[list[int]]:
+    def generate(self, prompts: list[list[int]], length: int, search: str) -> list[list[int]]:
         """Returns the new ids of each prompt's continuation."""
-        return self.to_ids(self.run(self.prepare(prompts), length, sample))
+        return self.to_ids(self.run(self.prepare(prompts), length, search))
 
     def measure(
-        self, prompts: list[list[int]], length: int, sample: bool, times: int
+        self, prompts: list[list[int]], length: int, search: str, times: int
     ) -> dict[str, float]:
         """Returns the mean "seconds" and "cpu_seconds" of one run among `times` in a row.
 
         CPU seconds are those of all the process's threads.
         """
         prepared = self.prepare(prompts)
-        return timed(lambda: self.run(prepared, length, sample), times)
+        return timed(lambda: self.run(prepared, length, search), times)

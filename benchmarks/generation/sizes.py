@@ -55,6 +55,19 @@ SIZES = {
     for size in (
         DecoderSize(name="gpt2", preset="gpt2"),
         DecoderSize(name="gpt2-tiny", preset="gpt2-tiny", vocab_size=10_000),
+        # SmolLM's of 135 million parameters: RMSNorm, rotary positions, gates, grouped heads.
+        DecoderSize(
+            name="llama",
+            preset="llama-tiny",
+            vocab_size=49_152,
+            fields={
+                "model_dim": 576,
+                "feed_forward_dim": 1536,
+                "num_heads": 9,
+                "num_key_value_heads": 3,
+                "num_layers": 30,
+            },
+        ),
         # For smoke tests: says nothing about speed.
         DecoderSize(
             name="mini",

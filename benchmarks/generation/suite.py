@@ -15,9 +15,8 @@ from speed.processes import Worker
 from speed.turns import take_turns
 
 from .artefacts import make
+from .engine import GREEDY
 from .sizes import DecoderSize
-
-SEARCHES = ("greedy", "sampled")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,7 +26,7 @@ class Cell:
     Attributes:
         size: The model.
         precision: "float32" or "int8".
-        search: "greedy" or "sampled".
+        search: One of `engine.SEARCHES`.
         prompt: Tokens read before the first new one.
         batch: Prompts at a time.
         length: New tokens.
@@ -51,7 +50,7 @@ class Cell:
     def request(self) -> dict[str, Any]:
         """The arguments of an engine's `generate`."""
         prompts = self.size.prompts(self.batch, self.prompt)
-        return {"prompts": prompts, "length": self.length, "sample": self.search == "sampled"}
+        return {"prompts": prompts, "length": self.length, "search": self.search}
 
     @property
     def tokens(self) -> int:
@@ -96,7 +95,7 @@ def measure_size(
     equal: dict[tuple[int, int], float] = {}
     for cell in cells:
         if (cell.prompt, cell.batch) not in equal:
-            exact = dataclasses.replace(cell, precision="float32", search="greedy")
+            exact = dataclasses.replace(cell, precision="float32", search=GREEDY)
             equal[cell.prompt, cell.batch] = check_greedy(exact, workers[OURS], peer)
     for precision, group in itertools.groupby(cells, key=lambda cell: cell.precision):
         load_all(workers, folder, precision)

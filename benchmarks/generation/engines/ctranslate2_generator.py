@@ -12,7 +12,7 @@ from speed.serving import serve
 
 from keras_transformer.config.special_ids import SpecialIds
 
-from ..engine import TOP_K, GenerationEngine
+from ..engine import BEAM, BEAMS, SAMPLED, TOP_K, GenerationEngine
 
 
 class CTranslate2Engine(GenerationEngine):
@@ -43,14 +43,15 @@ class CTranslate2Engine(GenerationEngine):
         start = SpecialIds().decoder_start
         return [self._vocabulary.id_to_piece([start, *row]) for row in prompts]
 
-    def run(self, prepared: list[list[str]], length: int, sample: bool) -> Any:
+    def run(self, prepared: list[list[str]], length: int, search: str) -> Any:
         """Generates with forced lengths."""
         return self._generator.generate_batch(
             prepared,
             include_prompt_in_result=False,
             min_length=length,
             max_length=length,
-            sampling_topk=TOP_K if sample else 1,
+            sampling_topk=TOP_K if search == SAMPLED else 1,
+            beam_size=BEAMS if search == BEAM else 1,
             # 0: the whole batch at once.
             max_batch_size=math.ceil(len(prepared) / self._parallel) if self._parallel > 1 else 0,
         )

@@ -9,7 +9,13 @@ from speed.serving import serve
 
 from keras_transformer.runtime.generator import OnnxGenerator
 
-from ..engine import TOP_K, GenerationEngine
+from ..engine import BEAM, BEAMS, GREEDY, SAMPLED, TOP_K, GenerationEngine
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    GREEDY: {},
+    SAMPLED: {"sample": True, "top_k": TOP_K},
+    BEAM: {"beam_size": BEAMS},
+}
 
 
 class OurEngine(GenerationEngine):
@@ -33,11 +39,11 @@ class OurEngine(GenerationEngine):
         """Returns the prompts: ids are what it takes."""
         return prompts
 
-    def run(self, prepared: list[list[int]], length: int, sample: bool) -> Any:
+    def run(self, prepared: list[list[int]], length: int, search: str) -> Any:
         """Generates with forced lengths."""
-        drawn = {"sample": True, "top_k": TOP_K} if sample else {}
+        lengths = {"min_length": length, "max_length": length}
         return self._generator.generate_ids(
-            prepared, return_scores=False, min_length=length, max_length=length, **drawn
+            prepared, return_scores=False, **lengths, **_OPTIONS[search]
         )
 
     def to_ids(self, result: Any) -> list[list[int]]:

@@ -23,25 +23,27 @@ def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     asked = ["--size", "mini", "--batch", "2", "--prompt", "5", "--new-tokens", "6"]
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
+    searches = ("greedy", "sampled", "beam4")
+    asked += ["--search", ",".join(searches)]
     done = run(benchmarks / "generate.py", *asked, "--repeats", "1", *places)
     assert done.returncode == 0, done.stderr
     cells = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cells"]
     assert [(cell["precision"], cell["search"]) for cell in cells] == [
-        (precision, search) for precision in ("float32", "int8") for search in ("greedy", "sampled")
+        (precision, search) for precision in ("float32", "int8") for search in searches
     ]
     for cell in cells:
         assert cell["ratio"] == pytest.approx(cell["ours"] / cell["peer"])
         assert cell["float32_equal"] == 1
     assert done.stdout == (tmp_path / "out.md").read_text(encoding="utf-8") + "\n"
-    assert done.stdout.count("| mini |") == 4
-    assert "4 cells: lowest ratio" in done.stdout
+    assert done.stdout.count("| mini |") == 6
+    assert "6 cells: lowest ratio" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--size", "huge"], "must be of gpt2, gpt2-tiny, mini, got 'huge'"),
-        (["--search", "beam4"], "must be of greedy, sampled, got 'beam4'"),
+        (["--size", "huge"], "must be of gpt2, gpt2-tiny, llama, mini, got 'huge'"),
+        (["--search", "beam5"], "must be of greedy, sampled, beam4, got 'beam5'"),
         (["--search", "none"], "--size, --search and --precision need at least one name each"),
         (["--batch", "0"], "must be a whole number above 0, got '0'"),
     ],

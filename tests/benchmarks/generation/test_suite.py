@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from generation.engine import GenerationEngine
+from generation.engine import SEARCHES, GenerationEngine
 from generation.report import generate_table
 from generation.sizes import SIZES
 from generation.suite import Cell, check_greedy, measure_cell
@@ -40,7 +40,7 @@ class Echo(GenerationEngine):
     def prepare(self, prompts: list[list[int]]) -> Any:
         return [row[-1] for row in prompts]
 
-    def run(self, prepared: Any, length: int, sample: bool) -> Any:
+    def run(self, prepared: Any, length: int, search: str) -> Any:
         return [(last, length) for last in prepared]
 
     def to_ids(self, result: Any) -> list[list[int]]:
@@ -55,9 +55,9 @@ def test_a_prompt_counts_the_decoders_start() -> None:
     assert CELL.tokens == 12
 
 
-@pytest.mark.parametrize(("search", "sample"), [("greedy", False), ("sampled", True)])
-def test_a_cell_says_whether_tokens_are_drawn(search: str, sample: bool) -> None:
-    assert dataclasses.replace(CELL, search=search).request["sample"] is sample
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_cell_asks_for_its_search(search: str) -> None:
+    assert dataclasses.replace(CELL, search=search).request["search"] == search
 
 
 def test_more_tokens_than_positions_are_refused() -> None:
@@ -85,8 +85,8 @@ def test_equal_ids_pass_and_others_are_an_error() -> None:
 
 
 def test_an_engine_generates_and_counts_time() -> None:
-    assert Echo().generate([[5, 6], [7]], 3, sample=False) == [[6] * 3, [7] * 3]
-    found = Echo().measure([[5]], 3, sample=False, times=2)
+    assert Echo().generate([[5, 6], [7]], 3, "greedy") == [[6] * 3, [7] * 3]
+    found = Echo().measure([[5]], 3, "greedy", times=2)
     assert found["seconds"] > 0
     assert found["cpu_seconds"] >= 0
 
