@@ -55,7 +55,7 @@ SIZES = {
     for size in (
         DecoderSize(name="gpt2", preset="gpt2"),
         DecoderSize(name="gpt2-tiny", preset="gpt2-tiny", vocab_size=10_000),
-        # SmolLM's of 135 million parameters: RMSNorm, rotary positions, gates, grouped heads.
+        # Half of SmolLM's 30 blocks: RMSNorm, rotary positions, gates, grouped heads.
         DecoderSize(
             name="llama",
             preset="llama-tiny",
@@ -65,7 +65,7 @@ SIZES = {
                 "feed_forward_dim": 1536,
                 "num_heads": 9,
                 "num_key_value_heads": 3,
-                "num_layers": 30,
+                "num_layers": 15,
             },
         ),
         # For smoke tests: says nothing about speed.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.layers.variants.rms_norm import RMSNorm
 from keras_transformer.models.transformer import build_transformer
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -21,6 +22,9 @@ BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 _SYLLABLES = [c + v for c, v in itertools.product("bcdfghjklmnpqrstvwxz", "aeiou")]
 _CONSTANT = 4.0
+# What each token has of the constant feature where the last norm adds nothing, and what that makes
+# of it: as large as other weights and features, or bytes would round these away.
+_CARRIED, _SCALED = 0.25, 8.0
 _UNWANTED_LOGIT = -6.0
 
 
@@ -64,18 +68,24 @@ def randomize(model: Any, seed: int = 0) -> None:
     """
     decoder = model.decoder_stack
     draw_weights(model, len(decoder.blocks), seed)
-    for weight in model.weights:
-        if weight.path.endswith("tokens/matrix"):
-            weight.assign(_never_chosen(np.array(weight)))
     norm = decoder.final_norm or decoder.blocks[-1].feed_forward_residual.layer_norm
     # Else the tied embedding would repeat the token that was read: states resemble their input.
     random = np.random.default_rng(seed + 1)
-    gamma = norm.gamma * random.choice([-1.0, 1.0], norm.gamma.shape)
-    # One feature of the last states is constant; only the three tokens have a weight for it.
-    beta = np.array(norm.beta)
-    gamma, beta[0] = np.where(np.arange(len(gamma)) == 0, 0, gamma), _CONSTANT
+    gamma = np.array(norm.gamma) * random.choice([-1.0, 1.0], norm.gamma.shape)
+    # One feature of the last states is constant, or nearly; only the three tokens lose by it.
+    if isinstance(norm, RMSNorm):
+        carried, constant = _CARRIED, _SCALED
+        gamma[0] = constant / carried
+        _keep_first_feature(model)
+    else:
+        carried, constant = 0.0, _CONSTANT
+        beta = np.array(norm.beta)
+        gamma[0], beta[0] = 0, constant
+        norm.beta.assign(beta)
     norm.gamma.assign(gamma)
-    norm.beta.assign(beta)
+    for weight in model.weights:
+        if weight.path.endswith("tokens/matrix"):
+            weight.assign(_never_chosen(np.array(weight), carried, constant))
 
 
 def draw_weights(model: Any, num_layers: int, seed: int = 0) -> None:
@@ -87,12 +97,21 @@ def draw_weights(model: Any, num_layers: int, seed: int = 0) -> None:
         weight.assign(_draw(weight, model.config.model_dim, branch, random).astype(np.float32))
 
 
-def _never_chosen(matrix: np.ndarray) -> np.ndarray:
-    """Gives the three tokens the one feature that is constant, and no other token any of it."""
+def _keep_first_feature(model: Any) -> None:
+    """Lets no block add to the first feature: what a token has of it, its last state has, too."""
+    for weight in model.weights:
+        if weight.path.endswith(("output/kernel", "output_linear/kernel")):
+            kernel = np.array(weight)
+            kernel[:, 0] = 0
+            weight.assign(kernel)
+
+
+def _never_chosen(matrix: np.ndarray, others: float, constant: float) -> np.ndarray:
+    """Gives the three tokens less of the one feature that is constant than all others."""
     unwanted = [PAD_ID, BOS_ID, EOS_ID]
-    matrix[:, 0] = 0
+    matrix[:, 0] = others
     matrix[unwanted] = 0
-    matrix[unwanted, 0] = _UNWANTED_LOGIT / _CONSTANT
+    matrix[unwanted, 0] = others + _UNWANTED_LOGIT / constant
     return matrix
 
 
