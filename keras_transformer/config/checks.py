@@ -1,6 +1,19 @@
 """Checks of single fields of a config; each raises an error that names the field and the value."""
 
+import dataclasses
+import numbers
 from collections.abc import Sequence
+from typing import Any
+
+
+def make_numbers_plain(config: Any) -> None:
+    """Makes NumPy's numbers among a frozen config's fields Python's, which JSON knows."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+            object.__setattr__(config, field.name, int(value))
+        elif isinstance(value, numbers.Real) and not isinstance(value, bool):
+            object.__setattr__(config, field.name, float(value))
 
 
 def check_size(name: str, value: object, least: int = 1) -> None:

@@ -1,6 +1,7 @@
 """The config of an encoder alone, as BERT is (Devlin et al. 2018), with the head that reads it."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size
@@ -90,7 +91,7 @@ class EncoderConfig(SingleStackConfig):
             check_choice("head", self.head, get_args(EncoderHead))
         check_choice("pooling", self.pooling, get_args(Pooling))
         check_flag("unit_vectors", self.unit_vectors)
-        if isinstance(self.labels, str):
+        if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
             raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
         object.__setattr__(self, "labels", tuple(self.labels))
         self._check_labels()

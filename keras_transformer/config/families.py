@@ -45,5 +45,18 @@ def config_class(values: dict[str, Any]) -> Any:
 
 
 def load_config(path: str | Path) -> ModelConfig:
-    """Reads a config from a JSON file."""
-    return config_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    """Reads a config from a JSON file.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no JSON object in UTF-8, or as for `config_from_dict`; the message names
+            the file.
+    """
+    content = Path(path).read_bytes()
+    try:
+        values = json.loads(content)
+        if not isinstance(values, dict):
+            raise ValueError(f"expected a JSON object, got {type(values).__name__}.")
+        return config_from_dict(values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from keras_transformer.config.checks import check_size
+from keras_transformer.config.checks import check_size, make_numbers_plain
 from keras_transformer.config.embedding import EmbeddedConfig, Positions
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import BlockConfig, StackConfig
@@ -40,6 +40,7 @@ class SingleStackConfig(EmbeddedConfig):
     special_ids: SpecialIds = SpecialIds()
 
     def __post_init__(self) -> None:
+        make_numbers_plain(self)
         check_size("vocab_size", self.vocab_size, least=5)
         super().__post_init__()
         check_size("num_layers", self.num_layers)

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from typing import Any
 
-from keras_transformer.config.checks import check_size
+from keras_transformer.config.checks import check_size, make_numbers_plain
 
 # What a vocabulary may lack.
 _OPTIONAL = ("unk", "bos", "mask")
@@ -40,6 +40,7 @@ class SpecialIds:
     mask: int | None = None
 
     def __post_init__(self) -> None:
+        make_numbers_plain(self)
         if self.decoder_start is None:
             start = self.eos if self.bos is None else self.bos
             object.__setattr__(self, "decoder_start", start)

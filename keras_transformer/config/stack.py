@@ -11,6 +11,7 @@ from keras_transformer.config.checks import (
     check_number,
     check_rate,
     check_size,
+    make_numbers_plain,
 )
 
 NormPlacement = Literal["post", "pre"]
@@ -84,6 +85,7 @@ class BlockConfig:
     relative_sinusoids: bool = False
 
     def __post_init__(self) -> None:
+        make_numbers_plain(self)
         for name in ("model_dim", "feed_forward_dim", "num_heads"):
             check_size(name, getattr(self, name))
         for name in ("key_dim", "value_dim"):

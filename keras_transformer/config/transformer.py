@@ -7,7 +7,12 @@ import json
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.checks import (
+    check_choice,
+    check_flag,
+    check_size,
+    make_numbers_plain,
+)
 from keras_transformer.config.embedding import EmbeddedConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
@@ -93,6 +98,7 @@ class TransformerConfig(EmbeddedConfig):
     marks: SentenceMarks = SentenceMarks()
 
     def __post_init__(self) -> None:
+        make_numbers_plain(self)
         if self.target_vocab_size is None:
             object.__setattr__(self, "target_vocab_size", self.source_vocab_size)
         for name in ("source_vocab_size", "target_vocab_size"):
@@ -149,7 +155,11 @@ class TransformerConfig(EmbeddedConfig):
         if self.decoder_recurrence is None:
             return stack
         return dataclasses.replace(
-            stack, relative_buckets=None, relative_sinusoids=False, rotary_base=None
+            stack,
+            relative_buckets=None,
+            relative_per_block=False,
+            relative_sinusoids=False,
+            rotary_base=None,
         )
 
     def _stack(self, num_layers: int) -> StackConfig:

@@ -8,46 +8,15 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
+from keras_transformer.layers.masks import has_keys, masked_softmax
 from keras_transformer.layers.products.dense import Dense
+from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
-from keras_transformer.layers.variants.quantization import Composite
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
-from keras_transformer.layers.variants.rotary import rotate
+from keras_transformer.layers.variants.rotary import check_rotary, rotate
 
 Tensor = Any
 KeysValues = tuple[Tensor, Tensor]
-
-
-def masked_softmax(scores: Tensor, keep_mask: Tensor | None) -> Tensor:
-    """Softmax over the last axis among the allowed entries.
-
-    Args:
-        scores: `(..., queries, keys)`, floating.
-        keep_mask: Boolean, broadcasts to `scores`; True where allowed. None allows all.
-
-    Returns:
-        Weights shaped as `scores`: exactly 0 where not allowed, and a row of zeros where
-        nothing is allowed.
-    """
-    if scores.shape[-1] == 1:
-        # A single key gets all weight; Keras warns about a softmax over a single entry.
-        weights = ops.ones_like(scores)
-        return weights if keep_mask is None else weights * ops.cast(keep_mask, weights.dtype)
-    if keep_mask is None:
-        return ops.softmax(scores, axis=-1)
-    # Adding a bias broadcasts faster than selecting; float16 has no -1e9.
-    lowest = -3e4 if keras.backend.standardize_dtype(scores.dtype) == "float16" else -1e9
-    bias = ops.where(keep_mask, ops.cast(0, scores.dtype), ops.cast(lowest, scores.dtype))
-    weights = ops.softmax(scores + bias, axis=-1)
-    return weights * ops.cast(ops.any(keep_mask, axis=-1, keepdims=True), weights.dtype)
-
-
-def _has_keys(keep_mask: Tensor, dtype: str) -> Tensor:
-    """Returns 1 for each query with a key to attend to, else 0: `(…, target_length, 1)`."""
-    has_keys = ops.any(keep_mask, axis=-1, keepdims=True)
-    if len(has_keys.shape) > 2:
-        has_keys = ops.any(has_keys, axis=-3)
-    return ops.cast(has_keys, dtype)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -102,10 +71,10 @@ class MultiHeadAttention(Composite):
                 f"num_heads ({num_heads}) must be a multiple of num_key_value_heads "
                 f"({num_key_value_heads})."
             )
-        if rotary_base is not None and key_dim % 2:
-            raise ValueError(f"rotary positions need an even key_dim, got {key_dim}.")
-        if rotary_base is not None and relative_sinusoids:
-            raise ValueError(f"relative_sinusoids need rotary_base=None, got {rotary_base}.")
+        if rotary_base is not None:
+            check_rotary(rotary_base, key_dim)
+            if relative_sinusoids:
+                raise ValueError(f"relative_sinusoids need rotary_base=None, got {rotary_base}.")
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -235,7 +204,7 @@ class MultiHeadAttention(Composite):
             heads = self._multiply(self.drop(weights, training=training), values)
         outputs = self.output_linear(self._merge(heads))
         if keep_mask is not None:
-            outputs = outputs * _has_keys(keep_mask, outputs.dtype)
+            outputs = outputs * has_keys(keep_mask, outputs.dtype)
         return (outputs, weights) if return_weights else outputs
 
     def _turn(self, heads: Tensor, first_place: Tensor | int) -> Tensor:

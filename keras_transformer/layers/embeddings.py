@@ -9,13 +9,14 @@ from keras import ops
 
 from keras_transformer.layers.positions import LearnedPositions, Positions, SinusoidalPositions
 from keras_transformer.layers.token_embedding import TokenEmbedding
+from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.layer_norm import LayerNorm
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Embeddings(keras.layers.Layer):
+class Embeddings(Composite):
     """Embeds ids: tokens + positions, with dropout on the sum; by default as in the paper.
 
     Args:
@@ -91,11 +92,27 @@ class Embeddings(keras.layers.Layer):
             "dtype": self.dtype_policy,
             "name": "positions",
         }
+        self._check_positions()
         if not self.add_positions:
             return None
         if self.max_positions is None:
             return SinusoidalPositions(self.model_dim, layout=self.sinusoid_layout, **arguments)
         return LearnedPositions(self.model_dim, self.max_positions, **arguments)
+
+    def _check_positions(self) -> None:
+        """Raises if an argument is of a kind of positions that the layer has not."""
+        if not self.add_positions and (self.max_positions is not None or self.position_offset):
+            raise ValueError(
+                "max_positions and position_offset need add_positions=True, got "
+                f"max_positions={self.max_positions} and position_offset={self.position_offset}."
+            )
+        is_sinusoidal = self.add_positions and self.max_positions is None
+        if not is_sinusoidal and self.sinusoid_layout != "interleaved":
+            raise ValueError(
+                f"sinusoid_layout={self.sinusoid_layout!r} needs add_positions=True and "
+                f"max_positions=None, got add_positions={self.add_positions} and "
+                f"max_positions={self.max_positions}."
+            )
 
     def share_tokens(self, other: "Embeddings") -> None:
         """Uses the token matrix of another layer instead of its own; call this before `build`.

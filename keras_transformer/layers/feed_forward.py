@@ -9,7 +9,7 @@ import keras
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
-from keras_transformer.layers.variants.quantization import Composite
+from keras_transformer.layers.variants.composite import Composite
 
 Tensor = Any
 

@@ -8,7 +8,8 @@ from keras import ops
 from keras_transformer.layers.initializers import head_initializer
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
-from keras_transformer.layers.variants.quantization import Composite, float_kernel
+from keras_transformer.layers.variants.composite import Composite
+from keras_transformer.layers.variants.quantization import float_kernel
 
 Tensor = Any
 
@@ -20,6 +21,7 @@ class VocabularyHead(Composite):
     Args:
         vocab_size: Number of logits.
         use_bias: Whether each logit has a bias.
+        tied: Whether the matrix is an embedding's, which `tie` must name before `build`.
 
     Attributes:
         tokens: The embedding that the layer is tied to, or None.
@@ -33,12 +35,15 @@ class VocabularyHead(Composite):
         `(batch, length, vocab_size)`.
     """
 
-    def __init__(self, vocab_size: int, use_bias: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, vocab_size: int, use_bias: bool = False, tied: bool = False, **kwargs: Any
+    ) -> None:
         if vocab_size < 1:
             raise ValueError(f"vocab_size must be at least 1, got {vocab_size}.")
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.use_bias = use_bias
+        self.tied = tied
         self.tokens: TokenEmbedding | None = None
         self.linear: Any = None
         self.bias: Any = None
@@ -46,17 +51,29 @@ class VocabularyHead(Composite):
     def tie(self, tokens: TokenEmbedding) -> None:
         """Uses an embedding's matrix instead of its own; call this before `build`.
 
-        The layer's config does not record this: the model ties its head again when it is loaded.
+        The layer's config does not record which: the model ties its head again when it is loaded.
         """
         if tokens.vocab_size != self.vocab_size:
             raise ValueError(
                 f"a head of {self.vocab_size} logits cannot use the matrix of "
                 f"{tokens.vocab_size} tokens."
             )
+        self.tied = True
         self.tokens = tokens
 
     def build(self, states_shape: Any) -> None:
-        """Creates the matrix `(model_dim, vocab_size)`, unless the layer is tied, and the bias."""
+        """Creates the matrix `(model_dim, vocab_size)`, unless the layer is tied, and the bias.
+
+        Raises:
+            ValueError: The layer is tied, but not to any embedding.
+        """
+        if self.tied and self.tokens is None:
+            raise ValueError(
+                f"the layer {self.name!r} is tied to an embedding's matrix, and its config does "
+                "not say to which: call `tie` first. Copy a model with "
+                "type(model).from_config(model.get_config()) instead of clone_model, and save one "
+                "that contains it with the whole of it, not with its `decoder` alone."
+            )
         if self.tokens is None:
             self.linear = Dense(
                 self.vocab_size,
@@ -87,7 +104,12 @@ class VocabularyHead(Composite):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {**super().get_config(), "vocab_size": self.vocab_size, "use_bias": self.use_bias}
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "use_bias": self.use_bias,
+            "tied": self.tied,
+        }
 
     def compute_output_shape(self, states_shape: Any) -> tuple[Any, ...]:
         """Returns `(batch, length, vocab_size)`."""

@@ -1,9 +1,10 @@
 """Boolean masks, True where attention is allowed: takes ids and returns masks, which are passed
-explicitly.
+explicitly; and the softmax under a mask.
 """
 
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -76,3 +77,39 @@ def places_seen(cache: Tensor, step: Tensor, count: Tensor) -> Tensor:
     places = ops.arange(ops.shape(cache)[2], dtype="int32")
     own = step + ops.arange(count, dtype="int32")
     return (places[None, :] <= own[:, None])[None, None]
+
+
+def masked_softmax(scores: Tensor, keep_mask: Tensor | None) -> Tensor:
+    """Softmax over the last axis among the allowed entries.
+
+    Args:
+        scores: `(..., queries, keys)`, floating.
+        keep_mask: Boolean, broadcasts to `scores`; True where allowed. None allows all.
+
+    Returns:
+        Weights shaped as `scores`: exactly 0 where not allowed, and a row of zeros where
+        nothing is allowed.
+    """
+    if scores.shape[-1] == 1:
+        # A single key gets all weight; Keras warns about a softmax over a single entry.
+        weights = ops.ones_like(scores)
+        return weights if keep_mask is None else weights * ops.cast(keep_mask, weights.dtype)
+    if keep_mask is None:
+        return ops.softmax(scores, axis=-1)
+    if keras.backend.standardize_dtype(scores.dtype) == "float16":
+        # It has no number to add that makes every score less than every other. This is its lowest:
+        # -∞ would make NaN of a row where nothing is allowed.
+        allowed = ops.where(keep_mask, scores, ops.cast(-65504, scores.dtype))
+        return ops.softmax(allowed, axis=-1) * ops.cast(keep_mask, scores.dtype)
+    # Adding a bias broadcasts faster than selecting.
+    bias = ops.where(keep_mask, ops.cast(0, scores.dtype), ops.cast(-1e9, scores.dtype))
+    weights = ops.softmax(scores + bias, axis=-1)
+    return weights * ops.cast(ops.any(keep_mask, axis=-1, keepdims=True), weights.dtype)
+
+
+def has_keys(keep_mask: Tensor, dtype: str) -> Tensor:
+    """Returns 1 for each query with a key to attend to, else 0: `(…, target_length, 1)`."""
+    found = ops.any(keep_mask, axis=-1, keepdims=True)
+    if len(found.shape) > 2:
+        found = ops.any(found, axis=-3)
+    return ops.cast(found, dtype)

@@ -6,13 +6,14 @@ from typing import Any
 
 import keras
 
+from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.rms_norm import make_norm
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Residual(keras.layers.Layer):
+class Residual(Composite):
     """Dropout, addition and normalization around a sub-layer.
 
     `enter` returns the sub-layer's input; the call joins its output to the states:

@@ -13,7 +13,7 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
-from keras_transformer.layers.variants.quantization import Composite
+from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import make_norm
 
@@ -205,6 +205,8 @@ class Stack(Block):
     ) -> None:
         if num_layers < 1:
             raise ValueError(f"num_layers must be at least 1, got {num_layers}.")
+        if relative_per_block and relative_buckets is None:
+            raise ValueError("relative_per_block needs relative_buckets, got None.")
         super().__init__(**block_arguments)
         self.num_layers = num_layers
         self.relative_buckets = relative_buckets
@@ -221,14 +223,8 @@ class Stack(Block):
             self.relative = self._relative_bias(relative_buckets, "relative")
 
     def _relative_bias(self, buckets: int, name: str) -> RelativeBias:
-        return RelativeBias(
-            self.num_heads,
-            buckets,
-            self.relative_max_distance,
-            self.attends_ahead,
-            dtype=self.dtype_policy,
-            name=name,
-        )
+        sizes = (self.num_heads, buckets, self.relative_max_distance)
+        return RelativeBias(*sizes, self.attends_ahead, dtype=self.dtype_policy, name=name)
 
     def build(self, states_shape: Any) -> None:
         """Creates the blocks for the states' width, and the relative biases."""

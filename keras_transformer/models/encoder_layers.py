@@ -90,8 +90,15 @@ class EncoderLayers:
             return {"logits": self.head(states), "next_sentence": second}
         return self.head(states)
 
+    def check_chooses(self) -> None:
+        """Raises `ValueError` unless the model's head gives logits to choose from."""
+        kind = self.config.head
+        if kind not in ("masked_lm", "pretraining", "classification", "tagging"):
+            raise ValueError(f"head={kind!r} gives no logits to choose a label or a token from.")
+
     def prediction_states(self, inputs: Inputs) -> Tensor:
         """Returns the states of `EncoderOnly.prediction_states`, and adds its further input."""
+        self.check_chooses()
         states, keep = self.states(inputs), self.keep_mask(inputs)
         kind, of_pair = self.config.head, []
         if self.next_sentence is not None:
@@ -101,8 +108,6 @@ class EncoderLayers:
             states = ops.take_along_axis(states, inputs["places"][:, :, None], axis=1)
         elif kind == "classification":
             states = self.pooled(states, keep)[:, None]
-        elif kind != "tagging":
-            raise ValueError(f"head={kind!r} gives no logits to choose a label or a token from.")
         found = [*of_pair, _Features(self.head)(states)]
         return with_one(ops.concatenate(found, axis=1) if of_pair else found[0])
 

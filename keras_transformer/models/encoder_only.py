@@ -148,7 +148,12 @@ class EncoderOnly(FamilyModel):
 
     @property
     def output_matrix(self) -> Tensor:
-        """The head as `(choices, model_dim + 1)`, bias last, in the compute dtype."""
+        """The head as `(choices, model_dim + 1)`, bias last, in the compute dtype.
+
+        Raises:
+            ValueError: The head gives no logits to choose from.
+        """
+        self._parts.check_chooses()
         return ops.cast(self.head.matrix, self.compute_dtype)
 
     def recompute_activations(self, recompute: bool = True) -> None:

@@ -11,7 +11,7 @@ import keras
 
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.garbage import quick_collections
-from keras_transformer.layers.variants.quantization import quantize_parts, quantized_parts
+from keras_transformer.layers.variants.composite import restore_parts, saved_parts
 from keras_transformer.models.files.keras_export import exporting
 from keras_transformer.models.files.preset import load_preset, save_preset
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
@@ -172,22 +172,23 @@ class FamilyModel(TracedOnce, keras.Model):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config as plain values."""
-        values = {
+        return {
             "config": self.config.to_dict(),
             "dtype_policy": self.dtype_policy.name,
             "name": self.name,
             "trainable": self.trainable,
+            **saved_parts(self),
         }
-        quantized = quantized_parts(self)
-        return {**values, "quantized": quantized} if quantized else values
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         """Builds the model from `get_config`'s result, with its original dtype policies."""
         settings = dict(config)
-        quantized = settings.pop("quantized", {})
+        parts: dict[str, Any] = {
+            key: settings.pop(key) for key in ("quantized", "frozen") if key in settings
+        }
         model = cls(cls.config_class.from_dict(settings.pop("config")), **settings)
-        quantize_parts(model, quantized)
+        restore_parts(model, parts)
         return model
 
     def _forget_functions(self) -> None:

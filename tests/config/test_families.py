@@ -4,6 +4,7 @@ and the one reader of every family's values.
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,6 +168,7 @@ def test_what_cannot_be_is_named(kind: Any, fields: dict, error: Any, message: s
         ({"labels": ("a", "b")}, ValueError, "only there, got head=None and 2 labels"),
         ({"head": "tagging", "labels": ("a", "a")}, ValueError, "labels must differ"),
         ({"head": "tagging", "labels": "ab"}, TypeError, "labels must be a sequence .*got 'ab'"),
+        ({"head": "tagging", "labels": 3}, TypeError, "labels must be a sequence .*got 3"),
         ({"head": "tagging", "labels": (1, 2)}, TypeError, r"labels must be strings, got \(1, 2\)"),
     ],
 )
@@ -198,3 +200,10 @@ def test_only_what_reads_a_whole_text_has_a_pooler(head: Any, has_pooler: bool) 
     fields: dict[str, Any] = {"vocab_size": 30, "head": head, "labels": labels}
     assert EncoderConfig(**fields).has_pooler == has_pooler
     assert not EncoderConfig(**fields, pooler=False).has_pooler
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b'{"family": "x"}'])
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"config\.json: "):
+        load_config(tmp_path / "config.json")

@@ -3,11 +3,12 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.config import PRESETS, TransformerConfig
+from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 
 
 def test_omitted_fields_follow_from_others() -> None:
@@ -198,3 +199,20 @@ def test_load_reads_a_file(tmp_path) -> None:
     config = TransformerConfig.preset("small", vocab_size=100)
     (tmp_path / "config.json").write_text(config.to_json(), encoding="utf-8")
     assert TransformerConfig.load(tmp_path / "config.json") == config
+
+
+def test_numpys_numbers_become_pythons() -> None:
+    fields = {"source_vocab_size": 30, "model_dim": 8, "num_heads": 2, "num_encoder_layers": 1}
+    given = {name: np.int64(value) for name, value in fields.items()}
+    ids = SpecialIds(pad=np.int32(7))
+    config = TransformerConfig(**given, dropout=np.float32(0.25), special_ids=ids)
+    expected = TransformerConfig(**fields, dropout=0.25, special_ids=SpecialIds(pad=7))
+    assert config == expected
+    assert config.to_json() == expected.to_json()
+
+
+def test_a_recurrence_leaves_the_decoder_nothing_that_reads_distances() -> None:
+    relative = {"relative_buckets": 8, "relative_per_block": True}
+    config = TransformerConfig(source_vocab_size=30, decoder_recurrence="ssru", **relative)
+    assert config.encoder.relative_per_block
+    assert config.decoder.relative_buckets is None

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.layers import MultiHeadAttention
-from keras_transformer.layers.attention import masked_softmax
-from keras_transformer.layers.masks import causal_mask
+from keras_transformer.layers.masks import causal_mask, masked_softmax
 
 BATCH, TARGET, SOURCE, HEADS, WIDTH = 2, 4, 5, 3, 6
 FLOATS = ("float32", "float16", "bfloat16")

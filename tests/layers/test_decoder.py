@@ -168,3 +168,14 @@ def test_step_by_step_equals_the_whole_without_a_source(alone: Decoder) -> None:
             states[:, step : step + 1], tf.constant(step), None, [None, None], caches
         )
         np.testing.assert_allclose(outputs[:, 0], whole[:, step], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [DecoderBlock, Decoder])
+def test_a_source_is_given_where_it_is_read_and_nowhere_else(kind: type) -> None:
+    arguments = {**ARGUMENTS, **({"num_layers": 1} if kind is Decoder else {})}
+    states = normal(BATCH, TARGET, WIDTH)
+    with pytest.raises(ValueError, match=r"encoder_states are needed, .*attends_source=False"):
+        kind(**arguments)(states)
+    source = {"encoder_states": normal(BATCH, SOURCE, WIDTH), "source_keep_mask": SOURCE_KEEP}
+    with pytest.raises(ValueError, match="not read encoder_states and source_keep_mask: leave"):
+        kind(attends_source=False, **arguments)(states, **source)

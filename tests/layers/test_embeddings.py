@@ -133,6 +133,17 @@ def test_types_without_a_matrix_for_them_are_refused() -> None:
             {"sinusoid_layout": "thirds"},
             "must be one of interleaved, halves, tensor2tensor, got 'thirds'",
         ),
+        (
+            6,
+            {"sinusoid_layout": "halves", "max_positions": 4},
+            "'halves' needs .*, got add_positions=True and max_positions=4",
+        ),
+        (
+            6,
+            {"add_positions": False, "max_positions": 4, "position_offset": -7},
+            "need add_positions=True, got max_positions=4 and position_offset=-7",
+        ),
+        (6, {"norm_epsilon": -1.0}, "epsilon must be above 0 and finite, got -1.0"),
         (5, {"sinusoid_layout": "halves"}, "'halves' needs an even model_dim of at least 2, got 5"),
         (
             2,

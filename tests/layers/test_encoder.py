@@ -112,3 +112,8 @@ def test_arguments_reach_the_parts(stack: type) -> None:
 def test_an_empty_stack_is_refused() -> None:
     with pytest.raises(ValueError, match="num_layers must be at least 1, got 0"):
         Encoder(num_layers=0, **ARGUMENTS)
+
+
+def test_biases_of_each_block_need_buckets() -> None:
+    with pytest.raises(ValueError, match="relative_per_block needs relative_buckets, got None"):
+        Encoder(num_layers=1, relative_per_block=True, **ARGUMENTS)

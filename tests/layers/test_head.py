@@ -26,3 +26,14 @@ def test_a_tied_head_has_the_matrix_of_the_embedding() -> None:
 def test_a_head_is_not_tied_to_another_vocabulary() -> None:
     with pytest.raises(ValueError, match="head of 5 logits cannot use the matrix of 6 tokens"):
         VocabularyHead(5).tie(TokenEmbedding(6, 4))
+
+
+def test_a_copy_of_a_tied_head_must_be_tied_too() -> None:
+    head = VocabularyHead(5)
+    head.tie(TokenEmbedding(5, 4))
+    copy = VocabularyHead.from_config(head.get_config())
+    with pytest.raises(ValueError, match=r"'.*head.*' is tied .* call `tie` first.*from_config\("):
+        copy(STATES)
+    copy = VocabularyHead.from_config(head.get_config())
+    copy.tie(TokenEmbedding(5, 4))
+    assert copy(STATES).shape == (2, 3, 5)

@@ -1,9 +1,16 @@
 """Masks, written out by hand."""
 
 import numpy as np
+import pytest
+import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.layers.masks import attention_mask, causal_mask, padding_mask
+from keras_transformer.layers.masks import (
+    attention_mask,
+    causal_mask,
+    masked_softmax,
+    padding_mask,
+)
 
 PAD_ID = SpecialIds.pad
 
@@ -34,3 +41,11 @@ def test_causal_attention_mask_joins_both() -> None:
             [[[_, _, _], [_, X, _], [_, X, X]]],
         ],
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_a_masked_score_gets_no_weight_however_high_it_is(dtype: str) -> None:
+    scores = tf.constant([[-40_000, 20_000], [60_000, -60_000], [3, 4]], dtype)
+    keep = np.array([[X, _], [_, X], [_, _]])
+    expected = [[1, 0], [0, 1], [0, 0]]
+    np.testing.assert_array_equal(tf.cast(masked_softmax(scores, keep), "float32"), expected)

@@ -243,9 +243,10 @@ def test_pretraining_has_the_state_of_the_pair_before_those_of_the_places(make) 
 
 
 @pytest.mark.parametrize("head", [None, "regression", "spans", "embedding"])
-def test_heads_without_choices_have_no_prediction_states(head: str | None, make) -> None:
+@pytest.mark.parametrize("part", ["prediction_states", "output_matrix"])
+def test_heads_without_choices_have_no_prediction_states(head: str | None, part: str, make) -> None:
     with pytest.raises(ValueError, match=f"head={head!r} gives no logits to choose"):
-        make(head=head).prediction_states  # noqa: B018
+        getattr(make(head=head), part)
 
 
 def test_token_types_tell_segments_apart(make) -> None:

@@ -108,3 +108,51 @@ def test_what_was_compiled_before_is_compiled_again(few_families) -> None:
     assert np.abs(after - before).max() > 0
     assert model.prediction_states is not states
     assert isinstance(after, np.ndarray) and tf.is_tensor(model(inputs))
+
+
+def trained(model: keras.Model) -> list[str]:
+    return [weight.path for weight in model.trainable_weights]
+
+
+def test_frozen_parts_stay_frozen_and_the_optimizer_goes_on(few_families, tmp_path: Path) -> None:
+    family = few_families[0]
+    model, inputs = family.build(), family.inputs(PAIRS)
+    model.encoder_stack.trainable = model.source_embeddings.trainable = False
+    model.encoder_stack.blocks[-1].trainable = True
+    model.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=False)
+    labels = np.zeros(model(inputs).shape)
+    model.fit(inputs, labels, verbose=0)
+    model.save(tmp_path / "model.keras")
+    same = keras.saving.load_model(tmp_path / "model.keras")
+    assert trained(same) == trained(model) and len(trained(model)) < len(model.weights)
+    assert int(same.optimizer.iterations) == 1
+    frozen = [np.array(weight) for weight in same.encoder_stack.blocks[0].weights]
+    same.fit(inputs, labels, verbose=0)
+    for before, after in zip(frozen, same.encoder_stack.blocks[0].weights, strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
+def test_a_frozen_encoder_inside_a_larger_model_stays_frozen(few_families, tmp_path: Path) -> None:
+    encoder = few_families[1].build().encoder
+    encoder.trainable = False
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in encoder.input}
+    larger = keras.Model(inputs, keras.layers.Dense(1, name="mine")(encoder(inputs)))
+    larger.save(tmp_path / "larger.keras")
+    same = keras.saving.load_model(tmp_path / "larger.keras")
+    assert trained(same) == trained(larger) == ["mine/kernel", "mine/bias"]
+
+
+def test_a_frozen_part_that_the_model_has_not_is_named(few_families) -> None:
+    model = few_families[1].build()
+    config = {**model.get_config(), "frozen": ["encoder/block_7"]}
+    with pytest.raises(ValueError, match="'encoder/block_7' is to be frozen, but .* has only"):
+        type(model).from_config(config)
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_clone_that_would_untie_the_head_is_refused(place: int, few_families) -> None:
+    model = few_families[place].build()
+    with pytest.raises(ValueError, match=r"'head' is tied .*type\(model\).from_config"):
+        keras.models.clone_model(model)
+    copy = type(model).from_config(model.get_config())
+    assert copy.count_params() == model.count_params()

@@ -41,6 +41,24 @@ def write_cache(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
     return ops.where(here[None, None, :, None], ops.cast(new, cache.dtype), cache)
 
 
+def check_source(
+    attends_source: bool, encoder_states: Tensor | None, source_keep_mask: Tensor | None
+) -> None:
+    """Raises `ValueError` unless a call has the source that a layer attends to, and no other."""
+    if attends_source and encoder_states is None:
+        raise ValueError(
+            "encoder_states are needed, got None: give those of the source, or make the layer with "
+            "attends_source=False."
+        )
+    given = {"encoder_states": encoder_states, "source_keep_mask": source_keep_mask}
+    names = [name for name, tensor in given.items() if tensor is not None]
+    if names and not attends_source:
+        raise ValueError(
+            f"a layer with attends_source=False would not read {' and '.join(names)}: leave them "
+            "out, or make it with attends_source=True."
+        )
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
 class DecoderBlock(Block):
     """Masked self-attention, attention to the encoder, feed-forward, each in a residual.
@@ -118,7 +136,11 @@ class DecoderBlock(Block):
 
         Returns:
             `(batch, target_length, model_dim)`.
+
+        Raises:
+            ValueError: The source that the block attends to is missing, or it attends to none.
         """
+        check_source(self.attends_source, encoder_states, source_keep_mask)
         states = self._read_own(states, keep_mask, training, bias)
         cross = self.cross_attention.project(encoder_states) if self.attends_source else None
         return self._finish(states, cross, source_keep_mask, training)[0]

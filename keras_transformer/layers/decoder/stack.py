@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_transformer.config.transformer import Recurrence
 from keras_transformer.layers.attention import KeysValues
-from keras_transformer.layers.decoder.block import Cache, DecoderBlock
+from keras_transformer.layers.decoder.block import Cache, DecoderBlock, check_source
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Stack
 from keras_transformer.layers.variants.relative_bias import RelativeBias
@@ -68,7 +68,11 @@ class Decoder(Stack):
 
         Returns:
             `(batch, target_length, model_dim)`.
+
+        Raises:
+            ValueError: The source that the blocks attend to is missing, or they attend to none.
         """
+        check_source(self.attends_source, encoder_states, source_keep_mask)
         if keep_mask is None:
             keep_mask = ops.ones(ops.shape(states)[:2], dtype="bool")
         mask = self.own_mask(keep_mask)

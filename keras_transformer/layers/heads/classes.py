@@ -7,7 +7,8 @@ from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
-from keras_transformer.layers.variants.quantization import Composite, float_kernel
+from keras_transformer.layers.variants.composite import Composite
+from keras_transformer.layers.variants.quantization import float_kernel
 
 Tensor = Any
 

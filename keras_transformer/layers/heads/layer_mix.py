@@ -2,13 +2,14 @@
 every layer of a network and returns one state for each token.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
 Tensor = Any
+
+_NEEDS_LIST = "LayerMix takes a list with the states of each layer, got {}."
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -32,13 +33,27 @@ class LayerMix(keras.layers.Layer):
 
     def build(self, states_shape: Any) -> None:
         """Creates w, a number a layer, and γ."""
+        if not all(isinstance(shape, list | tuple) for shape in states_shape):
+            raise ValueError(_NEEDS_LIST.format(f"one tensor of the shape {states_shape}"))
         self.layer_weights = self.add_weight(
             name="layer_weights", shape=(len(states_shape),), initializer="zeros"
         )
         self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
 
-    def call(self, states: Sequence[Tensor]) -> Tensor:
-        """Mixes the states."""
+    def call(self, states: list[Tensor]) -> Tensor:
+        """Mixes the states.
+
+        Raises:
+            ValueError: The states are no list, or others in number than the layer was built for.
+        """
+        if not isinstance(states, list | tuple):
+            raise ValueError(_NEEDS_LIST.format(f"one tensor of the shape {states.shape}"))
+        layers = self.layer_weights.shape[0]
+        if len(states) != layers:
+            raise ValueError(
+                f"LayerMix was built for the states of {layers} layers, got those of "
+                f"{len(states)}: give it as many, or make another one."
+            )
         shares = ops.softmax(ops.cast(self.layer_weights, "float32")) * self.scale
         shares = ops.cast(shares, self.compute_dtype)
         return sum(shares[place] * layer for place, layer in enumerate(states))

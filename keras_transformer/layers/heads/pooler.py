@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_transformer.config.encoder_only import SHORTEST
 from keras_transformer.layers.products.dense import Dense
-from keras_transformer.layers.variants.quantization import Composite
+from keras_transformer.layers.variants.composite import Composite
 
 Tensor = Any
 

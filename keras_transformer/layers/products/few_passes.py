@@ -29,7 +29,7 @@ def in_few_passes(function: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         function: Takes logits and further arguments; Python's numbers among them are constants.
     """
-    return _compiled_from(lambda: _LARGE_VOCABULARY, function)
+    return _compiled_from(lambda: _LARGE_VOCABULARY, function, _without_gradient)
 
 
 def with_gradient_in_few_passes(
@@ -52,7 +52,8 @@ def with_gradient_in_few_passes(
         along = ops.cast(given, "float32") * slope(ops.cast(x, "float32"))
         return ops.cast(along, x.dtype)
 
-    forward, backward = (_compiled_from(lambda: _WIDE, one) for one in (forward, backward))
+    forward = _compiled_from(lambda: _WIDE, forward, _without_gradient)
+    backward = _compiled_from(lambda: _WIDE, backward, _with_plain_gradient)
 
     @ops.custom_gradient
     def of_features(x: Tensor) -> tuple[Tensor, Any]:
@@ -64,20 +65,49 @@ def with_gradient_in_few_passes(
     return of_features
 
 
-def _compiled_from(least: Callable[[], int], function: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled_from(
+    least: Callable[[], int],
+    function: Callable[..., Any],
+    compiled: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Callable[..., Any]:
     """Returns a function that is compiled for tensors whose last axis has at least so many."""
-
-    @functools.cache
-    def compiled() -> Callable[..., Any]:
-        import tensorflow as tf
-
-        return tf.function(function, jit_compile=True, autograph=False)
+    once = functools.cache(lambda: compiled(function))
 
     @functools.wraps(function)
     def call(first: Tensor, *arguments: Any) -> Any:
         if first.shape[-1] < least() or not is_tensorflow_on_a_processor():
             return function(first, *arguments)
-        # Else TensorFlow would prepare a gradient.
-        return compiled()(ops.stop_gradient(first), *arguments)
+        return once()(first, *arguments)
+
+    return call
+
+
+def _without_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles a function that is not differentiated."""
+    import tensorflow as tf
+
+    compiled = tf.function(function, jit_compile=True, autograph=False)
+    # Else TensorFlow would prepare a gradient.
+    return lambda first, *arguments: compiled(tf.stop_gradient(first), *arguments)
+
+
+def _with_plain_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles a function of tensors, whose gradient comes from its operators uncompiled.
+
+    Only second derivatives need one: nothing is prepared for them.
+    """
+    import tensorflow as tf
+
+    compiled = tf.function(function, jit_compile=True, autograph=False)
+
+    @tf.custom_gradient
+    def call(*tensors: Tensor) -> tuple[Tensor, Any]:
+        def gradient(upstream: Tensor) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(tensors)
+                result = function(*tensors)
+            return tape.gradient(result, tensors, upstream)
+
+        return compiled(*map(tf.stop_gradient, tensors)), gradient
 
     return call

@@ -1,3 +1,3 @@
 """What followed the paper and may replace its parts: other norms, other positions, a recurrence,
-and integers for weights.
+integers for weights, and layers that are not trained.
 """

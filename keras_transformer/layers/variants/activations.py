@@ -27,9 +27,15 @@ def activation_named(identifier: Any) -> Any:
         identifier: "gelu_tanh", or what `keras.activations.get` takes.
 
     Raises:
-        ValueError: There is no activation of that name.
+        ValueError: There is no activation of that name, or it changes the number of features.
     """
-    return gelu_tanh if identifier == _GELU_TANH else keras.activations.get(identifier)
+    activation = gelu_tanh if identifier == _GELU_TANH else keras.activations.get(identifier)
+    if activation is keras.activations.glu:
+        raise ValueError(
+            "activation 'glu' halves the features, and an activation must keep the width: choose "
+            "'sigmoid' and gated_feed_forward=True (of a FeedForward gated=True)."
+        )
+    return activation
 
 
 def serialized_activation(activation: Any) -> Any:

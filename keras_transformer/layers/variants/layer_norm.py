@@ -8,6 +8,12 @@ from keras import ops
 Tensor = Any
 
 
+def check_epsilon(epsilon: float) -> None:
+    """Raises `ValueError` unless a number keeps the root of a variance away from 0."""
+    if not 0 < epsilon < float("inf"):
+        raise ValueError(f"epsilon must be above 0 and finite, got {epsilon}.")
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
 class LayerNorm(keras.layers.LayerNormalization):
     """Keras's layer normalisation over the last axis: γ ⊙ (x - mean) / √(variance + ε) + β.
@@ -15,13 +21,22 @@ class LayerNorm(keras.layers.LayerNormalization):
     In training its gradient is computed in few passes over the states. What Keras derives for each
     of the layer's operations takes a tenth of the time of a small model's step.
 
+    Args:
+        axis: As for Keras's, which also computes what is not over the last axis with γ and β.
+        epsilon: Added to the variance.
+        **arguments: As for Keras's.
+
     Input and output:
         `(..., model_dim)`.
     """
 
+    def __init__(self, axis: Any = -1, epsilon: float = 1e-3, **arguments: Any) -> None:
+        check_epsilon(epsilon)
+        super().__init__(axis, epsilon, **arguments)
+
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         """Normalises each vector, computing in float32."""
-        if not training:
+        if not training or not self._is_plain(len(inputs.shape)):
             return super().call(inputs)
         exact, gamma, beta = (
             ops.cast(ops.convert_to_tensor(value), "float32")
@@ -30,6 +45,11 @@ class LayerNorm(keras.layers.LayerNormalization):
         rows = ops.reshape(exact, (-1, inputs.shape[-1]))
         normed = _layer_norm(rows, gamma, beta, self.epsilon)
         return ops.cast(ops.reshape(normed, ops.shape(inputs)), self.compute_dtype)
+
+    def _is_plain(self, rank: int) -> bool:
+        """Whether the layer is over the last axis and has γ and β."""
+        has_both = self.gamma is not None and self.beta is not None
+        return has_both and self.axis in ([-1], [rank - 1])
 
 
 def _layer_norm(rows: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> Tensor:

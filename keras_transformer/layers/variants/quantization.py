@@ -1,5 +1,5 @@
-"""Layers made of layers that Keras quantized: how each of them was quantized is saved with the
-whole, and it is quantized again before its weights are loaded.
+"""Layers inside a layer or model that Keras quantized: takes the whole and returns how each of them
+was quantized, and quantizes them again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,27 +14,6 @@ Tensor = Any
 # By path below the whole: the mode, and Keras's quantization config as plain values.
 Quantized = dict[str, dict[str, Any]]
 
-_KEY = "quantized"
-
-
-class Composite(keras.layers.Layer):
-    """A layer that builds others, which may be quantized when it is saved.
-
-    Keras saves the dtype policy of the whole only. Without those of its parts, a reloaded layer has
-    float weights where the file has integers and their scales.
-    """
-
-    def get_build_config(self) -> dict[str, Any]:
-        """Returns what Keras saves to build the layer, and how its parts are quantized."""
-        config = super().get_build_config() or {}
-        quantized = quantized_parts(self)
-        return {**config, _KEY: quantized} if quantized else config
-
-    def build_from_config(self, config: dict[str, Any]) -> None:
-        """Builds the layer as it was saved."""
-        super().build_from_config(config)
-        quantize_parts(self, config.get(_KEY, {}))
-
 
 def quantized_parts(whole: keras.layers.Layer) -> Quantized:
     """Returns how the quantized layers inside a built layer or model are quantized."""
@@ -43,7 +22,7 @@ def quantized_parts(whole: keras.layers.Layer) -> Quantized:
             "mode": layer.quantization_mode,
             "config": keras.saving.serialize_keras_object(layer.quantization_config),
         }
-        for path, layer in _parts(whole)
+        for path, layer in parts_of(whole)
         if layer.quantization_mode is not None
     }
 
@@ -52,7 +31,7 @@ def quantize_parts(whole: keras.layers.Layer, quantized: Mapping[str, Mapping[st
     """Quantizes layers inside a built layer or model as `quantized_parts` says."""
     if not quantized:
         return
-    parts = dict(_parts(whole))
+    parts = dict(parts_of(whole))
     # Keras collects garbage after each weight that it replaces.
     with quick_collections():
         for path, saved in quantized.items():
@@ -76,7 +55,7 @@ def float_kernel(linear: keras.layers.Dense) -> Tensor:
     return ops.cast(linear.kernel, "float32") / ops.cast(linear.kernel_scale, "float32")
 
 
-def _parts(whole: keras.layers.Layer) -> Iterator[tuple[str, keras.layers.Layer]]:
+def parts_of(whole: keras.layers.Layer) -> Iterator[tuple[str, keras.layers.Layer]]:
     """Yields the layers inside a layer or a model, with their paths below it."""
     above = f"{whole.path}/" if whole.path else ""
     for layer in whole._flatten_layers(include_self=False):

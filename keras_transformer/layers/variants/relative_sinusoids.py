@@ -10,7 +10,7 @@ from keras import ops
 from keras_transformer.layers.initializers import linear_initializer, normal_initializer
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.products.dense import Dense
-from keras_transformer.layers.variants.quantization import Composite
+from keras_transformer.layers.variants.composite import Composite
 
 Tensor = Any
 
@@ -76,7 +76,11 @@ class RelativeSinusoids(Composite):
         count = ops.shape(queries)[2] + num_keys - 1
         vectors = self.sinusoids.vectors(farthest - ops.arange(count, dtype="int32"))
         keys = ops.reshape(self.linear(vectors[None])[0], (-1, self.num_heads, self.key_dim))
-        scores = ops.matmul(position, ops.transpose(keys, (1, 2, 0)))  # [B, H, T, T + S - 1]
+        keys = ops.transpose(keys, (1, 2, 0))  # [H, K, T + S - 1]
+        # A copy for each row: TensorFlow on a processor gives wrong products, or writes beyond its
+        # memory, where a batch of one head is multiplied by a matrix for all rows.
+        keys = ops.broadcast_to(keys, (ops.shape(queries)[0], *ops.shape(keys)))
+        scores = ops.matmul(position, keys)  # [B, H, T, T + S - 1]
         return content, _by_key(scores, num_keys)
 
     def get_config(self) -> dict[str, Any]:

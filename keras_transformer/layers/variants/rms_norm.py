@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.variants.layer_norm import LayerNorm
+from keras_transformer.layers.variants.layer_norm import LayerNorm, check_epsilon
 
 Tensor = Any
 
@@ -31,6 +31,7 @@ class RMSNorm(keras.layers.Layer):
     """
 
     def __init__(self, epsilon: float = 1e-5, **kwargs: Any) -> None:
+        check_epsilon(epsilon)
         super().__init__(**kwargs)
         self.epsilon = epsilon
 

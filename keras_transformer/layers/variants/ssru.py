@@ -9,12 +9,13 @@ from keras import ops
 
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
+from keras_transformer.layers.variants.composite import Composite
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class SSRU(keras.layers.Layer):
+class SSRU(Composite):
     """Mixes each place with those before it, feature by feature, in one state of fixed size.
 
     With the input x_t of place t and the state before it c_{t-1}, which begins as 0, f_t =

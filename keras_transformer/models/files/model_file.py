@@ -37,7 +37,17 @@ def save_model(model: keras.Model, path: Path) -> None:
 
 
 def load_model_file(path: Path, *, compile: bool = True) -> keras.Model:  # noqa: A002 - Keras's name
-    """Reads a `.keras` file; see `keras.saving.load_model`."""
+    """Reads a `.keras` file; see `keras.saving.load_model`.
+
+    Raises:
+        ValueError: It is missing, or damaged.
+    """
+    # Keras calls a file that is no archive missing.
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"{path} is damaged or cut short: copy it again from where it is whole, or resume the "
+            "training, which writes it again."
+        )
     with values_follow():
         return keras.saving.load_model(path, compile=compile)
 

@@ -49,3 +49,19 @@ def test_learns_on_top_of_a_frozen_encoder_and_survives_its_file(tmp_path) -> No
     model.save(tmp_path / "model.keras")
     twin = keras.saving.load_model(tmp_path / "model.keras", compile=False)
     np.testing.assert_array_equal(twin(batch), model(batch))
+
+
+def test_states_that_are_no_list_are_refused() -> None:
+    with pytest.raises(ValueError, match="takes a list .* got one tensor of the shape"):
+        LayerMix()(LAYERS[0])
+    mix = LayerMix()
+    mix(list(LAYERS[:2]))
+    with pytest.raises(ValueError, match="takes a list .* got one tensor of the shape"):
+        mix(LAYERS[0])
+
+
+def test_states_of_another_number_of_layers_are_refused() -> None:
+    mix = LayerMix()
+    mix(list(LAYERS))
+    with pytest.raises(ValueError, match="built for the states of 3 layers, got those of 1"):
+        mix([LAYERS[0]])

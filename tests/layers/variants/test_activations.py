@@ -1,6 +1,8 @@
 """Activations by name: their equations, and how configs hold them."""
 
+import functools
 import math
+from typing import Any
 
 import keras
 import numpy as np
@@ -72,6 +74,30 @@ def test_in_training_value_and_gradient_are_those_of_the_equation(
     np.testing.assert_allclose(tf.cast(gradient, "float64"), slopes, atol=tolerance)
 
 
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh"])
+def test_in_training_second_derivatives_are_those_of_keras_operators(
+    name: str, traced: bool
+) -> None:
+    plain = activation_named(name)
+    x = tf.constant(np.linspace(-4, 4, 600).reshape(2, 300), tf.float32)
+
+    def derivatives(activation: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                values = tf.reduce_sum(activation(x) ** 2)
+            first = inner.gradient(values, x)
+            total = tf.reduce_sum(first**2)
+        return first, outer.gradient(total, x)
+
+    run = functools.partial(derivatives, in_training(plain))
+    found = tf.function(run, autograph=False)() if traced else run()
+    for ours, theirs in zip(found, derivatives(plain), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
 def test_other_activations_are_the_same_in_training() -> None:
     for name in ("silu", "relu", "linear"):
         assert in_training(activation_named(name)) is activation_named(name)
@@ -81,3 +107,9 @@ def test_a_layer_trains_with_what_it_infers_with() -> None:
     layer = FeedForward(256, activation="gelu")
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
     np.testing.assert_allclose(layer(x, training=True), layer(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("identifier", ["glu", keras.activations.glu])
+def test_an_activation_that_does_not_keep_the_width_is_refused(identifier: Any) -> None:
+    with pytest.raises(ValueError, match="'glu' halves .* must keep the width: choose 'sigmoid'"):
+        FeedForward(8, activation=identifier)

@@ -80,3 +80,20 @@ def test_a_model_trains_as_with_keras_own(randomize) -> None:
         inputs = np.random.default_rng(0).standard_normal((8, 3, 6))
         models.append(model.fit(inputs, -inputs, epochs=3, verbose=0).history["loss"])
     np.testing.assert_allclose(*models, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"axis": 1}, {"axis": [1, 2]}, {"center": False}, {"scale": False}], ids=str
+)
+def test_in_training_keras_arguments_hold_as_in_inference(arguments, randomize) -> None:
+    layer = LayerNorm(**arguments)
+    states = np.random.default_rng(0).standard_normal((2, 3, 6)).astype("float32")
+    layer.build(states.shape)
+    randomize(layer)
+    np.testing.assert_allclose(layer(states, training=True), layer(states), atol=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan")])
+def test_an_epsilon_that_is_not_above_0_is_refused(epsilon: float) -> None:
+    with pytest.raises(ValueError, match=f"epsilon must be above 0 and finite, got {epsilon}"):
+        LayerNorm(epsilon=epsilon)

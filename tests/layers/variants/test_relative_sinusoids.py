@@ -60,6 +60,17 @@ def test_padding_before_a_text_changes_nothing(layer: MultiHeadAttention) -> Non
     np.testing.assert_allclose(layer(padded, keep_mask=keep)[:, 3:], layer(text), atol=1e-5)
 
 
+@pytest.mark.parametrize("heads", [1, 2])
+def test_a_batch_equals_its_rows(heads: int, randomize: Any) -> None:
+    layer = MultiHeadAttention(heads, 6, relative_sinusoids=True)
+    batch = np.random.default_rng(0).standard_normal((4, 13, 6)).astype("float32")
+    layer.build(batch.shape)
+    randomize(layer)
+    together = np.asarray(layer(batch))
+    for place, row in enumerate(batch):
+        np.testing.assert_allclose(together[place], layer(row[None])[0], atol=1e-5)
+
+
 def test_behind_and_ahead_are_told_apart(layer: MultiHeadAttention) -> None:
     text = states(4)
     backwards = np.asarray(layer(text[:, ::-1]))[:, ::-1]

@@ -48,3 +48,8 @@ def test_a_residual_connection_may_have_it(norm: str, paper, randomize) -> None:
 def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="must be 'layer_norm' or 'rms_norm', got 'batch_norm'"):
         Residual(norm_kind="batch_norm").build((None, None, 4))
+
+
+def test_an_epsilon_that_is_not_above_0_is_refused() -> None:
+    with pytest.raises(ValueError, match="epsilon must be above 0 and finite, got -1"):
+        RMSNorm(epsilon=-1)

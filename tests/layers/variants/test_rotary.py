@@ -49,3 +49,9 @@ def test_the_order_of_tokens_matters(randomize) -> None:
 def test_an_odd_width_is_refused() -> None:
     with pytest.raises(ValueError, match="rotary positions need an even key_dim, got 3"):
         MultiHeadAttention(2, 3, rotary_base=100.0)
+
+
+@pytest.mark.parametrize("base", [1.0, -5.0, float("inf"), float("nan")])
+def test_a_base_that_turns_nothing_is_refused(base: float) -> None:
+    with pytest.raises(ValueError, match=f"rotary_base must be above 1 and finite, got {base}"):
+        MultiHeadAttention(2, 4, rotary_base=base)

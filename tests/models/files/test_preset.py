@@ -1,5 +1,6 @@
 """Presets: what is in the directory, who reads it, and what is refused."""
 
+import dataclasses
 import io
 import os
 from pathlib import Path
@@ -39,7 +40,7 @@ def tokenizer() -> Tokenizer:
 
 
 def inputs(model: Any) -> dict[str, np.ndarray]:
-    ids = np.random.default_rng(0).integers(5, 20, (4, 6), np.int32)
+    ids = np.random.default_rng(0).integers(5, 17, (4, 6), np.int32)
     return {
         tensor.name: ids if tensor.name != "token_type_ids" else ids * 0 for tensor in model.inputs
     }
@@ -56,7 +57,8 @@ def test_it_comes_back_as_it_was(config: Any, tmp_path: Path) -> None:
 
 
 def test_runs_and_presets_are_read_alike(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    model = build_model(TRANSLATION)
+    sizes = {"source_vocab_size": tokenizer.vocab_size, "target_vocab_size": tokenizer.vocab_size}
+    model = build_model(dataclasses.replace(TRANSLATION, **sizes))
     model.save_to_preset(tmp_path / "preset", tokenizer)
     for read in (load_run, from_pretrained):
         same, source, target = read(tmp_path / "preset")
@@ -162,3 +164,23 @@ def test_what_is_no_preset_of_the_class_is_refused(tokenizer: Tokenizer, tmp_pat
     with pytest.raises(ValueError, match="target_tokenizer needs the tokenizer of the source"):
         build_model(TRANSLATION).save_to_preset(tmp_path / "other", None, tokenizer)
     assert not (tmp_path / "other").exists()
+
+
+def test_a_run_whose_tokenizer_is_not_the_models_is_refused(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    build_model(ENCODER).save_to_preset(tmp_path / "preset", tokenizer)
+    message = "preset: the tokenizer has 17 ids, but the model's vocab_size is 30"
+    with pytest.raises(ValueError, match=message):
+        load_run(tmp_path / "preset")
+
+
+@pytest.mark.parametrize("size", [0, 1000])
+def test_a_model_that_was_cut_is_called_damaged(
+    tokenizer: Tokenizer, tmp_path: Path, size: int
+) -> None:
+    build_model(ENCODER).save_to_preset(tmp_path / "preset", tokenizer)
+    file = tmp_path / "preset" / "model.keras"
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(ValueError, match=r"model\.keras is damaged or cut short"):
+        load_run(tmp_path / "preset")
