@@ -160,25 +160,31 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
 
 def check_finished_run(directory: Path) -> None:
     """Refuses what is no training run or one that has no model yet, before TensorFlow is loaded."""
-    check_run(directory)
+    check_run(directory, or_export=False)
     RunDirectory(directory).check_finished()
 
 
-def check_run(directory: Path) -> None:
-    """Refuses what is no training run."""
+def check_run(directory: Path, *, or_export: bool = True) -> None:
+    """Refuses what is no training run.
+
+    Args:
+        directory: What is given as one.
+        or_export: Whether an exported artefact would have done, too, for the message.
+    """
     if not directory.is_dir():
-        raise FileNotFoundError(f"no directory {directory}: give a training run or an export.")
+        wanted = "a training run or an export" if or_export else "a training run"
+        raise FileNotFoundError(f"no directory {directory}: give {wanted}.")
     if (directory / "manifest.json").is_file():
         raise ValueError(
             f"{directory} is an exported artefact (it holds manifest.json): give the training run "
             "that it was exported from, which holds config.json and model.keras."
         )
     if any(directory.glob("*/saved_model.pb")) or (directory / "saved_model.pb").is_file():
+        other = ", or what `keras-transformer export --format onnx` writes" if or_export else ""
         raise ValueError(
             f"{directory} is a SavedModel, which TensorFlow Serving reads: give the training run "
-            "that it was exported from, or what `keras-transformer export --format onnx` writes."
+            f"that it was exported from{other}."
         )
     if not (directory / "config.json").is_file():
-        raise FileNotFoundError(
-            f"{directory} holds neither manifest.json (an export) nor config.json (a training run)."
-        )
+        lacks = "neither manifest.json (an export) nor" if or_export else "no"
+        raise FileNotFoundError(f"{directory} holds {lacks} config.json (a training run).")

@@ -131,6 +131,8 @@ def train_on_texts(
         options.check_in_batch()
     text_options = read_fields(given, TextOptions)
     text_options.check(run.task)
+    if given.data == "prepared":
+        text_options.check_prepared()
     _refuse_other_data(given, run.task)
     columns = _columns(given, run.task)
     vectors.check(_planned_config(run, overrides, options.max_length))

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from keras_transformer.config.families import ModelConfig
+from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.text.subwords.opening import SUFFIXES
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -61,3 +63,22 @@ def find_tokenizer(directory: Path, stem: str) -> Path:
 def tokenizer_paths(directory: Path, stem: str) -> list[Path]:
     """Returns where the file of a tokenizer may lie, by its kind."""
     return [directory / f"{stem}{suffix}" for suffix in SUFFIXES.values()]
+
+
+def check_vocabularies(config: ModelConfig, source: Tokenizer, target: Tokenizer) -> None:
+    """Checks that tokenizers have the ids of their model; of one stack they are the same.
+
+    Raises:
+        ValueError: One has more or fewer, for instance as its file was cut short.
+    """
+    sides = {"vocab_size": source}
+    if isinstance(config, TransformerConfig):
+        sides = {"source_vocab_size": source, "target_vocab_size": target}
+    for field, tokenizer in sides.items():
+        size = getattr(config, field)
+        if tokenizer.vocab_size != size:
+            side = field.removesuffix("vocab_size").replace("_", " ")
+            raise ValueError(
+                f"the {side}tokenizer has {tokenizer.vocab_size} ids, but the model's {field} is "
+                f"{size}: give the tokenizer it was trained with."
+            )

@@ -86,10 +86,10 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
     prepared = run_cli("prepare", *files, *shards)
     assert prepared.code == 0, prepared.err  # workers of TensorFlow may log
     assert "training texts: kept 6 of 6 texts" in prepared.out
-    data = ["--data", "prepared", "--prepared", texts / "shards", "--output", texts / "run"]
+    data = ["--data", "prepared", "--prepared", texts / "shards", "--output", texts / "trained"]
     done = run_cli("train", "--task", "masked-lm", *data, *SMALL[2:])
     assert (done.code, done.err) == (0, "")
-    assert load_run(texts / "run")[0].config.head == "masked_lm"
+    assert load_run(texts / "trained")[0].config.head == "masked_lm"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,23 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
             "--task causal-lm --train-text a --no-joint-vocabulary",
             "--no-joint-vocabulary is for --task translation, not for causal-lm",
         ),
-        ("--task masked-lm --init no --train-text a", "no directory no: give a training run"),
+        ("--task masked-lm --init no --train-text a", "no directory no: give a training run."),
+        (
+            "--task masked-lm --init {folder} --train-text a",
+            "holds no config.json (a training run).",
+        ),
+        (
+            "--task masked-lm --vocab-size 9 --init-decoder no --train-text a",
+            "--init-decoder is for --task translation: give masked-lm --init.",
+        ),
+        (
+            "--task masked-lm --data prepared --prepared a --next-sentence",
+            "--next-sentence needs the text, and a prepared corpus holds rows",
+        ),
+        (
+            "--task classify --train-tsv a --phrases p.txt",
+            "--phrases='p.txt' is for masked-lm, not for classify.",
+        ),
         (
             "--task causal-lm --train-text a --train-source b",
             "--train-source is for --task translation",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from keras_transformer.cli.flags.text_files import TextFiles
 from keras_transformer.cli.parser import CommandParser, flag_of, flags_in_errors, read_fields
-from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.prepared.options import PrepareOptions
+from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.streams import PairStream, ParallelFiles, SingleFiles, TsvFiles
 
 

@@ -222,7 +222,8 @@ def _refuse_vocabulary(data: str, run: RunOptions) -> None:
             f"{given[0]} was decided when the corpus was prepared: leave it out, or prepare the "
             "corpus again."
         )
-    begun = run.init or run.init_decoder
+    # Other tasks than translation refuse --init-decoder itself.
+    begun = run.init or (run.init_decoder if run.task == "translation" else None)
     if begun and given:
         raise ValueError(
             f"{given[0]} was decided when {begun} was trained, whose vocabulary --init takes: "

@@ -32,7 +32,8 @@ def choose_units(
         seed: int64 (2,).
         special_ids: Those of the vocabulary.
         share: Share of a row's tokens of text that are chosen; at least one is.
-        unit: What is chosen as a whole; spans have a geometric length of three tokens on average.
+        unit: What is chosen as a whole; spans have a geometric length of three tokens on average,
+            and the last one is cut where the share is reached.
         begins_word: For each id whether it begins a word; only for whole words and phrases.
         phrases: The phrases; what belongs to none is chosen as whole words.
     """
@@ -46,16 +47,15 @@ def choose_units(
         begins &= ~phrases.continues(ids, begins)
     number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)  # of the token's unit
     sizes = _sizes(number, has_text)
-    noise = tf.random.stateless_uniform(tf.shape(ids), choosing, alg="philox")
-    # Units of text in the order of their noise, then all others.
-    order = tf.argsort(tf.where(sizes > 0, noise, 2.0), stable=True)
-    ends = tf.cumsum(tf.gather(sizes, order, batch_dims=1), axis=1)
-    starts = tf.pad(ends[:, :-1], [[0, 0], [1, 0]])
+    starts, wanted = _starts(sizes, choosing), _num_chosen(has_text, share)[:, None]
+    if unit == "spans":
+        # The last span is cut at the number wanted.
+        before = tf.cumsum(tf.cast(has_text, tf.int32), axis=1, exclusive=True)
+        moved = starts - tf.cumsum(sizes, axis=1, exclusive=True)
+        return has_text & (before + tf.gather(moved, number, batch_dims=1) < wanted)
     # A unit that crosses the number wanted counts if more than half of it lies before.
-    taken = starts + ends <= 2 * _num_chosen(has_text, share)[:, None]
-    taken |= tf.range(tf.shape(ids)[1]) == 0
-    rank = tf.argsort(order, stable=True)
-    return has_text & tf.gather(tf.gather(taken, rank, batch_dims=1), number, batch_dims=1)
+    taken = (2 * starts + sizes <= 2 * wanted) | (starts == 0)
+    return has_text & tf.gather(taken, number, batch_dims=1)
 
 
 def is_text(ids: tf.Tensor, special_ids: SpecialIds) -> tf.Tensor:
@@ -95,6 +95,17 @@ def _sizes(unit: tf.Tensor, is_text: tf.Tensor) -> tf.Tensor:
         tf.reshape(tf.cast(is_text, tf.int32), (-1,)), tf.reshape(cells, (-1,)), shape[0] * shape[1]
     )
     return tf.reshape(counts, shape)
+
+
+def _starts(sizes: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    """Returns how many tokens of text are in the units drawn before each: int32 (B, L), by number.
+
+    Units of text are drawn in random order; all others come after them.
+    """
+    noise = tf.random.stateless_uniform(tf.shape(sizes), seed, alg="philox")
+    order = tf.argsort(tf.where(sizes > 0, noise, 2.0), stable=True)
+    starts = tf.cumsum(tf.gather(sizes, order, batch_dims=1), axis=1, exclusive=True)
+    return tf.gather(starts, tf.argsort(order, stable=True), batch_dims=1)
 
 
 def _num_chosen(is_text: tf.Tensor, share: float) -> tf.Tensor:

@@ -10,19 +10,19 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.prepared.pieces import PieceSettings, keep_pairs
 from keras_transformer.data.prepared.processes import worker_processes
 from keras_transformer.data.prepared.record import RECORD, SINGLE, CorpusRecord, Split
 from keras_transformer.data.prepared.splitting import Workforce, make_split
+from keras_transformer.data.prepared.vocabularies import make_tokenizers
+from keras_transformer.data.sources.files import require_rereadable
 from keras_transformer.data.sources.streams import PairStream, describe_text
-from keras_transformer.text.subwords.opening import SUFFIXES
-from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType, Tokenizer, train_tokenizer
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
 from keras_transformer.text.training_text import SAMPLED_LINES, TrainingText
 from keras_transformer.whole_files import check_output, remove_partials, write_text
@@ -34,46 +34,6 @@ LINES_PER_PIECE = 50_000
 _SHARDS_MULTIPLE = 8
 # Holds the files that are only needed until the preparation is finished.
 _UNFINISHED = "unfinished"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrepareOptions:
-    """Settings of a preparation; equal ones on equal text give equal shards.
-
-    Args:
-        vocab_size: Number of pieces in the vocabulary (in each, if there are two), special ids
-            included.
-        tokenizer_type: Kind of SentencePiece model.
-        joint_vocabulary: One vocabulary for both languages, or one for each.
-        tokenizer_sentences: Most sentences to train a vocabulary on; if there are more, this many
-            are drawn at random.
-        max_length: Longest sentence in tokens; longer pairs are left out.
-        shards: Number of training shards; if not given, a multiple of 8 with at most 250,000 pairs
-            in each.
-        seed: Decides which pair goes to which shard.
-
-    Raises:
-        ValueError: A value is out of range; the message names it.
-        TypeError: A count is not an integer, or `joint_vocabulary` not True or False.
-    """
-
-    vocab_size: int = 8000
-    tokenizer_type: ModelType = "unigram"
-    joint_vocabulary: bool = True
-    tokenizer_sentences: int = 1_000_000
-    max_length: int = 256
-    shards: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_size("vocab_size", self.vocab_size, FEWEST_PIECES)
-        check_size("tokenizer_sentences", self.tokenizer_sentences)
-        check_size("max_length", self.max_length, 2)
-        check_size("seed", self.seed, 0)
-        if self.shards is not None:
-            check_size("shards", self.shards)
-        check_choice("tokenizer_type", self.tokenizer_type, get_args(ModelType))
-        check_flag("joint_vocabulary", self.joint_vocabulary)
 
 
 def prepare(
@@ -108,7 +68,8 @@ def prepare(
         FileExistsError: The directory holds other files, or a corpus, finished or not, of other
             text or options.
         ValueError: A line of the text is unusable (names file and line), no pair is left, or an
-            option does not fit the text; the unfinished preparation is removed.
+            option does not fit the text; the unfinished preparation is removed. Or a file is a
+            pipe, which cannot be read repeatedly.
         OSError: A file cannot be read or written.
     """
     options = options or PrepareOptions()
@@ -119,15 +80,21 @@ def prepare(
     _check_directory(directory)
     for path in tokenizers:
         Tokenizer.load(path)
+    if options.num_sentinels and (tokenizers or not train.is_single):
+        raise ValueError(
+            f"num_sentinels={options.num_sentinels} is for a vocabulary that is trained on single "
+            "texts: leave it out for pairs, and where there are tokenizers."
+        )
+    streams = {"train": train, **({"valid": valid} if valid else {})}
+    files = sorted({path for stream in streams.values() for path in stream.files})
+    require_rereadable(files)
     begun = False
     try:
         with worker_processes(workers) as pool:
-            streams = {"train": train, **({"valid": valid} if valid else {})}
-            files = sorted({path for stream in streams.values() for path in stream.files})
             texts = dict(zip(files, pool.map(describe_text, files), strict=True))
             counts = {name: stream.count(texts) for name, stream in streams.items()}
             settings = {
-                "options": dataclasses.asdict(options),
+                "options": options.to_dict(),
                 "tokenizers": [_sha256(path) for path in tokenizers],
                 **({SINGLE: True} if train.is_single else {}),
             }
@@ -139,7 +106,7 @@ def prepare(
                 say(f"{directory} is prepared already")
                 return CorpusRecord.load(directory)
             begun = True
-            names = _make_tokenizers(directory, train, tokenizers, options, say)
+            names = make_tokenizers(directory, train, tokenizers, options, say)
             force = Workforce(pool, workers, say)
             splits = {
                 name: make_split(
@@ -230,42 +197,6 @@ def _training_text(
     # `TrainingText` holds lengths without eos.
     most = max(length for length in longest if length is not None) - 1
     return TrainingText.from_lines([sample[row][0] for row in kept], longest_source=most)
-
-
-def _make_tokenizers(
-    directory: Path,
-    train: PairStream,
-    given: tuple[Path, ...],
-    options: PrepareOptions,
-    say: Callable[[str], None],
-) -> list[str]:
-    """Trains or copies the tokenizers that do not exist yet; returns their file names."""
-    is_joint = len(given) == 1 if given else options.joint_vocabulary or train.is_single
-    opened = [Tokenizer.load(path) for path in given]
-    stems = [SHARED] if is_joint else [SOURCE, TARGET]
-    suffixes = [tokenizer.suffix for tokenizer in opened] or [SUFFIXES["sentencepiece"]] * len(
-        stems
-    )
-    names = [stem + suffix for stem, suffix in zip(stems, suffixes, strict=True)]
-    for side, name in enumerate(names):
-        if (directory / name).exists():
-            continue
-        if opened:
-            tokenizer = opened[side]
-        else:
-            say(f"training {name}")
-            # The order in which `train` reads a corpus in memory, to give the same vocabulary.
-            sentences = map(train.sentences, (0, 1) if is_joint else (side,))
-            tokenizer = train_tokenizer(
-                chain.from_iterable(sentences),
-                options.vocab_size,
-                options.tokenizer_type,
-                max_sentences=options.tokenizer_sentences,
-                # Any task on single texts can then be trained.
-                has_mask=train.is_single,
-            )
-        tokenizer.save(directory / name)
-    return names
 
 
 def _piece_settings(

@@ -116,6 +116,16 @@ def require_files(paths: Sequence[Path]) -> None:
         raise FileNotFoundError(f"no such file: {', '.join(missing)}")
 
 
+def require_rereadable(paths: Sequence[Path]) -> None:
+    """Raises `ValueError` if a file can be read only once, such as a pipe or `<(command)`."""
+    for path in paths:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ValueError(
+                f"{path} is a pipe, and this text is read more than once: write it to a file "
+                "(.gz is read as it is) and give that."
+            )
+
+
 def _count(named: tuple[Path, int]) -> int:
     return named[1]
 
@@ -125,8 +135,8 @@ def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
     number = 0
     try:
         with open(path, "rb") as plain:
-            packed = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-            plain.seek(0)
+            # Not read and sought back: a pipe can only go on.
+            packed = plain.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
             stream: Iterable[bytes] = gzip.open(plain) if packed else plain
             # Iterating a binary stream splits on line feeds only, unlike str.splitlines.
             for line in stream:

@@ -92,19 +92,24 @@ def _read(paths: Any, row_of: Any, as_first: str = "") -> list[Any]:
     rows: list[Any] = []
     for place, line in _lines(paths):
         try:
-            record = json.loads(line)
-            if not isinstance(record, dict):
-                raise _LineError(f"expected a JSON object, got {line[:40]}")
-            rows.append(row_of(record))
+            rows.append(row_of(_record(line)))
             if as_first and len(rows[-1]) != len(rows[0]):
                 raise _LineError(as_first)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{place}: no JSON: {error}") from error
         except _LineError as error:
             raise ValueError(f"{place}: {error}") from error
     if not rows:
         raise ValueError(f"the corpus is empty: no line in {_origin(paths)}")
     return rows
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:  # also of numbers and of lists too long or deep
+        raise _LineError(f"no JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise _LineError(f"expected a JSON object, got {line[:40]}")
+    return record
 
 
 def _lines(paths: Any) -> Iterator[tuple[str, str]]:
@@ -132,14 +137,18 @@ def _text(record: dict[str, Any], name: str, *, may_be_empty: bool = False) -> s
         raise _LineError(f"{name!r} must be a text, got {text!r}")
     if not may_be_empty and not text.strip():
         raise _LineError(f"{name!r} is empty")
-    return text
+    return _whole(name, text)
 
 
 def _label(record: dict[str, Any]) -> str:
+    """Returns the label, cleaned as those of lines with tabs are."""
     label = _field(record, LABEL)
-    if isinstance(label, bool) or not isinstance(label, str | int) or label == "":
+    if isinstance(label, bool) or not isinstance(label, str | int):
         raise _LineError(f"{LABEL!r} must be a text or an integer, got {label!r}")
-    return str(label)
+    label = str(label).strip()
+    if not label or "\t" in label or "\n" in label:
+        raise _LineError(f"{LABEL!r} must hold text, without tabs and line feeds, got {label!r}")
+    return _whole(LABEL, label)
 
 
 def _strings(record: dict[str, Any], name: str) -> tuple[str, ...]:
@@ -148,4 +157,16 @@ def _strings(record: dict[str, Any], name: str) -> tuple[str, ...]:
         value and isinstance(value, str) for value in values
     ):
         raise _LineError(f"{name!r} must be a list of texts, got {values!r}")
-    return tuple(values)
+    return tuple(_whole(name, value) for value in values)
+
+
+def _whole(name: str, text: str) -> str:
+    """Returns a text; refuses one with half a character, which JSON can spell and UTF-8 cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = ascii(text[error.start])
+        raise _LineError(
+            f"{name!r} has {half}, half of a surrogate pair: write the whole character"
+        ) from error
+    return text

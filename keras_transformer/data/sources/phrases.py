@@ -1,6 +1,12 @@
 """Phrases given by the user: takes a file of one phrase a line and returns them."""
 
-from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.data.sources.files import (
+    PathLike,
+    as_paths,
+    iter_lines,
+    require_files,
+    require_rereadable,
+)
 
 
 def read_phrases(path: PathLike) -> tuple[str, ...]:
@@ -11,9 +17,11 @@ def read_phrases(path: PathLike) -> tuple[str, ...]:
 
     Raises:
         FileNotFoundError: The file is missing.
-        ValueError: Broken text (names file and line), or no phrase at all.
+        ValueError: Broken text (names file and line), no phrase at all, or the file is a pipe: a
+            run reads its phrases several times.
     """
     require_files(as_paths(path))
+    require_rereadable(as_paths(path))
     phrases = dict.fromkeys(" ".join(line.split()) for line in iter_lines(path))
     phrases.pop("", None)
     if not phrases:

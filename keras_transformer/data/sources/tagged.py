@@ -16,7 +16,7 @@ class TaggedTexts:
         origin: Where they come from, for messages.
 
     Raises:
-        ValueError: A text has not as many tags as words, or there is no text.
+        ValueError: A text has not as many tags as words, or there is no word.
 
     Example:
         >>> TaggedTexts([["a", "dog"]], [["DET", "NOUN"]], origin="example").classes
@@ -28,8 +28,8 @@ class TaggedTexts:
     origin: str
 
     def __post_init__(self) -> None:
-        if not self.words:
-            raise ValueError(f"the corpus is empty: no line in {self.origin}")
+        if not any(map(len, self.words)):
+            raise ValueError(f"the corpus is empty: no word in {self.origin}")
         counts = ([len(row) for row in side] for side in (self.words, self.tags))
         if next(counts) != next(counts):
             raise ValueError(f"the texts of {self.origin} must have a tag for every word")
@@ -83,7 +83,7 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
         OSError: A file cannot be read.
-        ValueError: A word has no tag (names file and line), or there is no line at all.
+        ValueError: A word has no tag (names file and line), or there is no word at all.
     """
     files = as_paths(paths)
     require_files(files)

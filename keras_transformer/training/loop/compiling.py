@@ -75,11 +75,19 @@ def choose_trained_weights(
     """Applies the options on which weights are trained and what the forward pass keeps.
 
     Arguments are the first of `training_model`, which calls this.
+
+    Raises:
+        ValueError: No weight is left to train.
     """
     transformer.recompute_activations(options.recompute)
     freeze_layers(transformer, options.freeze)
     if options.lora_rank:
         adapt_low_rank(transformer, options.lora_rank, fresh)
+    if not transformer.trainable_weights:
+        raise ValueError(
+            f"freeze={options.freeze!r} leaves nothing to train: freeze fewer blocks, or leave it "
+            "out."
+        )
 
 
 def compile_training(

@@ -6,11 +6,20 @@ import dataclasses
 import json
 from typing import Any
 
-from keras_transformer.config.families import config_class, config_from_dict
+from keras_transformer.config.families import CONFIG, MODEL, config_class, config_from_dict
 from keras_transformer.data.sources.digest import TEXT_SHA256
+from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import (
+    BAD_BATCH,
+    CHECKPOINTS,
+    LOGS,
+    LOSSES,
+    REHEARSAL,
+    TRAINING,
+    RunDirectory,
+)
 
 # These decide how long to train, on which devices, with how much memory, and how to use the
 # checkpoints; not what the checkpoints hold.
@@ -25,10 +34,18 @@ _MAY_CHANGE = {
     "micro_batches",
     "recompute",
 }
+# What a run writes beside its tokenizers, and `distill` into a student's.
+_WRITTEN = {
+    *(CONFIG, MODEL, TRAINING, CHECKPOINTS, LOGS, LOSSES, REHEARSAL, BAD_BATCH),
+    *("distillation", "distillation.json"),
+}
+# Of files that were being written, of other workers' directories and of hidden files.
+_BEGINNINGS = ("partial.", "worker_", ".")
 
 
 def refuse_to_overwrite(run: RunDirectory, *, resume: bool = False) -> None:
-    """Raises `FileExistsError` if training would replace a run that the directory holds.
+    """Raises `FileExistsError` if the directory holds a run that training would replace, or a model
+    of others. What a run left that was killed before its first checkpoint is replaced.
 
     Args:
         run: The directory to train into.
@@ -48,6 +65,12 @@ def refuse_to_overwrite(run: RunDirectory, *, resume: bool = False) -> None:
             f"{run.path} holds a run already: continue it with resume (--resume), or choose "
             "another directory."
         )
+    other = _of_others(run)
+    if other is not None:
+        raise FileExistsError(
+            f"{run.path} holds files of another model, such as {other}, and training would replace "
+            "some: train into another directory (--output)."
+        )
 
 
 def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
@@ -63,16 +86,54 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
     if not run.has_checkpoints:
         return History()
     saved, record = _filled(run.load_training()), json.loads(json.dumps(record))
-    if TEXT_SHA256 not in saved.get("data", {}):
-        # A run of an earlier version does not say which lines it has read.
-        record.get("data", {}).pop(TEXT_SHA256, None)
+    before, now = (whole.setdefault("data", {}) for whole in (saved, record))
+    tasks = [data.get("task", "translation") for data in (before, now)]
+    if tasks[0] != tasks[1]:
+        raise ValueError(_difference(run, "task", *tasks))
+    _drop_incomparable(before, now)
     for part in ("config", "options", "data", "start"):
         begun, going_on = saved.get(part, {}), record.get(part, {})
         for name in sorted(set(begun) | set(going_on)):
-            before, now = begun.get(name), going_on.get(name)
-            if before != now and name not in _MAY_CHANGE:
-                raise ValueError(_difference(run, name, before, now))
+            values = begun.get(name), going_on.get(name)
+            if values[0] != values[1] and name not in _MAY_CHANGE:
+                raise ValueError(_difference(run, name, *values))
     return History(saved["history"])
+
+
+def _drop_incomparable(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Drops what two records of data may differ in though the data are the same."""
+    # An earlier version did not record which lines it had read, nor for single texts the kind of
+    # the vocabulary.
+    for name in (TEXT_SHA256, "tokenizer_type"):
+        if name not in before:
+            now.pop(name, None)
+    if TEXT_SHA256 in before and TEXT_SHA256 in now:
+        # The same text may lie elsewhere.
+        for record in (before, now):
+            record.pop("origin", None)
+
+
+def _of_others(run: RunDirectory) -> str | None:
+    """Returns a file of another model than a run, beside which training would replace files.
+
+    None if there is none: a file that stays, such as a log, may lie in the directory.
+    """
+    paths = run.path.iterdir() if run.path.is_dir() else ()
+    names = {path.name for path in paths if not path.name.startswith(_BEGINNINGS)}
+    stems = (SHARED, SOURCE, TARGET)
+    tokenizers = {path.name for stem in stems for path in tokenizer_paths(run.path, stem)}
+    if CONFIG in names:
+        return None if _has_own_config(run) else CONFIG
+    return min(names - _WRITTEN - tokenizers, default=None) if names & tokenizers else None
+
+
+def _has_own_config(run: RunDirectory) -> bool:
+    """Returns whether the config is of a model of ours; other toolkits give theirs this name."""
+    try:
+        run.load_config()
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    return True
 
 
 def _difference(run: RunDirectory, name: str, before: Any, now: Any) -> str:

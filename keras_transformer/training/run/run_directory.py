@@ -148,8 +148,15 @@ class RunDirectory:
         return not self.has_training or "task" not in self.load_training().get("data", {})
 
     def load_training(self) -> dict[str, Any]:
-        """Reads what `save_training` wrote."""
-        return json.loads(self._existing(TRAINING).read_text(encoding="utf-8"))
+        """Reads what `save_training` wrote; raises `ValueError` if the file is damaged."""
+        path = self._existing(TRAINING)
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{path} is damaged ({error}): put a copy of it back, or train into another "
+                "directory."
+            ) from error
 
     def load_training_text(self) -> TrainingText | None:
         """Reads the description of the training lines; None if the run has none."""

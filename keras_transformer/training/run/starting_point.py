@@ -16,12 +16,8 @@ from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import SEARCH, RunDirectory
-from keras_transformer.training.transfer.parts import (
-    choices_to_take,
-    differing_choices,
-    into_translation,
-)
-from keras_transformer.training.transfer.weights import Transfer, take_weights
+from keras_transformer.training.transfer.parts import choices_to_take, into_translation
+from keras_transformer.training.transfer.weights import Transfer, take_from_run
 from keras_transformer.training.transfer.zero_start import keep_zero_start
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
@@ -78,6 +74,11 @@ class StartingPoint:
         family = None if encoder is None else encoder.load_config().to_dict().get("family")
         if decoder is None and family is None:
             return whole
+        if family == "decoder":
+            raise ValueError(
+                f"init ({init}) holds a decoder alone: give it as init_decoder to begin a "
+                "translation's decoder."
+            )
         if encoder is not None and family != "encoder":
             raise ValueError(
                 f"init ({init}) must be a run of masked-lm or classify to begin a translation's "
@@ -210,11 +211,8 @@ class StartingPoint:
                 continue
             has_tokens = part == "encoder" or self.encoder_run is None
             paths = into_translation(part, has_tokens=has_tokens)  # type: ignore[arg-type]
-            trained = load_model_file(run.model)
-            taken = take_weights(model, trained, paths)
+            taken = take_from_run(model, run, paths)
             found = taken if found is None else found.joined(taken)
-            for choice in differing_choices(trained.config, model.config):
-                print(f"{run.path} differs: {choice}")
         if found is None:
             return {}
         print(f"from runs of other families: {found}")

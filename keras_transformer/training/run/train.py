@@ -14,6 +14,7 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
+from keras_transformer.text.tokenizer_files import check_vocabularies
 from keras_transformer.training.defaults import default_options
 from keras_transformer.training.loop.strategy import open_replicas
 from keras_transformer.training.recipes import WORD_LEVEL
@@ -91,8 +92,8 @@ def train(
         The trained model, averaged over the last checkpoints, as saved in `model.keras`.
 
     Raises:
-        FileExistsError: The directory holds a run already and `resume` is False, or a finished
-            model without a checkpoint to resume from.
+        FileExistsError: The directory holds a run already and `resume` is False, a finished model
+            without a checkpoint to resume from, or files that no run writes.
         FileNotFoundError: `init` or `teacher` holds no finished run, or a file of vectors is
             missing.
         ImportError: There are word vectors, and gensim is not installed.
@@ -133,7 +134,16 @@ def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokeniz
     """Loads a finished run: its model and both tokenizers (one object if they are shared).
 
     The model is a `Transformer`, or an `EncoderOnly` or `DecoderOnly`, which have one tokenizer.
+
+    Raises:
+        FileNotFoundError: A file is missing, or the run has not finished.
+        ValueError: A file is damaged, or a tokenizer is not the model's.
     """
     run = RunDirectory(Path(directory))
     run.check_finished()
-    return load_model_file(run.model), *run.load_tokenizers()
+    model, tokenizers = load_model_file(run.model), run.load_tokenizers()
+    try:
+        check_vocabularies(model.config, *tokenizers)
+    except ValueError as error:
+        raise ValueError(f"{run.path}: {error}") from error
+    return model, *tokenizers

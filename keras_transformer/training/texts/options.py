@@ -60,7 +60,8 @@ class TextOptions:
         for name, owner in _OWNERS.items():
             value = getattr(self, name)
             if task != owner and value != getattr(TextOptions, name):
-                raise ValueError(f"{name}={value!r} is for {owner}, not for {task}.")
+                shown = str(value) if isinstance(value, Path) else value
+                raise ValueError(f"{name}={shown!r} is for {owner}, not for {task}.")
         if self.masking == "phrases" and self.phrases is None:
             raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
         if self.masking != "phrases" and self.phrases is not None:
@@ -87,6 +88,15 @@ class TextOptions:
                 raise ValueError(
                     "next_sentence draws random sentences of other documents, and "
                     f"{one.origin} has one document only: separate documents by empty lines."
+                )
+
+    def check_prepared(self) -> None:
+        """Raises `ValueError` if an option needs text, which a prepared corpus does not hold."""
+        for name in ("packing", "next_sentence"):
+            if (value := getattr(self, name)) != getattr(TextOptions, name):
+                raise ValueError(
+                    f"{name}={value!r} needs the text, and a prepared corpus holds rows: leave it "
+                    "out, or train on the text files."
                 )
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,12 +25,7 @@ def check_prepared(name: str, kind: TextKind, corpus: PreparedCorpus, options: T
             f"the corpus was prepared of pairs, and {name} needs single texts: prepare them with "
             "--train-text."
         )
-    for name, plain in (("packing", "none"), ("next_sentence", False)):
-        if (value := getattr(options, name)) != plain:
-            raise ValueError(
-                f"{name}={value!r} needs the text, and a prepared corpus holds rows: leave it out, "
-                "or train on the text files."
-            )
+    options.check_prepared()
 
 
 def open_prepared_texts(

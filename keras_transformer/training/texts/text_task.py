@@ -14,7 +14,6 @@ from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
-from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
@@ -28,8 +27,8 @@ from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import open_prepared_texts
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
-from keras_transformer.training.transfer.parts import differing_choices, paths_between, why_new
-from keras_transformer.training.transfer.weights import take_weights
+from keras_transformer.training.transfer.parts import paths_between, why_new
+from keras_transformer.training.transfer.weights import take_from_run
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class TextTask:
         valid = None
         if self.corpus.valid is not None:
             valid = self._encode(self.corpus.valid, tokenizer, config, "validation")
-        lines = _lines(self.corpus.train)
+        lines, known = _lines(self.corpus.train), self._known_tokenizer()
         return TrainingData(
             tokenizer,
             tokenizer,
@@ -114,7 +113,9 @@ class TextTask:
                 **self.text_options.to_dict(),
                 "origin": self.corpus.train.origin,
                 TEXT_SHA256: text_sha256(self.corpus.train, self.corpus.valid),
-                "vocab_size": tokenizer.vocab_size,
+                # As asked for: a resumed run has read its tokenizer from its directory.
+                "vocab_size": self.vocab_size if known is None else known.vocab_size,
+                "tokenizer_type": self.tokenizer_type,
                 "train": asdict(train.report),
                 "valid": asdict(valid.report) if valid else None,
             },
@@ -137,11 +138,8 @@ class TextTask:
         model = build_model(config, self.options.dtype_policy)
         run = self.starting_point.run
         if run is not None:
-            trained = load_model_file(run.model)
-            configs = trained.config, config
-            found = take_weights(model, trained, paths_between(*configs), why_new(*configs))
-            for choice in differing_choices(*configs):
-                print(f"{run.path} differs: {choice}")
+            configs = run.load_config(), config
+            found = take_from_run(model, run, paths_between(*configs), why_new(*configs))
             print(f"from {run.path}: {found}")
             self.transfer.update(found.to_dict())
         self.vectors.set_embeddings(model, data.source_tokenizer, data.target_tokenizer)
@@ -187,15 +185,24 @@ class TextTask:
             )
         if self.kind.has_mask and first.special_ids.mask is None:
             raise ValueError(
-                "the vocabulary has no <mask>, which a masked language model needs: leave it to "
-                "training to make one, or take the vocabulary of a run of masked-lm."
+                f"the vocabulary has no <mask>, which {self.name} needs: "
+                + self._remedy("", "masked-lm or denoising")
             )
         if self.text_options.num_sentinels and len(first.sentinel_ids) < 2:
             raise ValueError(
                 "the vocabulary has no sentinels (<extra_id_0> and so on), which "
-                "denoising='sentinels' needs: leave it to training to make one that has."
+                "denoising='sentinels' needs: "
+                + self._remedy(" --num-sentinels 100 and", "denoising='sentinels'")
             )
         return first
+
+    def _remedy(self, with_flag: str, owner: str) -> str:
+        """Returns how to get a vocabulary that has what this one lacks."""
+        if isinstance(self.corpus, PreparedCorpus):
+            how = f"prepare the corpus with{with_flag} no --tokenizer"
+        else:
+            how = "leave --init and --tokenizer out, so that training makes one that has"
+        return f"{how}, or give the tokenizer of a run of {owner}."
 
     def _open_tokenizer(self, directory: RunDirectory) -> Tokenizer:
         if directory.has_checkpoints or not directory.is_chief:

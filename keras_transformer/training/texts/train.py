@@ -75,8 +75,8 @@ def train_texts(
         The trained model, averaged over the last checkpoints, as saved in `model.keras`.
 
     Raises:
-        FileExistsError: The directory holds a run already and `resume` is False, or a finished
-            model without a checkpoint to resume from.
+        FileExistsError: The directory holds a run already and `resume` is False, a finished model
+            without a checkpoint to resume from, or files that no run writes.
         FileNotFoundError: `init` holds no finished run, or the file of vectors is missing.
         ImportError: There are word vectors, and gensim is not installed.
         ValueError: The run to resume was started with other settings, an option needs validation

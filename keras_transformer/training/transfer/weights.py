@@ -8,6 +8,11 @@ from typing import Any
 
 import keras
 
+from keras_transformer.models.families import AnyModel
+from keras_transformer.models.files.model_file import load_model_file
+from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.transfer.parts import differing_choices
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -38,6 +43,36 @@ class Transfer:
         lines += [f"  new: {path} ({why})" for path, why in self.fresh.items()]
         lines += [f"  not used: {path}" for path in self.unused]
         return "\n".join(lines)
+
+
+def take_from_run(
+    model: AnyModel,
+    run: RunDirectory,
+    path_in_model: Callable[[str], str | None] = str,
+    why_new: Callable[[str], str | None] = lambda path: None,
+) -> Transfer:
+    """Sets the weights of a model to those of a finished run that fit; prints what else differs.
+
+    Args:
+        model: As for `take_weights`, as are the last two.
+        run: The run to take from.
+        path_in_model: The same.
+        why_new: The same.
+
+    Raises:
+        ValueError: No weight fits.
+    """
+    trained = load_model_file(run.model)
+    found = take_weights(model, trained, path_in_model, why_new)
+    choices = differing_choices(trained.config, model.config)
+    if not found.taken:
+        raise ValueError(
+            f"no weight of {run.path} fits the new model: {'; '.join(choices)}. Leave the preset "
+            "out (--preset), and for a run of another family give its sizes (--model.*)."
+        )
+    for choice in choices:
+        print(f"{run.path} differs: {choice}")
+    return found
 
 
 def take_weights(
@@ -72,8 +107,6 @@ def take_weights(
         else:
             weight.assign(found[path])
             taken.append(path)
-    if not taken:
-        raise ValueError("no weight of the trained model fits the new one: their sizes differ.")
     unused = [
         weight.path for weight in trained.weights if path_in_model(weight.path) not in set(taken)
     ]

@@ -5,7 +5,7 @@ vectors by word. Only reading whole files needs gensim.
 import gzip
 import hashlib
 import struct
-import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.data.sources.files import iter_raw_lines, require_rereadable
 from keras_transformer.distribution import install_command
 
 Vector: TypeAlias = npt.NDArray[np.float32]
@@ -34,8 +35,8 @@ class VectorFile:
         path: The file, plain or, with the ending .gz, compressed.
         form: "text" for a line a word after a line with the number of words and of dimensions, as
             word2vec and fastText write it; "bare text" for the same without that line, as GloVe
-            writes it; "binary" for word2vec's; "fasttext" for fastText's model (.bin), which has
-            vectors of unknown words by their subwords.
+            writes it, where a word may hold spaces; "binary" for word2vec's; "fasttext" for
+            fastText's model (.bin), which has vectors of unknown words by their subwords.
         dim: Number of dimensions.
     """
 
@@ -52,6 +53,7 @@ class VectorFile:
             ImportError: Gensim, which will read the vectors, is not installed.
             ValueError: It is no file of word vectors.
         """
+        require_rereadable([path])
         if not path.is_file():
             raise FileNotFoundError(f"no such file: {path}")
         if find_spec("gensim") is None:
@@ -75,13 +77,15 @@ class VectorFile:
         if len(sizes) == 2 and all(size.isdigit() for size in sizes):
             dim = int(sizes[1])
             return cls(path, "text" if _numbers_of_line(rest) == dim else "binary", dim)
-        dim = _numbers_of_line(head)
-        if not dim:
+        # Not of the first line alone, whose word may hold spaces; the last one may be cut.
+        dims = Counter(map(_numbers_of_line, head.splitlines()))
+        del dims[0]
+        if not dims:
             raise ValueError(
                 f"{path} has no word vectors: expected a line with a word and its numbers, or with "
                 "the number of words and of dimensions, or a model of fastText (.bin)."
             )
-        return cls(path, "bare text", dim)
+        return cls(path, "bare text", dims.most_common(1)[0][0])
 
     def sha256(self) -> str:
         """Returns the hash of the file."""
@@ -97,16 +101,43 @@ class VectorFile:
         Raises:
             ValueError: The file is damaged.
         """
-        vectors = self._load()
-        known, has_subwords = vectors.key_to_index, self.form == "fasttext"
+        vectors: Any
+        if self.form == "bare text":
+            known = vectors = self._load_bare()
+        else:
+            vectors = self._load()
+            known = vectors.key_to_index
+        has_subwords = self.form == "fasttext"
 
         def find(word: str) -> Vector | None:
             for spelling in (word, word.lower()):
                 if spelling in known:
-                    return vectors.get_vector(spelling)
-            return vectors.get_vector(word) if has_subwords and word in vectors else None
+                    return vectors[spelling]
+            return vectors[word] if has_subwords and word in vectors else None
 
         return find
+
+    def _load_bare(self) -> dict[str, Vector]:
+        """Reads lines of a word and its numbers; gensim takes no words with spaces."""
+        vectors: dict[str, Vector] = {}
+        left_out = 0
+        for number, line in enumerate(iter_raw_lines(self.path), start=1):
+            fields = line.rsplit(maxsplit=self.dim)
+            try:
+                vector = np.array(fields[1:], np.float32)
+            except ValueError as error:
+                raise ValueError(self._damage(f"line {number}: {error}")) from error
+            if len(vector) != self.dim:
+                raise ValueError(
+                    self._damage(f"line {number} has {len(vector)} numbers, others {self.dim}")
+                )
+            if b" " in fields[0]:
+                left_out += 1  # No piece spells it.
+            else:
+                vectors.setdefault(fields[0].decode("utf-8", "replace"), vector)
+        if left_out:
+            print(f"{self.path}: {left_out:,} words with spaces are left out")
+        return vectors
 
     def _load(self) -> Any:
         from gensim.models import KeyedVectors
@@ -115,18 +146,17 @@ class VectorFile:
         try:
             if self.form == "fasttext":
                 return load_facebook_vectors(str(self.path))
-            with warnings.catch_warnings():
-                # gensim 4.4 reads a file without a header twice and forgets to close it once.
-                warnings.simplefilter("ignore", ResourceWarning)
-                return KeyedVectors.load_word2vec_format(
-                    str(self.path),
-                    binary=self.form == "binary",
-                    no_header=self.form == "bare text",
-                    # Words of old binary files may be cut within a character.
-                    unicode_errors="replace",
-                )
+            return KeyedVectors.load_word2vec_format(
+                str(self.path),
+                binary=self.form == "binary",
+                # Words of old binary files may be cut within a character.
+                unicode_errors="replace",
+            )
         except (EOFError, ValueError, AssertionError, NotImplementedError, struct.error) as error:
-            raise ValueError(f"{self.path} is a damaged file of word vectors: {error}") from error
+            raise ValueError(self._damage(error)) from error
+
+    def _damage(self, what: object) -> str:
+        return f"{self.path} is a damaged file of word vectors: {what}"
 
 
 def _numbers_of_line(text: bytes) -> int:

@@ -99,6 +99,7 @@ def test_every_flag_reaches_the_preparation(run_cli, calls, text) -> None:
         ("--train-source no.a --train-target no.b", "no such file: no.a, no.b"),
         ("--train-tsv no.a", "no such file: no.a"),
         ("--train-tsv a --max-length 1", "--max-length must be at least 2, got 1"),
+        ("--train-text a --num-sentinels -1", "--num-sentinels must be at least 0, got -1"),
     ],
 )
 def test_wrong_settings_are_told_in_one_line(run_cli, calls, flags: str, message: str) -> None:

@@ -88,6 +88,15 @@ def test_the_shares_are_those_of_the_paper(unit: str) -> None:
     assert np.mean(now == labels) == pytest.approx(0.1, abs=0.03)
 
 
+@pytest.mark.parametrize("share", [0.15, 0.3])
+def test_spans_of_short_texts_hide_no_more_than_single_tokens(share: float) -> None:
+    random = np.random.default_rng(0)
+    rows = rows_of([random.integers(5, VOCABULARY, 6 + row % 17).tolist() for row in range(500)])
+    seed = tf.constant([1, 1], tf.int64)
+    hidden = {unit: masked(unit, share)(rows, seed)[2].numpy().sum(axis=1) for unit in UNITS}
+    np.testing.assert_array_equal(hidden["spans"], hidden["tokens"])
+
+
 def test_spans_are_longer_than_tokens() -> None:
     rows = rows_of(np.random.default_rng(0).integers(5, VOCABULARY, (100, 200)).tolist())
 

@@ -16,11 +16,12 @@ import pytest
 from keras_transformer.data.encoding.encode import encode_pairs
 from keras_transformer.data.prepared import prepare as preparing
 from keras_transformer.data.prepared.corpus import PreparedCorpus
-from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.prepared.options import PrepareOptions
+from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.prepared.shards import read_shards
 from keras_transformer.data.sources.files import read_parallel
-from keras_transformer.data.sources.streams import ParallelFiles, TsvFiles
+from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles, TsvFiles
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 
@@ -262,6 +263,28 @@ def test_a_directory_with_other_files_is_refused_before_the_text_is_read(unread,
 def test_a_missing_tokenizer_is_told_before_the_text_is_read(unread, valid, tmp_path):
     with pytest.raises(FileNotFoundError, match="no tokenizer model at .*absent"):
         prepare(valid, tmp_path / "out", tokenizers=(tmp_path / "absent",), say=print)
+
+
+def test_a_pipe_is_refused_before_it_is_read(unread, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe is a pipe, and this text is read more than once"):
+        prepare(SingleFiles((tmp_path / "pipe",)), tmp_path / "out", say=print)
+
+
+def test_sentinels_are_for_a_vocabulary_that_is_trained_on_single_texts(
+    unread, valid, text, prepared, tmp_path
+):
+    options = PrepareOptions(num_sentinels=9)
+    with pytest.raises(ValueError, match="num_sentinels=9 is for .* single texts: leave it out"):
+        prepare(valid, tmp_path / "out", options=options, say=print)
+    single, model = SingleFiles((text / "valid.source",)), prepared / "tokenizer.model"
+    with pytest.raises(ValueError, match="num_sentinels=9 is for .* single texts: leave it out"):
+        prepare(single, tmp_path / "out", tokenizers=(model,), options=options, say=print)
+
+
+def test_options_without_sentinels_are_those_of_a_version_that_knew_none():
+    assert "num_sentinels" not in PrepareOptions().to_dict()
+    assert PrepareOptions(num_sentinels=9).to_dict()["num_sentinels"] == 9
 
 
 def test_workers_are_counted_from_one(train, tmp_path):

@@ -16,7 +16,8 @@ from keras_transformer.data.encoding.single_texts import encode_for_decoder, enc
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_token import NextToken
 from keras_transformer.data.prepared.corpus import PreparedCorpus
-from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.prepared.options import PrepareOptions
+from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.prepared.text_batches import ShardedTexts
 from keras_transformer.data.sources.streams import SingleFiles
 from keras_transformer.data.sources.texts import read_texts

@@ -1,12 +1,14 @@
 """read_lines and read_parallel: what a line is, shards, compression, errors with file and line."""
 
 import gzip
+import os
+import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.data.sources.files import read_lines, read_parallel
+from keras_transformer.data.sources.files import read_lines, read_parallel, require_rereadable
 
 LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r")))
 
@@ -55,6 +57,19 @@ def test_gzip_is_told_by_content_not_by_name(write, tmp_path):
     (tmp_path / "plain.gz").write_bytes(b"one\ntwo\n")
     assert read_lines(tmp_path / "packed.txt") == ["one", "two"]
     assert read_lines(tmp_path / "plain.gz") == ["one", "two"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_pipe_is_read_once(tmp_path, packed):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    content = gzip.compress(b"one\ntwo\n") if packed else b"one\ntwo\n"
+    writer = threading.Thread(target=path.write_bytes, args=(content,), daemon=True)
+    writer.start()
+    assert read_lines(path) == ["one", "two"]
+    writer.join()
+    with pytest.raises(ValueError, match="pipe is a pipe, and this text is read more than once"):
+        require_rereadable([path])
 
 
 @pytest.mark.parametrize("name", ["latin.txt", "latin.txt.gz"])

@@ -43,6 +43,11 @@ def test_each_kind_of_text_has_its_fields(tmp_path: Path) -> None:
     assert (tagged.words, tagged.tags) == ((("a", "dog"),), (("D", "N"),))
 
 
+def test_labels_are_cleaned_as_those_of_lines_with_tabs_are(tmp_path: Path) -> None:
+    path = written(tmp_path / "a", {"label": " x ", "text": "a"}, {"label": "x", "text": "b"})
+    assert read_json_labelled(path).classes == ("x",)
+
+
 def test_empty_lines_are_left_out_and_gzip_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b'\n{"text": "a"}\n\n{"text": ""}\n'))
@@ -65,6 +70,25 @@ def test_empty_lines_are_left_out_and_gzip_is_read(tmp_path: Path) -> None:
             '{"text": "a", "label": 1, "second_text": "b"}',
             "line 2: 'second_text' must be in all lines or in none",
         ),
+        (read_json_labelled, '{"text": "a", "label": " "}', "line 2: 'label' must hold text"),
+        (
+            read_json_labelled,
+            r'{"text": "a", "label": "x\ty"}',
+            r"line 2: 'label' must hold text, without tabs and line feeds, got 'x\\ty'",
+        ),
+        (
+            read_json_labelled,
+            '{"text": "a", "label": %s}' % ("1" * 5000),
+            "line 2: no JSON: Exceeds the limit",
+        ),
+        (read_json_texts, "[" * 100_000, "line 2: no JSON: maximum recursion depth"),
+        (
+            read_json_texts,
+            r'{"text": "bad \ud800 text"}',
+            r"line 2: 'text' has '\\ud800', half of a surrogate pair: write the whole character",
+        ),
+        (read_json_labelled, r'{"text": "a", "label": "\udfff"}', r"line 2: 'label' has '\\udfff'"),
+        (read_json_tagged, r'{"words": ["\ud800"], "tags": ["D"]}', "line 2: 'words' has"),
         (read_json_pairs, '{"text": "a"}', "line 2: the field 'second_text' is missing"),
         (read_json_tagged, '{"words": ["a"], "tags": []}', "line 2: expected a tag for each word"),
         (read_json_tagged, '{"words": "a", "tags": []}', "line 2: 'words' must be a list of texts"),

@@ -33,3 +33,5 @@ def test_corpora_that_cannot_be_learnt_are_refused() -> None:
         TaggedTexts([["a", "b"]], [["X"]], "here")
     with pytest.raises(ValueError, match="the corpus is empty"):
         TaggedTexts([], [], "here")
+    with pytest.raises(ValueError, match="the corpus is empty: no word in here"):
+        TaggedTexts([[], []], [[], []], "here")

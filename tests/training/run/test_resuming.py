@@ -52,6 +52,42 @@ def test_a_finished_model_without_checkpoints_is_not_resumed(tmp_path: Path) -> 
     refuse_to_overwrite(run, resume=True)
 
 
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        (("config.json", "tokenizer.json"), "config.json"),
+        (("model.safetensors", "config.json", "tokenizer.json"), "config.json"),
+        (("manifest.json", "tokenizer.model", "encoder.onnx"), "encoder.onnx"),
+    ],
+)
+def test_files_of_others_are_not_overwritten(
+    tmp_path: Path, files: tuple[str, ...], named: str, resume: bool
+) -> None:
+    for name in files:
+        (tmp_path / name).write_text('{"model_type": "bert"}')
+    with pytest.raises(FileExistsError, match=f"holds files of another model, such as {named}"):
+        refuse_to_overwrite(RunDirectory(tmp_path), resume=resume)
+
+
+def test_what_a_run_left_that_was_killed_early_is_replaced(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    for name in ("train.log", "notes"):
+        (tmp_path / name).touch()
+        refuse_to_overwrite(run)
+        (tmp_path / name).unlink()
+    for name in ("tokenizer.model", "rehearsal.tsv", "partial.7.config.json", "distillation"):
+        (tmp_path / name).touch()
+        refuse_to_overwrite(run)
+    run.save_config(TransformerConfig(source_vocab_size=9))
+    run.save_training(settings(), History(), finished=False)
+    for name in ("checkpoints", "logs", "worker_1", ".cache"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "losses.tsv").touch()
+    for resume in (False, True):
+        refuse_to_overwrite(run, resume=resume)
+
+
 def test_figures_come_back_where_only_the_length_of_the_run_changed(begun: RunDirectory) -> None:
     history = History({"step": [3], "val_loss": [2.5]})
     begun.save_training(settings(), history, finished=False)
@@ -90,4 +126,45 @@ def test_a_run_is_resumed_on_the_text_that_it_was_started_on(begun: RunDirectory
     before["data"][TEXT_SHA256] = "decaf"
     begun.save_training(before, History(), finished=False)
     with pytest.raises(ValueError, match="was started on other text: resume on the same, or"):
+        history_to_resume(begun, now)
+
+
+def test_the_same_text_may_lie_elsewhere(begun: RunDirectory) -> None:
+    before, now = settings(), settings()
+    before["data"] |= {"origin": "a.txt", TEXT_SHA256: "c0ffee"}
+    now["data"] |= {"origin": "/home/a.txt", TEXT_SHA256: "c0ffee"}
+    begun.save_training(before, History(), finished=False)
+    history_to_resume(begun, now)
+    now["data"][TEXT_SHA256] = "decaf"
+    with pytest.raises(ValueError, match="was started on other text"):
+        history_to_resume(begun, now)
+
+
+def test_a_version_that_recorded_no_kind_of_vocabulary_had_this_one(begun: RunDirectory) -> None:
+    before, now = settings(), settings()
+    now["data"]["tokenizer_type"] = "bpe"
+    begun.save_training(before, History(), finished=False)
+    history_to_resume(begun, now)
+    before["data"]["tokenizer_type"] = "unigram"
+    begun.save_training(before, History(), finished=False)
+    with pytest.raises(ValueError, match="started with tokenizer_type='unigram', not 'bpe'"):
+        history_to_resume(begun, now)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "told"),
+    [
+        (("masked-lm", "causal-lm"), "task='masked-lm', not 'causal-lm'"),
+        ((None, "causal-lm"), "task='translation', not 'causal-lm'"),
+    ],
+)
+def test_another_task_is_named_before_what_follows_from_it(
+    begun: RunDirectory, tasks: tuple[str | None, str], told: str
+) -> None:
+    before, now = settings(learning_rate=0.1), settings()
+    for record, task in zip((before, now), tasks, strict=True):
+        if task is not None:
+            record["data"]["task"] = task
+    begun.save_training(before, History(), finished=False)
+    with pytest.raises(ValueError, match=f"was started with {told}: resume"):
         history_to_resume(begun, now)

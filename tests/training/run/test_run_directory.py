@@ -124,6 +124,13 @@ def test_a_missing_file_is_named(run: RunDirectory, read, name: str) -> None:
         read(run)
 
 
+@pytest.mark.parametrize("content", ['{"a": ', "[1]", "\x00"])
+def test_a_damaged_record_is_named(run: RunDirectory, content: str) -> None:
+    (run.path / "training.json").write_text(content)
+    with pytest.raises(ValueError, match=r"training.json is damaged \(.*\): put a copy of it back"):
+        run.load_training()
+
+
 def test_a_runs_files_are_named_without_loading_keras() -> None:
     command = "import sys, keras_transformer.training.run.run_directory; print(*sys.modules)"
     result = subprocess.run(

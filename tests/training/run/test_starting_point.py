@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.data.prepared.corpus import PreparedCorpus
-from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.prepared.options import PrepareOptions
+from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.streams import ParallelFiles
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
@@ -204,4 +205,6 @@ def test_subword_sampling_needs_a_tokenizer_that_has_several_segmentations(tmp_p
         )
     words = Tokenizer.load(tmp_path / "word.model")
     with pytest.raises(ValueError, match="subword_sampling needs a unigram or BPE model"):
-        run_training(tmp_path, tokenizers=(words, words), options={"subword_sampling": True})
+        run_training(
+            tmp_path / "run", tokenizers=(words, words), options={"subword_sampling": True}
+        )

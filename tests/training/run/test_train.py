@@ -318,7 +318,6 @@ def test_a_finished_run_goes_on_with_more_epochs(
         ({"vocab_size": 15}, "started with vocab_size=14, not 15"),
         ({"tokenizer_type": "bpe"}, "started with tokenizer_type='unigram', not 'bpe'"),
         ({"joint_vocabulary": False}, "started with joint_vocabulary=True, not False"),
-        ({"origin": "other words"}, "started with origin='words', not 'other words'"),
     ],
     ids=str,
 )
@@ -328,10 +327,8 @@ def test_resuming_with_other_settings_is_refused(
     settings = {**SETTINGS, **change}
     settings["overrides"] = {**SETTINGS["overrides"], **change.get("overrides", {})}
     settings["options"] = TrainOptions(**{**OPTIONS, **change.get("options", {})})
-    origin = settings.pop("origin", "words")
-    other = Corpus(dataclasses.replace(corpus.train, origin=origin), corpus.valid)
     with pytest.raises(ValueError, match=message):
-        train(other, unbroken.directory, resume=True, **settings)
+        train(corpus, unbroken.directory, resume=True, **settings)
 
 
 def test_a_run_stopped_before_its_first_checkpoint_starts_anew(

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.data.prepared.corpus import PreparedCorpus
-from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.prepared.options import PrepareOptions
+from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
@@ -55,6 +56,23 @@ def start(task: Any, corpus: PreparedCorpus, directory: Path, **given: Any) -> A
         }
     )
     return train_texts(task, corpus, directory, overrides=overrides, options=options, **settings)
+
+
+def test_sentinels_are_prepared_with_the_vocabulary(
+    corpora: dict[str, PreparedCorpus], tmp_path: Path
+) -> None:
+    sentinels = TextOptions(denoising="sentinels")
+    with pytest.raises(
+        ValueError, match="prepare the corpus with --num-sentinels 100 and no --tok"
+    ):
+        start("denoising", corpora["texts"], tmp_path / "a", text_options=sentinels)
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in LINES))
+    options = PrepareOptions(vocab_size=24, max_length=24, shards=1, num_sentinels=9)
+    files = SingleFiles((tmp_path / "a.txt",))
+    prepare(files, tmp_path / "p", options=options, workers=1, say=lambda line: None)
+    corpus = PreparedCorpus.load(tmp_path / "p")
+    assert len(corpus.source_tokenizer.sentinel_ids) == 9
+    start("denoising", corpus, tmp_path / "run", text_options=sentinels, max_steps=1)
 
 
 @pytest.mark.parametrize(

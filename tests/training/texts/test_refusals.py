@@ -39,6 +39,7 @@ def test_sentences_to_translate_are_refused(tmp_path: Path) -> None:
         ),
         ("masked-lm", {"masking": "phrases"}, "phrases must name a file, one phrase a line"),
         ("masked-lm", {"phrases": "p.txt"}, "phrases is for masking='phrases', not for 'tokens'"),
+        ("causal-lm", {"phrases": Path("p.txt")}, "phrases='p.txt' is for masked-lm, not"),
         (
             "causal-lm",
             {"next_sentence": True},

@@ -64,6 +64,12 @@ def test_texts_are_resumed_as_they_were_and_a_finished_run_stays(start, tmp_path
     start("classify", "run", labelled("neg", "pos"), options={"max_steps": 3})
     with pytest.raises(ValueError, match="was started on other text"):
         start("classify", "run", labelled("pos", "neg"), resume=True)
+    for asked, told in (
+        ({"vocab_size": VOCABULARY - 1}, f"vocab_size={VOCABULARY}, not {VOCABULARY - 1}"),
+        ({"tokenizer_type": "bpe"}, "tokenizer_type='unigram', not 'bpe'"),
+    ):
+        with pytest.raises(ValueError, match=f"was started with {told}"):
+            start("classify", "run", labelled("neg", "pos"), resume=True, **asked)
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     before = (tmp_path / "run" / "config.json").read_bytes()
     with pytest.raises(FileExistsError, match="no checkpoint to resume from"):
@@ -115,5 +121,26 @@ def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
 
 def test_a_vocabulary_without_mask_is_refused(start) -> None:
     tokenizer = train_tokenizer(LINES, VOCABULARY)
-    with pytest.raises(ValueError, match="the vocabulary has no <mask>"):
-        start("masked-lm", "bert", tokenizer=tokenizer)
+    for task, overrides in (("masked-lm", {}), ("denoising", BOTH_SIZES)):
+        with pytest.raises(
+            ValueError, match=f"no <mask>, which {task} needs: leave --init and --tokenizer out"
+        ):
+            start(task, "run", tokenizer=tokenizer, overrides=overrides)
+
+
+def test_a_run_of_which_no_weight_fits_is_named_with_what_differs(
+    start, runs: dict[str, Path]
+) -> None:
+    with pytest.raises(
+        ValueError, match="no weight of .*/masked-lm fits the new model: model_dim=8, trained 16; "
+    ):
+        smaller = {"model_dim": 8, "feed_forward_dim": 8, "num_heads": 1, "max_positions": 40}
+        labels = labelled("neg", "pos")
+        start("classify", "run", labels, init=runs["masked-lm"], overrides=smaller)
+
+
+def test_an_embedding_of_which_all_is_frozen_is_refused(start, runs: dict[str, Path]) -> None:
+    pairs = Corpus(Pairs(LINES[:20], LINES[20:40], "pairs"))
+    for freeze in ("encoder", "1"):
+        with pytest.raises(ValueError, match=f"freeze='{freeze}' leaves nothing to train: freeze"):
+            start("embed", "run", pairs, init=runs["masked-lm"], options={"freeze": freeze})

@@ -123,7 +123,7 @@ def test_a_decoder_alone_starts_from_a_translation(tmp_path: Path) -> None:
 def test_runs_that_cannot_take_the_place_are_refused(
     alone: dict[str, Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match="must be a run of masked-lm or classify"):
+    with pytest.raises(ValueError, match="a decoder alone: give it as init_decoder"):
         translation(tmp_path, init=alone["causal-lm"])
     with pytest.raises(ValueError, match="init_decoder .* must be a run of causal-lm"):
         translation(tmp_path, init_decoder=alone["masked-lm"])

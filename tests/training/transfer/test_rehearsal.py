@@ -7,7 +7,8 @@ import pytest
 
 from keras_transformer import Corpus, Pairs, TrainOptions, Translator, load_run, train
 from keras_transformer.data.prepared.corpus import PreparedCorpus
-from keras_transformer.data.prepared.prepare import PrepareOptions, prepare
+from keras_transformer.data.prepared.options import PrepareOptions
+from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.streams import ParallelFiles
 from keras_transformer.data.sources.texts import TextCorpus, Texts
 from keras_transformer.data.sources.tsv import read_tsv

@@ -57,6 +57,19 @@ def test_each_form_is_known_by_its_content(
     assert find("house") is None and find("tree") is None
 
 
+def test_words_with_spaces_are_left_out(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "glove.txt"
+    numbers = " ".join(map(repr, VECTORS[0].tolist()))
+    path.write_text(f". . . {numbers}\nat 5 {numbers}\n{lines()}the {numbers}\n", encoding="utf-8")
+    file = VectorFile.open(path)
+    assert (file.form, file.dim) == ("bare text", 5)
+    find = file.read()
+    assert "glove.txt: 2 words with spaces are left out" in capsys.readouterr().out
+    np.testing.assert_array_equal(find("the"), VECTORS[0])
+    np.testing.assert_array_equal(find("naïve"), VECTORS[2])
+    assert find(".") is None and find("5") is None
+
+
 def test_a_model_of_fasttext_has_vectors_of_unknown_words(tmp_path: Path) -> None:
     model = FastText(
         [["dog", "house"], ["cat", "house"]], vector_size=6, min_count=1, bucket=90, epochs=1
@@ -70,15 +83,14 @@ def test_a_model_of_fasttext_has_vectors_of_unknown_words(tmp_path: Path) -> Non
     np.testing.assert_allclose(find("Dog"), model.wv["dog"], rtol=1e-6)
 
 
-# gensim forgets to close a file without a header.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("empty.txt", b"", "empty.txt has no word vectors: expected a line with a word and its"),
         ("prose.txt", b"It was a dark night.\n", "prose.txt has no word vectors"),
         ("short.bin", binary(b"")[:30], "short.bin is a damaged file of word vectors"),
-        ("glove.txt", b"a 1 2\nb c 1 2\n", "glove.txt is a damaged file of word vectors"),
+        ("a.txt", b"a 1 2\nb 1\n", "a.txt is a damaged file of word vectors: line 2 has 1 numbers"),
+        ("b.txt", b"a 1 2\nb 1 x\n", "b.txt is a damaged file of word vectors: line 2: could not"),
         ("model.bin", b"\xba\x16O/" + bytes(20), "model.bin is a damaged file of word vectors"),
         (
             "packed.txt",
