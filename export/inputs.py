@@ -14,6 +14,7 @@ from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids
+from keras_transformer.text.tokenizer_files import check_vocabularies
 
 AnyModel = Transformer | EncoderOnly | DecoderOnly
 Model = TypeVar("Model", Transformer, EncoderOnly, DecoderOnly)
@@ -43,13 +44,9 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
             "the model is quantized by Keras, and exports take float weights: export the model "
             "that it was made of, with --quantize int8 for integers in ONNX."
         )
-    if isinstance(model, Transformer):
-        _check_vocabulary("source_vocab_size", model.config.source_vocab_size, source)
-        _check_vocabulary("target_vocab_size", model.config.target_vocab_size, target)
-    else:
-        if source is not target:
-            raise ValueError("a model with one stack has one tokenizer, got a target_tokenizer.")
-        _check_vocabulary("vocab_size", model.config.vocab_size, source)
+    if source is not target and not isinstance(model, Transformer):
+        raise ValueError("a model with one stack has one tokenizer, got a target_tokenizer.")
+    check_vocabularies(model.config, source, target)
     found, expected = shared_special_ids(source, target), model.config.special_ids
     if found != dataclasses.replace(expected, decoder_start=found.decoder_start):
         raise ValueError(
@@ -94,15 +91,6 @@ def ids_of_every_text(config: TransformerConfig) -> set[int]:
     special = config.special_ids
     found = {special.eos, special.unk} | config.marks.ids - special.never_generated
     return {token for token in found if token is not None}
-
-
-def _check_vocabulary(field: str, size: int, tokenizer: Tokenizer) -> None:
-    if tokenizer.vocab_size != size:
-        side = field.removesuffix("vocab_size").replace("_", " ")
-        raise ValueError(
-            f"the {side}tokenizer has {tokenizer.vocab_size} ids, but the model's {field} is "
-            f"{size}: give the tokenizer it was trained with."
-        )
 
 
 def in_float32(model: Model) -> Model:

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,20 +19,30 @@ def whole_file(path: Path, needed_bytes: int | None = None) -> Iterator[Path]:
     """Yields a temporary name to write to; the file is renamed once it is complete and on disk.
 
     Args:
-        path: The file; an existing one stays until the new one is complete.
+        path: The file; an existing one stays until the new one is complete. A link stays, and the
+            file that it leads to is written. A pipe or a device stays, too: it is given all bytes
+            at once.
         needed_bytes: About how much will be written, if known; used in the message if there is
             no room.
 
     Raises:
         OSError: It cannot be written; no part of it is left.
     """
-    partial = path.with_name(f"{_PARTIAL}{os.getpid()}.{path.name}")
     with clear_disk_errors(path, needed_bytes):
+        if _is_stream(path):
+            with tempfile.TemporaryDirectory() as folder:
+                partial = Path(folder, path.name)
+                yield partial
+                with partial.open("rb") as file, path.open("wb") as stream:
+                    shutil.copyfileobj(file, stream)
+            return
+        target = _behind_links(path)
+        partial = target.with_name(f"{_PARTIAL}{os.getpid()}.{target.name}")
         try:
             yield partial
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
-            os.replace(partial, path)
+            os.replace(partial, target)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
@@ -67,8 +78,12 @@ def check_output(path: Path, *, is_directory: bool) -> None:
     if path.exists() and path.is_dir() != is_directory:
         kind = "a directory" if path.is_dir() else "a file"
         raise OSError(f"cannot write {path}: it is {kind} already, choose another name.")
+    if _is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise OSError(f"cannot write {path}: it may not be written to.")
+        return
     folders = [path] if is_directory else []
-    nearest = next(folder for folder in (*folders, *path.absolute().parents) if folder.exists())
+    nearest = next(f for f in (*folders, *_behind_links(path).parents) if f.exists())
     if not nearest.is_dir():
         raise OSError(f"cannot write {path}: {nearest} is a file.")
     if not os.access(nearest, os.W_OK | os.X_OK):
@@ -89,12 +104,22 @@ def clear_disk_errors(path: Path, needed_bytes: int | None = None) -> Iterator[N
 
 def no_room_error(path: Path, cause: str, needed_bytes: int | None = None) -> OSError:
     """Returns the error that says what did not fit, how much room is left and what to do."""
-    free = f"Free are {_megabytes(shutil.disk_usage(path.parent).free)}"
+    free = f"Free are {_megabytes(shutil.disk_usage(_behind_links(path).parent).free)}"
     needed = "" if needed_bytes is None else f", it takes about {_megabytes(needed_bytes)}"
     return OSError(
         f"cannot write {path}: {cause}. {free}{needed}. What was complete before is intact: make "
         "room, then give the same command again, a training with --resume."
     )
+
+
+def _is_stream(path: Path) -> bool:
+    """Returns whether something exists that cannot be replaced by a file: a pipe, a device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _behind_links(path: Path) -> Path:
+    """Returns the absolute path that links lead to; unlike `Path.resolve` it takes a loop, too."""
+    return Path(os.path.realpath(path))
 
 
 def _megabytes(count: int) -> str:

@@ -310,7 +310,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
-    packages |= {"understanding.masks", "understanding.results"}
+    packages |= {"understanding.heads", "understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
 
 

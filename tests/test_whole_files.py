@@ -1,7 +1,9 @@
 """Files are whole or absent, and a disk without room is told in one clear error."""
 
 import errno
+import os
 import resource
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +56,40 @@ def test_any_failure_keeps_the_old_file_and_leaves_no_part_of_the_new(tmp_path: 
         partial.write_bytes(b"half of it")
         raise KeyboardInterrupt
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.bin", b"old")]
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "a.txt", tmp_path / "link"
+    link.symlink_to(target)
+    for text in ("new", "newer"):  # of a link to nothing, and to a file
+        check_output(link, is_directory=False)
+        write_text(link, text)
+        assert (link.is_symlink(), target.read_text()) == (True, text)
+    assert [path.name for path in target.parent.iterdir()] == ["a.txt"]
+
+
+def test_a_pipe_stays_and_is_given_all_bytes(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    check_output(pipe, is_directory=False)
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    with whole_file(pipe) as partial, partial.open("wb") as file:
+        file.write(b"first, and ")
+        file.seek(0, os.SEEK_END)  # as writers do that a pipe would refuse
+        file.write(b"second")
+    reader.join(timeout=10)
+    assert found == [b"first, and second"]
+    assert pipe.is_fifo() and [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_pipe_that_may_not_be_written_to_is_refused(tmp_path: Path, monkeypatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(OSError, match=r"cannot write .*pipe: it may not be written to"):
+        check_output(tmp_path / "pipe", is_directory=False)
 
 
 def test_a_real_lack_of_room_is_explained_and_leaves_nothing(tmp_path: Path) -> None:

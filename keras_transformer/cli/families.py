@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from keras_transformer.config.encoder_only import EncoderHead
-from keras_transformer.understanding.text_understanding import TASKS
+from keras_transformer.understanding.heads import TASKS
 
 Family = Literal["encoder", "decoder", "encoder-decoder"]
 
@@ -42,6 +42,12 @@ def require_family(directory: Path, wanted: Family, head: EncoderHead | None = N
         f"{directory} holds {_described(config)}, and this command needs {needed}: use "
         f"{_commands(config)}{_training(head)}."
     )
+
+
+def family_in(directory: Path) -> str | None:
+    """Returns the family of a directory's model; None if it cannot be read."""
+    config = _config(directory)
+    return config.get("family", "encoder-decoder") if config else None
 
 
 def _training(head: EncoderHead | None) -> str:

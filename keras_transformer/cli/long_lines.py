@@ -59,6 +59,13 @@ class LineOptions:
                 yield number, tokens
 
 
+def places_taken(translator: TextTranslator | SentenceTranslator, lines: Sequence[str]) -> int:
+    """Returns how many of a translator's inputs lines are, by which samples count places."""
+    if isinstance(translator, SentenceTranslator):
+        return translator.count_parts(lines)
+    return len(lines)
+
+
 def describe(error: TooLongError, line: int) -> str:
     """Says which line is too long, and what to do about it."""
     return (

@@ -189,7 +189,7 @@ def read_fields(
     """
     hints = get_type_hints(options_class)
     values = {}
-    for field in dataclasses.fields(options_class):  # type: ignore[arg-type]
+    for field in own_first(options_class):
         if field.name in skip:
             continue
         value = namespace[field.name]

@@ -8,7 +8,11 @@ from typing import Any, Literal, Protocol
 from tqdm import tqdm
 
 from keras_transformer.cli.input_lines import read_blocks, standard_input
+from keras_transformer.config.checks import check_size
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, LongTextError
+
+# What messages call standard input.
+INPUT = "the input"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +32,8 @@ class TextLineOptions:
     long_lines: Literal["cut", "refuse"] = "cut"
 
     def __post_init__(self) -> None:
-        if self.block_lines < 1:
-            raise ValueError(f"block_lines must be at least 1, got {self.block_lines}.")
+        check_size("block_lines", self.block_lines)
+        check_size("max_text_length", self.max_text_length)
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def blocks_of_input(
     done = 0
     with tqdm(unit="line", desc=command, disable=hidden) as progress:
         for block in read_blocks(stream, 1 if sys.stdin.isatty() else options.block_lines):
-            _tell_cuts(command, model, options, block, done)
+            tell_cuts(command, model, options, block, done)
             try:
                 yield answer(block)
             except ValueError as error:
@@ -92,29 +96,44 @@ def blocks_of_input(
                     raise
                 if index:
                     yield answer(block[:index])
-                raise ValueError(_about_line(error, done + index + 1)) from error
+                raise ValueError(about_line(error, done + index + 1)) from error
             done += len(block)
             progress.update(len(block))
 
 
-def _tell_cuts(
-    command: str, model: TextModel, options: TextLineOptions, block: Sequence[str], done: int
+def tell_cuts(
+    command: str,
+    model: TextModel,
+    options: TextLineOptions,
+    block: Sequence[str],
+    done: int = 0,
+    file: str = INPUT,
 ) -> None:
+    """Names on standard error the lines that are cut.
+
+    Args:
+        command: Name of the command.
+        model: What reads the lines.
+        options: How they are read.
+        block: The lines.
+        done: How many lines came before them.
+        file: What they are lines of.
+    """
     limit = model.max_text_length
     if options.long_lines != "cut" or limit is None:
         return
     for number, tokens in enumerate(model.text_lengths(block), start=done + 1):
         if tokens > limit:
-            message = f"line {number} of the input was cut: it has {tokens} tokens."
+            message = f"line {number} of {file} was cut: it has {tokens} tokens."
             print(f"keras-transformer {command}: {message}", file=sys.stderr)
 
 
-def _about_line(error: ValueError, line: int) -> str:
-    """Says which line cannot be answered, and what to do about it."""
+def about_line(error: ValueError, line: int, file: str = INPUT) -> str:
+    """Says which line of a file cannot be answered, and what to do about it."""
     if isinstance(error, LongTextError):
         return (
-            f"line {line} of the input has {error.tokens} tokens, more than the {error.limit} "
+            f"line {line} of {file} has {error.tokens} tokens, more than the {error.limit} "
             "allowed: use --long-lines cut, or raise --max-text-length where the model allows it."
         )
     index = getattr(error, "index", 0)
-    return str(error).replace(f"the text at index {index}", f"line {line} of the input")
+    return str(error).replace(f"the text at index {index}", f"line {line} of {file}")

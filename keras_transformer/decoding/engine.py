@@ -123,8 +123,8 @@ class KerasEngine:
 
     def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
         """Returns the search as a graph, traced once for each set of options and inputs."""
-        # Only the random numbers, an input, depend on the seed.
-        options = dataclasses.replace(options, seed=None)
+        # Only the random numbers, an input, depend on seed and place.
+        options = dataclasses.replace(options, seed=None, first_place=0)
         key = (options, *names)
         if key not in self._searches:
 
@@ -172,7 +172,7 @@ def _given(
         given["uniforms"] = np.array(
             [
                 [
-                    uniforms(options.seed, place, rank, options.max_length)
+                    uniforms(options.seed, options.first_place + place, rank, options.max_length)
                     for rank in range(options.num_hypotheses)
                 ]
                 for place in places

@@ -116,11 +116,12 @@ class SharedSteps:
         """Returns one step of a batch's search, as a function of the state alone.
 
         Args:
-            options: What to search for. Only the random numbers, an input, depend on the seed.
+            options: What to search for. Only the random numbers, an input, depend on seed and
+                place.
             read: Tensors, or nests of them: the stepper's arguments.
             sentences: As for `search`.
         """
-        options = dataclasses.replace(options, seed=None)
+        options = dataclasses.replace(options, seed=None, first_place=0)
         given = {name: part for name, part in sentences._asdict().items() if part is not None}
         key = (options, *given)
 

@@ -69,6 +69,22 @@ class GenerationEngine(Protocol):
         ...
 
 
+class NoRoomError(ValueError):
+    """A prompt leaves too few of the model's positions for the shortest text that is wanted.
+
+    Attributes:
+        index: Its place among the prompts.
+    """
+
+    def __init__(self, index: int, tokens: int, options: SearchOptions, positions: int) -> None:
+        self.index = index
+        super().__init__(
+            f"the text at index {index} has {tokens} tokens, which leaves {positions - tokens} of "
+            f"the model's {positions} positions to write to, fewer than min_length "
+            f"({options.min_length}): shorten it, or lower min_length."
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     """Checked prompts.
@@ -100,6 +116,7 @@ def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions
     """Checks what a search is asked for.
 
     Raises:
+        NoRoomError: A prompt leaves no room for `min_length` new tokens.
         ValueError: A prompt or an option does not fit the model.
     """
     check_generation(options)
@@ -115,6 +132,8 @@ def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions
                 f"padding ({special_ids.pad}), start ({special_ids.decoder_start}) and end "
                 f"({special_ids.eos})."
             )
+        if positions is not None and len(row) + options.min_length > positions:
+            raise NoRoomError(number, len(row), options, positions)
     longest = [len(row) + options.max_length for row in rows]
     return Task(rows, longest if positions is None else [min(one, positions) for one in longest])
 

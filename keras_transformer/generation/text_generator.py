@@ -28,7 +28,8 @@ class TextGenerator:
         max_text_length: Most tokens of a prompt or a text, unless the model allows fewer; None for
             no other limit than the model's.
         long_texts: What to do with longer ones: "refuse" raises `LongTextError`, which has the
-            index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
+            index; "cut" drops the beginning of a prompt, also of one that leaves too little room
+            for what is to be written (`longest_prompt`), and the end of a text to be scored.
         search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
             has them; None for none.
 
@@ -75,6 +76,18 @@ class TextGenerator:
         """
         return [len(ids) for ids in self._text_ids.encode(check_texts(texts))]
 
+    def longest_prompt(self, options: SearchOptions) -> int | None:
+        """Returns the most tokens of a prompt that leave room to write; None if there is no limit.
+
+        There is room if positions for `max_length` new tokens are left, or for as many as half of
+        the model's positions if that is fewer; positions for `min_length` in any case.
+        """
+        positions, limit = self.config.max_positions, self.max_text_length
+        if positions is None or limit is None:
+            return limit
+        reserved = max(min(options.max_length, positions // 2), options.min_length)
+        return max(1, min(limit, positions - reserved))
+
     def generate(
         self, prompts: Sequence[str], *, include_prompt: bool = True, **options: Any
     ) -> list[str]:
@@ -89,10 +102,12 @@ class TextGenerator:
         Raises:
             TypeError: `prompts` is one string, or holds anything but strings; an option is unknown
                 or of the wrong type.
-            ValueError: An option is out of range, or a prompt is longer than `max_text_length`.
+            ValueError: An option is out of range, or a prompt is longer than `max_text_length` or
+                leaves no room for `min_length` new tokens.
             RuntimeError: The generator is closed.
         """
-        ids, chosen = self._prompt_ids(prompts), self.search_options(**options)
+        prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
+        ids = self._prompt_ids(prompts, chosen)
         found = self._engine.search(ids, chosen, with_scores=False)
         best = [candidates[:1] for candidates in found]
         return [text for [text] in self._texts(prompts, ids, best, include_prompt)]
@@ -117,8 +132,9 @@ class TextGenerator:
             ValueError: As for `generate`.
             RuntimeError: As for `generate`.
         """
-        ids = self._prompt_ids(prompts)
-        found = self._engine.search(ids, self.search_options(**options))
+        prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
+        ids = self._prompt_ids(prompts, chosen)
+        found = self._engine.search(ids, chosen)
         texts = self._texts(prompts, ids, found, include_prompt)
         return [
             [Hypothesis(text, *one) for text, one in zip(parts, candidates, strict=True)]
@@ -140,10 +156,12 @@ class TextGenerator:
             For each prompt its best continuations as tuples (ids, score, log_probability).
 
         Raises:
+            TypeError: An id is no integer.
             ValueError: As for `generate`, or an id is outside the vocabulary.
         """
-        rows = self._limit.fit_prompts(plain_rows(prompt_ids))
-        return self._engine.search(rows, self.search_options(**options), with_scores=return_scores)
+        rows, chosen = plain_rows(prompt_ids), self.search_options(**options)
+        rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
+        return self._engine.search(rows, chosen, with_scores=return_scores)
 
     def stream(self, prompt: str, *, include_prompt: bool = True, **options: Any) -> Iterator[str]:
         """Yields one continuation piece by piece, each as soon as it is certain.
@@ -168,7 +186,7 @@ class TextGenerator:
                 "stream yields one text piece by piece, so it needs beam_size 1 and "
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
-        [ids] = self._prompt_ids([prompt])
+        [ids] = self._prompt_ids(check_texts([prompt], "prompts"), chosen)
         if chosen.looks_past_ends:
             [[best]] = self._engine.search([ids], chosen, with_scores=False)
             tokens: Iterator[int] = iter(best.ids)
@@ -213,8 +231,9 @@ class TextGenerator:
         scored = self.score(texts)
         return [math.exp(-token_score(one.ids, one.log_probability)) for one in scored]
 
-    def _prompt_ids(self, prompts: Sequence[str]) -> list[list[int]]:
-        return self._limit.fit_prompts(self._text_ids.encode(check_texts(prompts, "prompts")))
+    def _prompt_ids(self, prompts: Sequence[str], options: SearchOptions) -> list[list[int]]:
+        rows = self._text_ids.encode(prompts)
+        return self._limit.fit_prompts(rows, self.longest_prompt(options))
 
     def _texts(
         self,

@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 LengthPenaltyType = Literal["gnmt", "exponent"]
 EarlyStopping = Literal["first", "likely", "exact"]
+# Marks a field that commands give no flag.
+WITHOUT_FLAG = {"flag": False}
 # Far beyond what any model was trained for; a search keeps a row of so many tokens at most.
 _MOST_TOKENS = 2**20
 
@@ -54,6 +56,8 @@ class SearchOptions:
         target_language: Code of the language to translate into, likewise.
         seed: Start of the random numbers. A sentence's samples depend on this number, its place
             among the inputs and the rank of the sample, on nothing else. A new random one if None.
+        first_place: Place of a call's first text among all inputs, if they come in several calls:
+            samples are then those of one call. A sentence-by-sentence translator counts sentences.
 
     Raises:
         ValueError: A value is out of range, or two do not fit; the message names them.
@@ -79,11 +83,13 @@ class SearchOptions:
     seed: int | None = None
     source_language: str | None = None
     target_language: str | None = None
+    # What a caller reads in parts, no wish of a user's.
+    first_place: int = dataclasses.field(default=0, metadata=WITHOUT_FLAG)
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "num_hypotheses", "max_length"):
             self._check_integer(name, least=1)
-        for name in ("min_length", "no_repeat_ngram_size", "top_k"):
+        for name in ("min_length", "no_repeat_ngram_size", "top_k", "first_place"):
             self._check_integer(name, least=0)
         if self.seed is not None:
             self._check_integer("seed", least=0)
@@ -166,7 +172,7 @@ class SearchOptions:
                 f"({self.beam_size}): raise beam_size or ask for fewer."
             )
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        for name in ("temperature", "top_k", "top_p", "seed"):
+        for name in ("temperature", "top_k", "top_p", "seed", "first_place"):
             if not self.sample and getattr(self, name) != defaults[name]:
                 raise ValueError(f"{name} is meant for sampling: give sample=True as well.")
 

@@ -2,6 +2,7 @@
 against its positions, and cuts texts. Needs neither Keras nor TensorFlow.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import get_args
 
@@ -72,11 +73,16 @@ class LengthLimit:
         """
         return [list(row[: self.length]) for row in self._checked(rows)]
 
-    def fit_prompts(self, rows: IdRows) -> list[list[int]]:
-        """As `fit`, but drops the beginning: a text goes on from the prompt's end."""
-        if self.length is None:
-            return [list(row) for row in rows]
-        return [list(row[-self.length :]) for row in self._checked(rows)]
+    def fit_prompts(self, rows: IdRows, kept: int | None) -> list[list[int]]:
+        """As `fit`, but drops the beginning: a text goes on from the prompt's end.
+
+        Args:
+            rows: The prompts.
+            kept: Most tokens that are left of a prompt where long ones are cut, at least 1; no
+                limit if None.
+        """
+        first = -kept if self._cuts and kept is not None else None
+        return [list(row[first:]) for row in self._checked(rows)]
 
     def fit_pairs(self, firsts: IdRows, seconds: IdRows, added: int) -> list[tuple[list, list]]:
         """Returns pairs whose tokens together fit; the longer text is cut first.
@@ -135,5 +141,17 @@ def check_vocabulary(rows: IdRows, vocab_size: int, max_positions: int | None) -
 
 
 def plain_rows(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Returns rows of ids as lists of plain integers."""
-    return [[int(token) for token in row] for row in rows]
+    """Returns rows of ids as lists of plain integers.
+
+    Raises:
+        TypeError: One of them is no row of integers.
+    """
+    plain = []
+    for number, row in enumerate(rows):
+        try:
+            plain.append([operator.index(token) for token in row])
+        except TypeError as error:
+            raise TypeError(
+                f"ids must be rows of integers, [[4, 5]] for one text, got {row!r} as row {number}."
+            ) from error
+    return plain

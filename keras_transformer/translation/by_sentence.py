@@ -133,6 +133,10 @@ class SentenceTranslator:
             language,
         )
 
+    def count_parts(self, texts: Sequence[str]) -> int:
+        """Returns how many parts the texts have together."""
+        return len(self._prepare(texts, {})[1])
+
     def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
         """Returns the best translation of each text, line breaks and spaces as in the source.
 

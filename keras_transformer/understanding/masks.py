@@ -1,15 +1,16 @@
-"""Masks in texts: takes ids with masks and the logits of their places, and returns the best
-fillings.
+"""Masks in texts: takes the logits of their places and returns the best fillings, and texts with
+their masks filled.
 """
 
 from collections.abc import Collection, Sequence
-from itertools import compress
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.text.subwords.symbols_apart import is_kept
+from keras_transformer.text.subwords.interface import Placed
+from keras_transformer.translation.text_ids import TextIds
 
 
 class FilledMasks(NamedTuple):
@@ -39,18 +40,37 @@ class MissingMaskError(ValueError):
         )
 
 
-def without_spaces_before_masks(ids: Sequence[int], mask: int, space: int | None) -> list[int]:
-    """Drops the piece of a space ("▁" of SentencePiece) before a mask that follows a space.
-
-    Training replaces whole pieces, spaces included, so a mask stands where a piece such as "▁red"
-    stood.
+def filled_text(
+    text: str, masks: Sequence[Placed], tokens: Sequence[int], text_ids: TextIds
+) -> str:
+    """Returns a text with its masks replaced; everything else stays as it was given.
 
     Args:
-        ids: Ids of a text.
-        mask: Id of `<mask>`.
-        space: Id of that piece; None if the vocabulary has no such piece.
+        text: The text.
+        masks: Where its masks stand, in their order.
+        tokens: The token of each. Where one continues a word, white space before its mask is
+            dropped: the mask stood for that, too. Where one brings a space and the text has no
+            white space there, a space is added; WordPiece's tokens bring none.
+        text_ids: What decodes tokens.
     """
-    return list(compress(ids, is_kept(ids, {mask}, space)))
+    brings_spaces = text_ids.subwords.space is not None
+    filled, behind = "", 0
+    for mask, token in zip(masks, tokens, strict=True):
+        filled += text[behind : mask.start]
+        spelling = _inside(token, text_ids)
+        if not spelling.startswith(" ") and filled.strip():
+            filled = filled.rstrip()
+        elif spelling.startswith(" ") and brings_spaces and filled and not filled[-1].isspace():
+            filled += " "
+        filled += spelling.lstrip(" ")
+        behind = mask.end
+    return filled + text[behind:]
+
+
+def _inside(token: int, text_ids: TextIds) -> str:
+    """Returns the text of a token behind another, with the space before it if it begins a word."""
+    once, twice = text_ids.decode([[token], [token, token]])
+    return twice.removeprefix(once)
 
 
 def best_fillings(
@@ -71,8 +91,9 @@ def best_fillings(
         tokens, values = _most_probable(row, forbidden, count)
         longer = [
             FilledMasks([*filling.ids, token], filling.score + value)
-            for filling in found
-            for token, value in zip(tokens, values, strict=True)
+            for rank, filling in enumerate(found, start=1)
+            # At least rank x rank' pairs are as good as these of both ranks and come before them.
+            for token, value in islice(zip(tokens, values, strict=True), count // rank)
         ]
         # A stable sort: among equal scores the fillings before come first, and the lowest id.
         found = sorted(longer, key=lambda filling: -filling.score)[:count]

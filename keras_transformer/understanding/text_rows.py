@@ -3,15 +3,17 @@ with their special tokens.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.text.layout import encoder_row
+from keras_transformer.text.subwords.interface import Placed, words_in_text
+from keras_transformer.text.subwords.symbols_apart import is_kept
 from keras_transformer.translation.text_ids import TextIds
 from keras_transformer.understanding.engine import Row
-from keras_transformer.understanding.masks import without_spaces_before_masks
 
 
 class TextRows:
@@ -45,6 +47,9 @@ class TextRows:
     def encode(self, texts: Sequence[str], name: str = "texts") -> list[list[int]]:
         """Returns the ids of texts without special ones, of any length.
 
+        The piece of a space ("▁" of SentencePiece) before a mask is dropped. Training replaces
+        whole pieces, spaces included, so a mask stands where a piece such as "▁red" stood.
+
         Args:
             texts: The texts.
             name: What messages call them.
@@ -53,10 +58,24 @@ class TextRows:
             TypeError: `texts` is one string, or holds anything but strings.
         """
         rows = self._text_ids.encode(check_texts(texts, name))
-        mask, space = self._special_ids.mask, self._text_ids.subwords.space
-        if mask is None or space is None:
-            return rows
-        return [without_spaces_before_masks(row, mask, space) for row in rows]
+        return [list(compress(row, self._kept(row))) for row in rows]
+
+    def placed(self, text: str) -> list[Placed]:
+        """Returns the tokens of a text that `encode` gives, each with its place in the text."""
+        subwords = self._text_ids.subwords
+        [row] = self._text_ids.encode([text])
+        return list(compress(subwords.place(text), self._kept(row)))
+
+    def words(self, texts: Sequence[str]) -> list[list[tuple[str, list[int]]]]:
+        """Returns the words of each text, separated by white space, and the ids of each word.
+
+        Raises:
+            TypeError: As for `encode`.
+        """
+        split = [text.split() for text in check_texts(texts)]
+        spelled = [words_in_text(words, self._text_ids.subwords) for words in split]
+        encoded = iter(self._text_ids.encode([word for words in spelled for word in words]))
+        return [[(word, next(encoded)) for word in words] for words in split]
 
     def of_texts(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> list[Row]:
         """Returns the row of each text, or of each pair of texts.
@@ -79,13 +98,28 @@ class TextRows:
         """Returns the row of each text, given as ids without special ones.
 
         Raises:
-            ValueError: A row is too long, or an id is outside the vocabulary.
+            TypeError: An id is no integer.
+            ValueError: A row is too long, or holds a special id that no text gives.
         """
-        return [self._row(row) for row in self._limit.fit(plain_rows(ids))]
+        rows, special = plain_rows(ids), self._special_ids
+        for number, row in enumerate(rows):
+            wrong = special.added_to_text.intersection(row)
+            if wrong:
+                raise ValueError(
+                    f"row {number} holds token {min(wrong)}: it must hold ids of text, without "
+                    f"padding ({special.pad}), start ({special.bos}) and end ({special.eos})."
+                )
+        return [self._row(row) for row in self._limit.fit(rows)]
 
     def place(self, row: Row) -> tuple[int, int]:
         """Returns where the text's own tokens begin and end in the row of one text."""
         return int(self._special_ids.bos is not None), len(row.token_ids) - 1
+
+    def _kept(self, row: Sequence[int]) -> list[bool]:
+        mask, space = self._special_ids.mask, self._text_ids.subwords.space
+        if mask is None or space is None:
+            return [True] * len(row)
+        return is_kept(row, {mask}, space)
 
     def _row(self, first: Sequence[int], second: Sequence[int] | None = None) -> Row:
         return Row(*encoder_row(first, second, self._special_ids))

@@ -8,14 +8,20 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.checks import check_size
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
 from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.model_limits import IdRows
-from keras_transformer.text.subwords.interface import words_in_text
+from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds
-from keras_transformer.understanding.engine import Array, EncoderEngine, Row
-from keras_transformer.understanding.masks import MissingMaskError, best_fillings
+from keras_transformer.understanding.engine import Array, EncoderEngine
+from keras_transformer.understanding.heads import require_head
+from keras_transformer.understanding.masks import (
+    MissingMaskError,
+    best_fillings,
+    filled_text,
+)
 from keras_transformer.understanding.results import (
     Classification,
     Filling,
@@ -28,15 +34,6 @@ from keras_transformer.understanding.results import (
     word_tags,
 )
 from keras_transformer.understanding.text_rows import TextRows
-
-# How a model with each head is trained.
-TASKS = {
-    "masked_lm": "masked-lm",
-    "pretraining": "masked-lm --next-sentence",
-    "classification": "classify",
-    "tagging": "tag",
-    "embedding": "embed",
-}
 
 
 class TextUnderstanding:
@@ -82,6 +79,19 @@ class TextUnderstanding:
             TypeError: `texts` is one string, or holds anything but strings.
         """
         return [len(ids) for ids in self._rows.encode(texts)]
+
+    def tag_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Does as `text_lengths` for texts as `tag` reads them: word by word.
+
+        Raises:
+            TypeError: As for `text_lengths`.
+        """
+        return [sum(len(ids) for _, ids in words) for words in self._rows.words(texts)]
+
+    def mask_counts(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many masks each text has, however they are spelled in it."""
+        mask = self._special_ids.mask
+        return [sum(token == mask for token in row) for row in self._rows.encode(texts)]
 
     def states(self, texts: Sequence[str]) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Returns the encoder's states of each text.
@@ -153,7 +163,7 @@ class TextUnderstanding:
             ValueError: As for `states`, or the model has another head.
             RuntimeError: As for `states`.
         """
-        self._require("classification")
+        require_head(self.config.head, "classification")
         logits = self._engine.head(self._rows.of_texts(texts, second_texts))
         return [most_probable(row, self.config.labels) for row in logits]
 
@@ -169,7 +179,7 @@ class TextUnderstanding:
             ValueError: As for `classify`.
             RuntimeError: As for `states`.
         """
-        self._require("regression")
+        require_head(self.config.head, "regression")
         found = self._engine.head(self._rows.of_texts(texts, second_texts))
         return np.array(found, np.float32).reshape(-1)
 
@@ -185,7 +195,7 @@ class TextUnderstanding:
             ValueError: As for `classify`.
             RuntimeError: As for `states`.
         """
-        self._require("pretraining")
+        require_head(self.config.head, "pretraining")
         follows = NEXT_SENTENCE_LABELS.index("next")
         found = self._engine.next_sentence(self._rows.of_texts(texts, second_texts))
         return np.array([softmax(logits)[follows] for logits in found], np.float32)
@@ -201,23 +211,15 @@ class TextUnderstanding:
             ValueError: As for `classify`.
             RuntimeError: As for `states`.
         """
-        self._require("tagging")
-        texts_words = [text.split() for text in check_texts(texts)]
-        spelled = [words_in_text(words, self._text_ids.subwords) for words in texts_words]
-        encoded = iter(self._text_ids.encode([word for words in spelled for word in words]))
-        texts_pieces = [[next(encoded) for _ in words] for words in texts_words]
-        ids = [[token for pieces in text for token in pieces] for text in texts_pieces]
-        rows = self._rows.of_ids(ids)
-        return [
-            word_tags(words, list(map(len, pieces)), logits[begin:end], self.config.labels)
-            for words, pieces, logits, (begin, end) in zip(
-                texts_words,
-                texts_pieces,
-                self._engine.head(rows),
-                map(self._rows.place, rows),
-                strict=True,
-            )
-        ]
+        require_head(self.config.head, "tagging")
+        texts_words = self._rows.words(texts)
+        rows = self._rows.of_ids([[i for _, ids in words for i in ids] for words in texts_words])
+        found = []
+        for words, row, logits in zip(texts_words, rows, self._engine.head(rows), strict=True):
+            names, lengths = [word for word, _ in words], [len(ids) for _, ids in words]
+            own = logits[slice(*self._rows.place(row))]
+            found.append(word_tags(names, lengths, own, self.config.labels))
+        return found
 
     def fill_mask(self, texts: Sequence[str], num_hypotheses: int = 1) -> list[list[Filling]]:
         """Returns the best ways to fill the masks of each text, best first.
@@ -229,29 +231,32 @@ class TextUnderstanding:
             texts: The texts, each with one or more masks: `<mask>`, or the vocabulary's own.
             num_hypotheses: How many fillings of each text.
 
+        Returns:
+            Fillings of each text. Their texts are as given, with the masks replaced; a mask beyond
+            `max_text_length` stays.
+
         Raises:
-            TypeError: As for `states`.
+            TypeError: As for `states`, or `num_hypotheses` is no integer.
             ValueError: As for `classify`, or a text has no mask; the message has its index.
             RuntimeError: As for `states`.
         """
-        self._require("masked_lm", "pretraining")
-        if num_hypotheses < 1:
-            raise ValueError(f"num_hypotheses must be at least 1, got {num_hypotheses}.")
+        require_head(self.config.head, "masked_lm", "pretraining")
+        check_size("num_hypotheses", num_hypotheses)
+        texts = check_texts(texts)
         rows = self._rows.of_texts(texts)
         mask, forbidden = self._special_ids.mask, self._special_ids.without_text
         places = [[i for i, token in enumerate(row.token_ids) if token == mask] for row in rows]
         for index, found in enumerate(places):
             if not found:
                 raise MissingMaskError(index, self.mask_piece)
-        return [
-            [
-                self._filling(row, masked, *filling)
-                for filling in best_fillings(logits, forbidden, num_hypotheses)
-            ]
-            for row, masked, logits in zip(
-                rows, places, self._engine.head(rows, places), strict=True
-            )
-        ]
+        fillings = []
+        logits = self._engine.head(rows, places)
+        for text, row, masked, values in zip(texts, rows, places, logits, strict=True):
+            placed, begin = self._rows.placed(text), self._rows.place(row)[0]
+            masks = [placed[place - begin] for place in masked]
+            best = best_fillings(values, forbidden, num_hypotheses)
+            fillings.append([self._filling(text, masks, *one) for one in best])
+        return fillings
 
     def find_spans(
         self, questions: Sequence[str], texts: Sequence[str], longest: int | None = None
@@ -261,45 +266,32 @@ class TextUnderstanding:
         Args:
             questions: A question for each text, the first text of the pair.
             texts: The texts.
-            longest: Most tokens of a span; no limit if None.
+            longest: Most tokens of a span, at least 1; no limit if None.
 
         Raises:
-            TypeError: As for `states`.
-            ValueError: As for `classify`.
+            TypeError: As for `states`, or `longest` is no integer.
+            ValueError: As for `classify`, or `longest` is below 1.
             RuntimeError: As for `states`.
         """
-        self._require("spans")
+        require_head(self.config.head, "spans")
+        if longest is not None:
+            check_size("longest", longest)
+        texts = check_texts(texts, "second_texts")
         rows = self._rows.of_texts(questions, texts)
         spans = []
-        for row, logits in zip(rows, self._engine.head(rows), strict=True):
-            eos = self._special_ids.eos
-            begin = list(row.token_ids).index(eos) + 1
-            text = list(row.token_ids[begin:-1])
-            if not text:
+        for text, row, logits in zip(texts, rows, self._engine.head(rows), strict=True):
+            begin = list(row.token_ids).index(self._special_ids.eos) + 1
+            if begin == len(row.token_ids) - 1:
                 spans.append(Span("", 0, 0, float("-inf")))
                 continue
             first, last, score = best_span(logits[begin:-1], longest)
-            [part] = self._text_ids.decode_parts([text[first : last + 1]])
+            placed = self._rows.placed(text)
+            part = text[placed[first].start : placed[last].end].strip()
             spans.append(Span(part, first, last, score))
         return spans
 
     def _filling(
-        self, row: Row, places: Sequence[int], tokens: Sequence[int], score: float
+        self, text: str, masks: Sequence[Placed], tokens: Sequence[int], score: float
     ) -> Filling:
-        ids = list(row.token_ids)
-        for place, token in zip(places, tokens, strict=True):
-            ids[place] = token
-        [text] = self._text_ids.decode([ids])
-        return Filling(text, self._text_ids.decode_parts([[token] for token in tokens]), score)
-
-    def _require(self, head: str, *others: str) -> None:
-        """Raises `ValueError` if the model has none of these heads."""
-        found = self.config.head
-        if found in (head, *others):
-            return
-        has = "no head" if found is None else f"the head {found!r}"
-        task = TASKS.get(head)
-        mend = f": train one with `keras-transformer train --task {task}`" if task else ""
-        raise ValueError(
-            f"this needs a model with the head {head!r}, and the model has {has}{mend}."
-        )
+        filled = filled_text(text, masks, tokens, self._text_ids)
+        return Filling(filled, self._text_ids.decode_parts([[token] for token in tokens]), score)

@@ -73,7 +73,9 @@ class Server:
             self.loop.call_soon_threadsafe(self.stopping.set)
 
 
-def start_server(artefact: Path | None, search: SearchOptions, **options: Any) -> Server:
+def start_server(
+    artefact: Path | None, search: SearchOptions | dict[str, Any], **options: Any
+) -> Server:
     """Starts a server, of the model `demo` unless a file names others, and waits for it."""
     chosen = {"port": 0, "poll_seconds": 0.05, "log_requests": False}
     if artefact is not None:
@@ -89,7 +91,8 @@ def start_server(artefact: Path | None, search: SearchOptions, **options: Any) -
             found.append(line)
             ready.set()
 
-        await serve(settings, dataclasses.asdict(search), tell, stopping)
+        given = search if isinstance(search, dict) else dataclasses.asdict(search)
+        await serve(settings, given, tell, stopping)
 
     def work() -> None:
         try:
@@ -116,9 +119,12 @@ def start() -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
 
     def begin(
-        artefact: Path | None = None, search: SearchOptions | None = None, **options: Any
+        artefact: Path | None = None,
+        search: SearchOptions | dict[str, Any] | None = None,
+        **options: Any,
     ) -> Server:
-        started.append(start_server(artefact, search or SearchOptions(max_length=40), **options))
+        search = SearchOptions(max_length=40) if search is None else search
+        started.append(start_server(artefact, search, **options))
         return started[-1]
 
     yield begin

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from keras_transformer.cli.long_lines import places_taken
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
@@ -52,6 +53,15 @@ def test_every_sentence_is_translated_and_the_layout_stays() -> None:
     texts = [TEXT, "", "One, two.", "\n"]
     found = SentenceTranslator(Shouting()).translate(texts)
     assert found == [" ONE IS. TWO ARE THERE.\n\nTHREE. ", "", "ONE, TWO.", "\n"]
+
+
+def test_places_are_counted_by_part() -> None:
+    shouting, texts = Shouting(), [TEXT, "", "One, two.", "\n"]
+    splitting = SentenceTranslator(shouting)
+    splitting.translate(texts)
+    assert splitting.count_parts(texts) == places_taken(splitting, texts) == len(shouting.parts)
+    assert places_taken(splitting, [TEXT]) == 3
+    assert places_taken(shouting, [TEXT, ""]) == 2  # type: ignore[arg-type]
 
 
 def test_a_tag_stands_before_all_parts_of_its_text() -> None:

@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from keras_transformer.understanding.masks import best_fillings, without_spaces_before_masks
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.understanding.masks import best_fillings, filled_text
 
 
 @pytest.mark.parametrize("masks", [1, 2, 3])
@@ -30,8 +32,71 @@ def test_the_lower_id_wins_a_tie() -> None:
     assert [one.ids for one in best_fillings(logits, {0, 1}, 3)] == [[2], [3], [4]]
 
 
-def test_only_a_space_right_before_a_mask_is_dropped() -> None:
-    mask, space = 4, 9
-    ids = [9, 4, 7, 9, 4, 4, 9, 8, 9]
-    assert without_spaces_before_masks(ids, mask, space) == [4, 7, 4, 4, 9, 8, 9]
-    assert without_spaces_before_masks([], mask, space) == []
+@pytest.mark.parametrize("masks", [2, 3])
+@pytest.mark.parametrize("kind", ["random", "ties"])
+def test_only_the_ranks_that_may_win_are_paired(masks: int, kind: str) -> None:
+    """With all pairs of ranks the fillings are the same, in the same order among ties."""
+    random = np.random.default_rng(masks)
+    for count in (1, 2, 5, 17, 40):
+        logits = random.normal(0, 2, (masks, 12)).astype(np.float32)
+        if kind == "ties":
+            logits = np.round(logits)
+        values = logits.astype(np.float64)
+        values -= values.max(axis=1, keepdims=True)
+        values -= np.log(np.exp(values).sum(axis=1, keepdims=True))
+        found: list[tuple[list[int], float]] = [([], 0.0)]
+        for row in values:
+            best = np.argsort(-row, kind="stable")[:count].tolist()
+            every = [([*ids, one], score + row[one]) for ids, score in found for one in best]
+            found = sorted(every, key=lambda filling: -filling[1])[:count]
+        assert [one.ids for one in best_fillings(logits, [], count)] == [ids for ids, _ in found]
+
+
+def fill(tokenizer: Tokenizer, text: str, pieces: list[str]) -> str:
+    mask = tokenizer.special_ids.mask
+    text_ids = TextIds(tokenizer.subwords, tokenizer.special_ids)
+    [ids] = text_ids.encode([text])
+    placed = tokenizer.subwords.place(text)
+    masks = [one for one, token in zip(placed, ids, strict=True) if token == mask]
+    tokens = [tokenizer.subwords.id_of(piece) for piece in pieces]
+    assert None not in tokens
+    return filled_text(text, masks, tokens, text_ids)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "expected"),
+    [
+        ("日本 <mask> ☃  x\ty", ["▁the"], "日本 the ☃  x\ty"),
+        ("日本 ＜mask＞ ☃", ["▁the"], "日本 the ☃"),
+        ("a <mask>", ["s"], "as"),
+        ("a<mask>", ["s"], "as"),
+        ("a<mask>.", ["▁the"], "a the."),
+        ("<mask> a", ["▁the"], "the a"),
+        ("<mask> a", ["s"], "s a"),
+        ("  <mask>  a ", ["s"], "  s  a "),
+        ("  <mask>  a ", ["▁the"], "  the  a "),
+        ("<mask> <mask>\t<mask>!", ["▁the", "s", "▁the"], "thes\tthe!"),
+    ],
+)
+def test_a_text_stays_as_it_is_around_what_fills_its_masks(
+    masked_tokenizer: Tokenizer, text: str, pieces: list[str], expected: str
+) -> None:
+    assert fill(masked_tokenizer, text, pieces) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pieces", "expected"),
+    [
+        ("wordpiece", "日本 [MASK] Straße", ["man"], "日本 man Straße"),
+        ("wordpiece", "([MASK])", ["man"], "(man)"),
+        ("wordpiece", "A man [MASK]", ["##s"], "A mans"),
+        ("wordpiece", "A man [MASK]", ["."], "A man."),
+        ("roberta", "日本 <mask> Straße", ["Ġman"], "日本 man Straße"),
+        ("roberta", "日本 <mask> Straße", ["s"], "日本s Straße"),
+        ("roberta", "(<mask>)", ["Ġman"], "( man)"),
+    ],
+)
+def test_pieces_of_a_tokenizer_json_fill_masks(
+    tokenizer_jsons: dict[str, bytes], name: str, text: str, pieces: list[str], expected: str
+) -> None:
+    assert fill(Tokenizer(tokenizer_jsons[name]), text, pieces) == expected

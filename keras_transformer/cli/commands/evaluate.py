@@ -12,12 +12,13 @@ from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.flags.search import TITLE, read_search
+from keras_transformer.cli.long_lines import places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
-from keras_transformer.whole_files import check_output
+from keras_transformer.whole_files import check_output, write_text
 
 _BLOCK_LINES = 256
 
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str]) -> int:
     search = read_search(parser, arguments, given.model, skip=("num_hypotheses",))
     if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
         raise ImportError(f"evaluate needs sacrebleu: install it with `{install_command('cli')}`.")
-    _check_output(options.output)
+    if options.output is not None:
+        check_output(options.output, is_directory=False)
     sources, references = _read_test_set(options)
     translator = open_translator(given.model, read_fields(given, RuntimeOptions))
     started = time.perf_counter()
@@ -55,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     seconds = time.perf_counter() - started
     if options.output is not None:
         options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
+        write_text(options.output, "".join(f"{line}\n" for line in hypotheses))
     result = _score(hypotheses, references) | {"sentences": len(sources), "seconds": seconds}
     print(json.dumps(result, ensure_ascii=False) if options.json else _report(result))
     return 0
@@ -69,12 +71,6 @@ def build_parser() -> CommandParser:
     parser.add_fields(RuntimeOptions, title="runtime")
     parser.add_fields(SearchOptions, title=TITLE, skip=("num_hypotheses",))
     return parser
-
-
-def _check_output(path: Path | None) -> None:
-    # What exists is written in place: a pipe has a folder that nobody may write to.
-    if path is not None and (path.is_dir() or not path.exists()):
-        check_output(path, is_directory=False)
 
 
 def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
@@ -97,10 +93,14 @@ def _translate(
     """Yields translations block by block, with a progress bar at a terminal."""
     settings = asdict(search)
     settings.pop("num_hypotheses")
+    done = 0
     hidden = not sys.stderr.isatty()
     with tqdm(total=len(sources), unit="line", desc="translate", disable=hidden) as progress:
         for start in range(0, len(sources), _BLOCK_LINES):
             block = sources[start : start + _BLOCK_LINES]
+            if search.sample:
+                settings["first_place"] = done
+                done += places_taken(translator, block)
             yield from translator.translate(block, **settings)
             progress.update(len(block))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.cli.families import family_in
 from keras_transformer.cli.flags.search import TITLE, own_search
 from keras_transformer.cli.parser import (
     CommandParser,
@@ -38,7 +39,8 @@ def main(arguments: Sequence[str]) -> int:
                 f"serve needs {error.name}: install it with `{install_command('serve')}`."
             ) from error
         raise
-    run_server(options, search, lambda line: print(line, flush=True))
+    with flags_in_errors(SearchOptions, ServeOptions):
+        run_server(options, search, lambda line: print(line, flush=True))
     return 0
 
 
@@ -47,9 +49,13 @@ def _read_search(
 ) -> dict[str, Any]:
     """Returns the options that were given, which each model that is loaded adds its own to."""
     given = parser.given(arguments, SearchOptions, skip=_LEFT_OUT)
+    checked = given
+    if artefact is None or family_in(artefact) not in ("encoder-decoder", "decoder"):
+        # An encoder's fillings need no beams.
+        checked = {name: value for name, value in given.items() if name != "num_hypotheses"}
     # Told now, with the names of flags, not by the first version that cannot be loaded.
     with flags_in_errors(SearchOptions):
-        search_options({} if artefact is None else own_search(artefact), given)
+        search_options({} if artefact is None else own_search(artefact), checked)
     return given
 
 

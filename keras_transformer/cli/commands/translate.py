@@ -13,7 +13,7 @@ from keras_transformer.cli.alignments import AligningTranslator
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_input
-from keras_transformer.cli.long_lines import LineOptions, describe
+from keras_transformer.cli.long_lines import LineOptions, describe, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import TooLongError
@@ -125,6 +125,7 @@ class _Job:
         self._options = options
         self._aligning = aligning
         self._doubtful: list[int] = []
+        self._places = 0
 
     def write(self, lines: Sequence[str], prefixes: Sequence[str] | None) -> None:
         """Translates the next lines, each with its prefix, and writes the translations."""
@@ -132,6 +133,8 @@ class _Job:
             sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
         sys.stdout.buffer.flush()
         self.done += len(lines)
+        if self._search.sample:
+            self._places += places_taken(self.translator, lines)
 
     def tell_doubtful_lines(self) -> None:
         """Names the lines of low confidence on standard error, if there are any."""
@@ -142,7 +145,7 @@ class _Job:
 
     def _translate(self, lines: Sequence[str], prefixes: dict[str, Any]) -> Iterator[str]:
         """Yields `num_hypotheses` output lines for every input line, in order, best first."""
-        options = {**asdict(self._search), **prefixes}
+        options = {**asdict(self._search), **prefixes, "first_place": self._places}
         if self._options.replace_unk:
             options["replace_unk"] = True
         plain = not self._options.has_scores and self._aligning is None

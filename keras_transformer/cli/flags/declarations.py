@@ -26,9 +26,10 @@ def declaration(annotation: Any, default: Any) -> dict[str, Any]:
 
 
 def own_first(options_class: type) -> list[dataclasses.Field]:
-    """Returns a dataclass's fields, those that it inherits after its own."""
+    """Returns the fields of a dataclass that are flags, those that it inherits after its own."""
     own = vars(options_class).get("__annotations__", {})
-    return sorted(dataclasses.fields(options_class), key=lambda field: field.name not in own)
+    flags = [one for one in dataclasses.fields(options_class) if one.metadata.get("flag", True)]
+    return sorted(flags, key=lambda field: field.name not in own)
 
 
 def default_of(field: dataclasses.Field) -> Any:

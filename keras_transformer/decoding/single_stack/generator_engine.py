@@ -124,13 +124,15 @@ def _buffered(options: SearchOptions, limit: int) -> SearchOptions:
     """Returns the options of a graph, with room for prompts and new tokens as `max_length`.
 
     It is rounded up, so that few graphs are traced; `limits` end the search all the same. Only the
-    random numbers, an input, depend on the seed.
+    random numbers, an input, depend on seed and place.
     """
     length = FIRST_STAGE
     while length < limit:
         length *= 2
     least = min(options.min_length, length)
-    return dataclasses.replace(options, max_length=length, min_length=least, seed=None)
+    return dataclasses.replace(
+        options, max_length=length, min_length=least, seed=None, first_place=0
+    )
 
 
 def _specs(options: SearchOptions, names: Iterable[str]) -> dict[str, tf.TensorSpec]:
@@ -156,7 +158,7 @@ def _given(places: list[int], task: Task, options: SearchOptions) -> dict[str, n
         given["uniforms"] = np.array(
             [
                 [
-                    uniforms(options.seed, place, rank, options.max_length)
+                    uniforms(options.seed, options.first_place + place, rank, options.max_length)
                     for rank in range(options.num_hypotheses)
                 ]
                 for place in places

@@ -228,7 +228,7 @@ class OneByOne:
         places = self._request.places or range(len(self._request.limits))
         return np.stack(
             [
-                uniforms(self._request.seed, place, rank, length)
+                uniforms(self._request.seed, self._options.first_place + place, rank, length)
                 for place in places
                 for rank in range(self._samples)
             ]

@@ -124,13 +124,16 @@ class ServedEncoder:
             first, second = (spec.name for spec in signature.inputs)
             return Request(self._pairs(first, second, inputs))
         texts = texts_of(inputs, "text")
-        check_lengths(self._encoder, "text", texts)
+        # A tagger reads word by word, which may take more tokens.
+        count = self._encoder.tag_lengths if name == "tag" else self._encoder.text_lengths
+        lengths = count(texts)
+        check_lengths("text", lengths, self._encoder.max_text_length)
         if name == "encode":
-            check_states(self._encoder.text_lengths(texts), self._encoder.config.model_dim)
+            check_states(lengths, self._encoder.config.model_dim)
         if name == "fill_mask":
             mask = self._encoder.mask_piece
-            for number, text in enumerate(texts):
-                if mask not in text:
+            for number, masks in enumerate(self._encoder.mask_counts(texts)):
+                if not masks:
                     raise refusal(
                         f"row {number} of text has no {mask}: write {mask} where a word is missing."
                     )
@@ -220,7 +223,7 @@ def _write_tags(results: Sequence[Sequence[Any]]) -> Outputs:
     return {
         "tokens": grid([[one.word for one in row] for row in results], columns),
         "tags": grid([[one.tag for one in row] for row in results], columns),
-        "probabilities": np.array(probabilities, np.float32).reshape(-1, columns),
+        "probabilities": np.array(probabilities, np.float32).reshape(len(results), columns),
     }
 
 

@@ -77,6 +77,9 @@ class ServedGenerator:
         )
         self.graphs = self._generator.describe()
         self.search = search
+        # What is shorter leaves room for the shortest continuation that may be returned.
+        shortest = dataclasses.replace(search, max_length=max(1, search.min_length))
+        self._longest_prompt = self._generator.longest_prompt(shortest)
         sizes = GeneratorSizes(num_hypotheses=search.num_hypotheses, max_length=search.max_length)
         declared = generator_text_signatures(sizes)
         # The rows of all requests are texts.
@@ -106,10 +109,10 @@ class ServedGenerator:
         """As `Served.read`: a row is a `PromptRow`, or a text to be scored."""
         if signature.name == "score":
             texts = texts_of(inputs, "text")
-            check_lengths(self._generator, "text", texts)
+            self._check_lengths("text", texts, self._generator.max_text_length)
             return Request(texts)
         prompts = texts_of(inputs, "prompt")
-        check_lengths(self._generator, "prompt", prompts)
+        self._check_lengths("prompt", prompts, self._longest_prompt)
         own: list[tuple[int, float]] = [(self.search.max_length, self.search.length_penalty)]
         own *= len(prompts)
         if signature.name == "generate_with_options":
@@ -125,7 +128,7 @@ class ServedGenerator:
             raise refusal("target_prefix is for translations: write it at the end of the text.")
         if any(languages):
             raise refusal("languages are for translations: leave them out.")
-        check_lengths(self._generator, "text", [text])
+        self._check_lengths("text", [text], self._longest_prompt)
         row = PromptRow(text, self.search.max_length, self.search.length_penalty)
         return Request([row], [Passage.whole(text)])
 
@@ -143,6 +146,9 @@ class ServedGenerator:
         for piece in self._generator.stream(row.prompt, **options):
             if not emit(piece):
                 return
+
+    def _check_lengths(self, name: str, texts: Sequence[str], limit: int | None) -> None:
+        check_lengths(name, self._generator.text_lengths(texts), limit)
 
     def _row(self, prompt: str, own: tuple[int, float]) -> PromptRow:
         length, penalty = own

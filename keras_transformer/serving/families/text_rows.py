@@ -1,7 +1,6 @@
 """What the families with one stack share: texts of a request as rows, and its answers as arrays."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,40 +10,24 @@ from keras_transformer.serving.models.outputs import filled, strings
 from keras_transformer.serving.models.rows import Arrays
 
 
-class Measured(Protocol):
-    """What reads texts: an encoder or a generator."""
-
-    @property
-    def max_text_length(self) -> int | None:
-        """Most tokens of a text; None if there is no limit."""
-        ...
-
-    def text_lengths(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many tokens each text has."""
-        ...
-
-
 def texts_of(inputs: Arrays, name: str) -> list[str]:
     """Returns the texts of an input; bytes that are not UTF-8 become U+FFFD."""
     return [text.decode(errors="replace") for text in inputs[name].tolist()]
 
 
-def check_lengths(reader: Measured, name: str, texts: Sequence[str]) -> None:
+def check_lengths(name: str, lengths: Sequence[int], limit: int | None) -> None:
     """Refuses texts that are too long.
 
     Args:
-        reader: What will read them.
         name: The input's name.
-        texts: The texts.
+        lengths: How many tokens each text has.
+        limit: Most tokens of a text; None if there is no limit.
 
     Raises:
         ServingError: A text is too long; the message names its row.
     """
-    limit = reader.max_text_length
-    if limit is None:
-        return
-    for number, length in enumerate(reader.text_lengths(texts)):
-        if length > limit:
+    for number, length in enumerate(lengths):
+        if limit is not None and length > limit:
             raise refusal(
                 f"row {number} of {name} has {length} tokens, more than the limit of {limit}: "
                 "split the text."

@@ -11,7 +11,7 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.defaults import taken
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.families.opening import open_model
+from keras_transformer.serving.families.opening import open_model, unused_options
 from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.journal import UNKNOWN, Journal
 from keras_transformer.serving.models.batching import Batcher
@@ -252,7 +252,11 @@ class Service:
 
     def _load(self, directory: Path) -> Served:
         model = open_model(directory, self.options, self.search)
-        own = taken(Manifest.read(directory).search, self.search)
+        manifest = Manifest.read(directory)
+        unused = unused_options(manifest, self.options, self.search)
+        if unused:
+            self.journal.event("unused options", directory=str(directory), **unused)
+        own = taken(manifest.search, self.search)
         if own:
             self.journal.event("search", directory=str(directory), **own)
         model.warm_up()

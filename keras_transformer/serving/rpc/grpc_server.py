@@ -5,7 +5,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import grpc
 from google.protobuf.wrappers_pb2 import Int64Value
@@ -175,7 +175,9 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
         self, kind: Judgement, request: Any, context: grpc.aio.ServicerContext
     ) -> tuple[LoadedVersion, list[Any]]:
         if not any(kind in signatures for signatures in self.service.kinds()):
-            await _refuse(context, kind.title())
+            names = {name for signatures in self.service.kinds() for name in signatures}
+            served = [one.title() for one in get_args(Judgement) if one in names]
+            await _refuse(context, kind.title(), *served)
         with self.service.refusals("grpc", request.model_spec.name):
             loaded = self.service.find(*_model(request))
             texts = example_texts(request.input)
@@ -249,8 +251,9 @@ def _wanted_outputs(asked: Sequence[str], signature: Signature) -> list[str]:
     return list(asked) or names
 
 
-async def _refuse(context: grpc.aio.ServicerContext, method: str) -> None:
+async def _refuse(context: grpc.aio.ServicerContext, method: str, *further: str) -> None:
+    *served, last = "Predict", *further, "GetModelMetadata", "GetModelStatus"
     await context.abort(
         grpc.StatusCode.UNIMPLEMENTED,
-        f"{method} is not served here: Predict, GetModelMetadata and GetModelStatus are.",
+        f"{method} is not served here: {', '.join(served)} and {last} are.",
     )

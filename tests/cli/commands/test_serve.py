@@ -1,5 +1,6 @@
 """`serve`: flags become options, and what is missing or wrong is named."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,22 @@ def test_flags_reach_the_server_and_the_search(run_cli, served) -> None:
 def test_without_flags_it_listens_on_loopback_only(run_cli, served) -> None:
     run_cli("serve", "exported/demo")
     assert (served[0][0].host, served[0][0].port) == ("127.0.0.1", 8501)
+
+
+def test_fillings_of_masks_need_no_beams(run_cli, served, tmp_path) -> None:
+    config = {"family": "encoder", "head": "masked_lm"}
+    (tmp_path / "manifest.json").write_text(json.dumps({"config": config}))
+    assert run_cli("serve", tmp_path, "--num-hypotheses", 3).code == 0
+    assert served[0][1] == {"num_hypotheses": 3}
+
+
+def test_errors_of_the_server_name_flags(run_cli, monkeypatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise ValueError("a model of the family 'encoder' has no use for beam_size=2, language=de.")
+
+    monkeypatch.setattr(server, "run_server", refuse)
+    result = run_cli("serve", "exported/demo")
+    assert result.code == 1 and "no use for --beam-size=2, --language=de." in result.err
 
 
 @pytest.mark.parametrize("flag", ["--sample", "--temperature=2", "--seed=1"])

@@ -57,6 +57,12 @@ def test_search_flags_reach_the_translator(run_cli, translator) -> None:
     assert translator.search == [asdict(options)]
 
 
+def test_samples_know_their_place_in_the_whole_input(run_cli, translator) -> None:
+    flags = ["--sample", "--seed", 1, "--block-lines", 2]
+    run_cli("translate", "model", *flags, stdin=b"a\n" * 5)
+    assert [search["first_place"] for search in translator.search] == [0, 2, 4]
+
+
 def test_one_prefix_stands_for_every_line(run_cli, translator) -> None:
     run_cli("translate", "model", "--target-prefix", "so", stdin=b"a\nb\n")
     assert [search["target_prefixes"] for search in translator.search] == [["so", "so"]]

@@ -146,7 +146,7 @@ def test_masks_are_filled_with_the_most_probable_tokens(open_encoder) -> None:
     np.testing.assert_allclose([one.score for one in found], log_probs[best], atol=1e-4)
     for one, token in zip(found, best.tolist(), strict=True):
         filled = [*ids[:place], token, *ids[place + 1 :]]
-        assert one.text == encoder.tokenizer.decode([filled])[0]
+        assert one.text.split() == encoder.tokenizer.decode([filled])[0].split()
         assert one.tokens == encoder.tokenizer.decode([[token]])
 
 
@@ -169,6 +169,47 @@ def test_a_batch_equals_its_texts_in_their_order(open_encoder) -> None:
             np.testing.assert_allclose(
                 [one.score for one in found], [one.score for one in expected], atol=1e-4
             )
+
+
+def test_what_is_no_mask_stays_as_it_was_given(open_encoder) -> None:
+    encoder = open_encoder("masked_lm")
+    [found] = encoder.fill_mask(["日本 ＜mask＞ ☃  x\ty"], num_hypotheses=9)
+    assert all(one.text.startswith("日本") and one.text.endswith(" ☃  x\ty") for one in found)
+    assert encoder.mask_counts(["a", "＜mask＞ <mask>"]) == [0, 2]
+    cut = TextEncoder(encoder.model, encoder.tokenizer, max_text_length=2, long_texts="cut")
+    [[filled]] = cut.fill_mask(["<mask> a <mask>"])
+    assert filled.text.endswith("a <mask>") and len(filled.tokens) == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "error", "message"),
+    [
+        ("masked_lm", lambda e: e.fill_mask(["<mask>"], 1.5), TypeError, "num_hypotheses must be"),
+        ("masked_lm", lambda e: e.fill_mask(["<mask>"], None), TypeError, "integer, got None"),
+        ("masked_lm", lambda e: e.fill_mask(["<mask>"], 0), ValueError, "at least 1, got 0"),
+        (
+            "spans",
+            lambda e: e.find_spans(["a"], ["b"], 0),
+            ValueError,
+            "longest must be at",
+        ),
+        ("spans", lambda e: e.find_spans(["a"], ["b"], "x"), TypeError, "integer, got 'x'"),
+    ],
+)
+def test_counts_are_checked(open_encoder, head: str, call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(open_encoder(head))
+
+
+def test_a_tagger_counts_tokens_word_by_word(open_encoder) -> None:
+    encoder, text = open_encoder("tagging"), "a<mask> \x1fhouse"
+    pieces = [encoder.tokenizer.encode([word])[0] for word in text.split()]
+    assert encoder.tag_lengths([text, " "]) == [sum(map(len, pieces)), 0]
+    cut = TextEncoder(
+        encoder.model, encoder.tokenizer, max_text_length=len(pieces[0]), long_texts="cut"
+    )
+    [words] = cut.tag([text])
+    assert [bool(one.tag) for one in words] == [True, False]
 
 
 def test_a_text_without_a_mask_is_named(open_encoder) -> None:
@@ -203,6 +244,9 @@ def test_spans_lie_in_the_text(open_encoder, texts) -> None:
         assert 0 <= span.first <= span.last < min(len(row), span.first + 3)
         assert span.score == pytest.approx(own[span.first, 0] + own[span.last, 1], abs=1e-4)
         assert [span.text] == encoder.tokenizer.decode([row[span.first : span.last + 1]])
+    text = "日本 ☃  the\tHouse"
+    [span] = encoder.find_spans(["a house"], [text])
+    assert span.text and span.text in text and span.text == span.text.strip()
     [nothing] = encoder.find_spans(["a house"], [""])
     assert (nothing.text, nothing.score) == ("", -np.inf)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.decoding.single_stack.generator import Generator
+from keras_transformer.generation.engine import NoRoomError
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.text.tokenizer import Tokenizer
@@ -196,10 +197,58 @@ def test_perplexity_is_that_of_a_full_pass(generator: Generator) -> None:
 
 def test_learned_positions_end_a_text(gpt2: Generator) -> None:
     prompts = [[9] * 55, [9] * 59, [9] * 3]
-    found = gpt2.generate_ids(prompts, max_length=100, min_length=100)
+    endless = {"banned_sequences": [[gpt2.config.special_ids.eos]]}
+    found = gpt2.generate_ids(prompts, max_length=100, **endless)
     assert [len(one.ids) for [one] in found] == [5, 1, 57]
     with pytest.raises(LongTextError, match="has 60 tokens, more than the 59"):
         gpt2.generate_ids([[9] * 60])
+
+
+def test_a_prompt_leaves_room_for_the_shortest_text(gpt2: Generator) -> None:
+    [[one]] = gpt2.generate_ids([[9] * 55], max_length=5, min_length=5)
+    assert len(one.ids) == 5
+    message = (
+        r"index 1 has 56 tokens, which leaves 4 of the model's 60 positions to write to, fewer "
+        r"than min_length \(5\)"
+    )
+    with pytest.raises(NoRoomError, match=message) as error:
+        gpt2.generate_ids([[9], [9] * 56], max_length=5, min_length=5)
+    assert error.value.index == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"max_length": 20}, 40),
+        ({"max_length": 1}, 59),
+        ({"max_length": 256}, 30),
+        ({"max_length": 50, "min_length": 50}, 10),
+    ],
+)
+def test_a_cut_prompt_leaves_room_to_write(
+    gpt2: Generator, options: dict[str, int], kept: int
+) -> None:
+    cuts = Generator(gpt2.model, gpt2.tokenizer, long_texts="cut")
+    assert cuts.longest_prompt(cuts.search_options(**options)) == kept
+    prompt = [9 + place % 7 for place in range(100)]
+    assert cuts.generate_ids([prompt], **options) == gpt2.generate_ids([prompt[-kept:]], **options)
+
+
+def test_prompts_may_be_any_iterable_and_ids_are_integers(gpt2: Generator) -> None:
+    assert gpt2.generate(iter(["a"]), max_length=3) == gpt2.generate(["a"], max_length=3)
+    n_best = gpt2.generate_n_best(iter(["a"]), max_length=3)
+    assert n_best == gpt2.generate_n_best(["a"], max_length=3)
+    for ids in ([[4.5]], [4]):
+        with pytest.raises(TypeError, match="ids must be rows of integers"):
+            gpt2.generate_ids(ids)
+
+
+def test_samples_of_later_calls_are_those_of_one(gpt2: Generator) -> None:
+    options = {"sample": True, "seed": 3, "max_length": 8}
+    prompts = [[9, 10]] * 5
+    whole = gpt2.generate_ids(prompts, **options)
+    assert len({tuple(one.ids) for [one] in whole}) > 1
+    assert gpt2.generate_ids(prompts[:2], first_place=3, **options) == whole[3:]
 
 
 def test_long_prompts_lose_their_beginning(gpt2: Generator) -> None:

@@ -8,12 +8,17 @@ import pytest
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 SIZES = {"vocab_size": 60, "model_dim": 16, "feed_forward_dim": 24, "num_heads": 2, "num_layers": 1}
 LABELS = {"classification": ("good", "bad", "neither"), "tagging": ("noun", "verb")}
 SEARCH = {"beam_size": 2, "num_hypotheses": 2, "max_length": 6}
+# What of it a model uses.
+USED: dict[str | None, Any] = {
+    "decoder": SEARCH,
+    "masked_lm": {"num_hypotheses"},
+    "pretraining": {"num_hypotheses"},
+}
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +53,9 @@ def serve(
     family_artefact: Callable[[Any], Path], start: Callable[..., Any]
 ) -> Iterator[Callable[..., Any]]:
     """`serve(head, **options)`: a server of such a model."""
-    yield lambda head, **options: start(
-        family_artefact(head), SearchOptions(**SEARCH), max_source_length=18, **options
-    )
+
+    def run(head: str | None, **options: Any) -> Any:
+        search = {name: value for name, value in SEARCH.items() if name in USED.get(head, ())}
+        return start(family_artefact(head), search, max_source_length=18, **options)
+
+    yield run

@@ -113,6 +113,35 @@ def test_tags_words(serve: Callable[..., Any], family_artefact: Callable[[Any], 
         assert tags[: len(words)] == [one.tag for one in words]
 
 
+def test_texts_without_a_word_have_no_tags(serve: Callable[..., Any]) -> None:
+    server = serve("tagging")
+    for texts in ([""], ["   ", ""]):
+        found = ask(server, "tag", texts)
+        assert found == dict.fromkeys(("tokens", "tags", "probabilities"), [[] for _ in texts])
+    rows = server.predict({"instances": [""]}).json()["predictions"]
+    assert rows == [{"tokens": [], "tags": [], "probabilities": []}]
+
+
+def test_a_text_that_is_too_long_word_by_word_is_refused(
+    serve: Callable[..., Any], family_artefact: Callable[[Any], Path]
+) -> None:
+    with OnnxEncoder(family_artefact("tagging")) as encoder:
+        text, limit = "<mask> " * 10, 18
+        [tokens] = encoder.tag_lengths([text])
+        assert encoder.text_lengths([text])[0] <= limit < tokens
+    response = serve("tagging").predict({"instances": ["a", text]})
+    assert response.status_code == 400
+    assert (
+        f"row 1 of text has {tokens} tokens, more than the limit of {limit}"
+        in (response.json()["error"])
+    )
+
+
+def test_a_mask_may_be_spelled_as_the_vocabulary_normalizes_it(serve: Callable[..., Any]) -> None:
+    found = ask(serve("masked_lm"), "fill_mask", ["日本 ＜mask＞  ☃"])
+    assert all(text.startswith("日本") and text.endswith("  ☃") for text in found["texts"][0])
+
+
 def test_gives_numbers_and_spans(
     serve: Callable[..., Any], family_artefact: Callable[[Any], Path]
 ) -> None:

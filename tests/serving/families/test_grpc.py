@@ -88,6 +88,8 @@ def test_wrong_examples_and_other_models_are_refused(stub: Callable[[Any], Any])
     with pytest.raises(grpc.RpcError) as error:
         client.Regress(examples(regression_pb2.RegressionRequest(), "a"), 20)
     assert error.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    served = "Predict, Classify, GetModelMetadata and GetModelStatus are"
+    assert error.value.details() == f"Regress is not served here: {served}."
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.flags.search import TITLE, read_search
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, blocks_of_input
 from keras_transformer.cli.text_models import open_generator
 from keras_transformer.generation.engine import OF_TRANSLATION
@@ -38,25 +38,29 @@ def main(arguments: Sequence[str]) -> int:
     search = read_search(parser, arguments, given.model, skip=OF_TRANSLATION)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     generator = open_generator(given.model, runtime, **lines.limits)
-    settings = {**asdict(search), "include_prompt": options.include_prompt}
+    prompts = _Prompts(generator, search, lines)
     streams = sys.stdout.isatty() and not options.scores
     if streams and search.beam_size == search.num_hypotheses == 1:
-        _stream_lines(generator, lines, settings)
+        with flags_in_errors(SearchOptions):
+            _stream_lines(prompts, options, lines)
         return 0
 
     def answer(block: list[str]) -> Iterator[str]:
+        settings = prompts.settings(options)
         if search.num_hypotheses == 1 and not options.scores:
             # Where no score is wanted, greedy search spares the softmax.
             yield from generator.generate(block, **settings)
-            return
-        for found in generator.generate_n_best(block, **settings):
-            for one in found:
-                yield f"{one.score:.6f}\t{one.text}" if options.scores else one.text
-            # Empty lines keep the count of lines even.
-            missing = search.num_hypotheses - len(found)
-            yield from ["-inf\t" if options.scores else ""] * missing
+        else:
+            for found in generator.generate_n_best(block, **settings):
+                for one in found:
+                    yield f"{one.score:.6f}\t{one.text}" if options.scores else one.text
+                # Empty lines keep the count of lines even.
+                missing = search.num_hypotheses - len(found)
+                yield from ["-inf\t" if options.scores else ""] * missing
+        prompts.finish(block)
 
-    answer_lines("generate", generator, lines, answer)
+    with flags_in_errors(SearchOptions):
+        answer_lines("generate", prompts, lines, answer)
     return 0
 
 
@@ -76,17 +80,64 @@ def build_parser() -> CommandParser:
     return parser
 
 
-def _stream_lines(
-    generator: TextGenerator, lines: TextLineOptions, settings: dict[str, Any]
-) -> None:
+class _Prompts:
+    """The lines that a generator continues, block by block.
+
+    Args:
+        generator: The generator.
+        search: The search.
+        lines: How lines are read.
+
+    Attributes:
+        generator: As given.
+        max_text_length: Most tokens of a line that is not cut; None if there is no limit.
+    """
+
+    def __init__(
+        self, generator: TextGenerator, search: SearchOptions, lines: TextLineOptions
+    ) -> None:
+        self.generator = generator
+        self.max_text_length = generator.longest_prompt(search)
+        self._search, self._lines, self._done = search, lines, 0
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each line has."""
+        return self.generator.text_lengths(texts)
+
+    def settings(self, options: GenerateOptions) -> dict[str, Any]:
+        """Returns the arguments of a call with the next lines."""
+        # Samples depend on a line's place in the whole input.
+        place = {"first_place": self._done} if self._search.sample else {}
+        return {**asdict(self._search), "include_prompt": options.include_prompt, **place}
+
+    def finish(self, block: Sequence[str]) -> None:
+        """Counts lines that were continued, and names those that left little room for it."""
+        for number, tokens in enumerate(self._uncut_lengths(block), start=self._done + 1):
+            positions = self.generator.config.max_positions
+            if positions and self.max_text_length and tokens > self.max_text_length:
+                print(
+                    f"keras-transformer generate: line {number} of the input has {tokens} tokens, "
+                    f"which leaves {positions - tokens} of the model's {positions} positions to "
+                    f"write to, fewer than --max-length ({self._search.max_length}).",
+                    file=sys.stderr,
+                )
+        self._done += len(block)
+
+    def _uncut_lengths(self, block: Sequence[str]) -> list[int]:
+        return [] if self._lines.long_lines == "cut" else self.text_lengths(block)
+
+
+def _stream_lines(prompts: _Prompts, options: GenerateOptions, lines: TextLineOptions) -> None:
     """Writes each text piece by piece, line by line."""
 
     def write(block: list[str]) -> None:
+        settings, generator = prompts.settings(options), prompts.generator
         for prompt in block:
             for piece in itertools.chain(generator.stream(prompt, **settings), [None]):
                 text = "\n" if piece is None else piece.replace("\r", " ").replace("\n", " ")
                 sys.stdout.buffer.write(text.encode())
                 sys.stdout.buffer.flush()
+        prompts.finish(block)
 
-    for _ in blocks_of_input("generate", generator, replace(lines, block_lines=1), write):
+    for _ in blocks_of_input("generate", prompts, replace(lines, block_lines=1), write):
         pass

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
+from keras_transformer.cli.text_lines import TextLineOptions, about_line, answer_lines, tell_cuts
 from keras_transformer.cli.text_models import open_encoder
+from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.understanding.class_scores import ClassScores, class_scores
 from keras_transformer.understanding.results import Classification
 from keras_transformer.understanding.text_understanding import TextUnderstanding
@@ -93,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     encoder = open_encoder(given.model, runtime, "classification", **lines.limits)
     if options.test_tsv is not None:
-        scores = _test(encoder, options.test_tsv)
+        scores = _test(encoder, options.test_tsv, lines)
         print(json.dumps(asdict(scores), ensure_ascii=False) if options.json else _report(scores))
         return 0
     classifier = PairLines(encoder) if options.pairs else encoder
@@ -119,14 +120,21 @@ def build_parser() -> CommandParser:
     return parser
 
 
-def _test(encoder: TextUnderstanding, path: Path) -> ClassScores:
+def _test(encoder: TextUnderstanding, path: Path, lines: TextLineOptions) -> ClassScores:
     from keras_transformer.data.sources.texts import read_labelled
 
     texts = read_labelled(path)
     labels = encoder.config.labels
     # Before any text is read by the model.
     class_scores(texts.labels, texts.labels, labels)
-    found = encoder.classify(texts.first, texts.second)
+    pairs = zip(texts.first, texts.second or (), strict=False)
+    rows = ["\t".join(pair) for pair in pairs] or texts.first
+    model = PairLines(encoder) if texts.second else encoder
+    tell_cuts("classify", model, lines, rows, file=str(path))
+    try:
+        found = encoder.classify(texts.first, texts.second)
+    except LongTextError as error:
+        raise ValueError(about_line(error, error.index + 1, str(path))) from error
     return class_scores([one.label for one in found], texts.labels, labels)
 
 

@@ -103,8 +103,9 @@ const KINDS = {
       const items = found.texts.map((words, place) => ({
         words,
         figures: [`score ${minus(found.scores[place].toFixed(3))}`],
+        isThere: found.scores[place] > -1e30,
       }));
-      return { text: found.texts[0], items };
+      return { text: found.texts[0], items: items.filter(({ isThere }) => isThere) };
     },
   },
   embed: {

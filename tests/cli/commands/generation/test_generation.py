@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.search.options import Hypothesis, SearchOptions
 
 
@@ -16,11 +17,15 @@ class ShoutingGenerator:
     """Continues texts with exclamation marks; remembers blocks and options."""
 
     max_text_length = 100
+    config = DecoderConfig(vocab_size=10, max_positions=120)
     blocks: list[list[str]] = dataclasses.field(default_factory=list)
     options: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         return list(map(len, texts))
+
+    def longest_prompt(self, options: SearchOptions) -> int:
+        return min(self.max_text_length, 120 - min(options.max_length, 60))
 
     def generate(self, prompts: Sequence[str], **options: Any) -> list[str]:
         self.blocks.append(list(prompts))
@@ -66,6 +71,31 @@ def test_search_flags_reach_the_generator(run_cli, generator) -> None:
     run_cli("generate", "model", *flags.split(), "--no-include-prompt", stdin=b"a\n")
     options = SearchOptions(beam_size=4, max_length=9, min_length=2, no_repeat_ngram_size=3)
     assert generator.options == [{**asdict(options), "include_prompt": False}]
+
+
+def test_samples_know_their_place_in_the_whole_input(run_cli, generator, monkeypatch) -> None:
+    flags = ["--sample", "--seed", 1, "--max-length", 9, "--block-lines", 2]
+    run_cli("generate", "model", *flags, stdin=b"a\n" * 5)
+    assert [options["first_place"] for options in generator.options] == [0, 2, 4]
+    generator.options.clear()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    run_cli("generate", "model", *flags, stdin=b"a\n" * 3)
+    assert [options["first_place"] for options in generator.options] == [0, 1, 2]
+
+
+def test_a_line_that_leaves_little_room_is_named(run_cli, generator) -> None:
+    flags = ["--max-length", 50, "--block-lines", 1]
+    stdin = b"a\n" + b"a" * 90 + b"\n"
+    result = run_cli("generate", "model", *flags, stdin=stdin)
+    assert result.err == (
+        "keras-transformer generate: line 2 of the input was cut: it has 90 tokens.\n"
+    )
+    result = run_cli("generate", "model", *flags, "--long-lines", "refuse", stdin=stdin)
+    assert (result.code, result.err) == (
+        0,
+        "keras-transformer generate: line 2 of the input has 90 tokens, which leaves 30 of the "
+        "model's 120 positions to write to, fewer than --max-length (50).\n",
+    )
 
 
 def test_hypotheses_of_a_line_stand_together_and_keep_their_count(run_cli, generator) -> None:

@@ -30,6 +30,9 @@ class SpellingEncoder:
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         return list(map(len, texts))
 
+    def tag_lengths(self, texts: Sequence[str]) -> list[int]:
+        return [2 * len(text.split()) for text in texts]
+
     def _take(self, texts: Sequence[str]) -> None:
         for index, text in enumerate(texts):
             if len(text) > self.max_text_length and self.limits["long_texts"] == "refuse":
@@ -158,6 +161,32 @@ def test_a_pair_is_as_long_as_its_texts_and_the_token_between(run_cli, encoder) 
 def test_each_word_has_its_tag(run_cli, encoder) -> None:
     result = run_cli("tag", "model", stdin=b"the 1 dog\n\nx\n")
     assert (result.code, result.out, result.err) == (0, "t _ d\n\nx\n", "")
+
+
+def test_a_line_is_as_long_as_a_tagger_reads_it(run_cli, encoder) -> None:
+    result = run_cli("tag", "model", "--max-text-length", 5, stdin=b"a\na b c\n")
+    assert result.code == 0
+    assert result.err == "keras-transformer tag: line 2 of the input was cut: it has 6 tokens.\n"
+
+
+def test_long_labelled_texts_are_cut_and_named(run_cli, two_classes, tmp_path: Path) -> None:
+    test = tmp_path / "test.tsv"
+    for content, tokens in (("a\tax\nb\tbaxes\n", 5), ("a\tax\tb\nb\tbat\tbat\n", 7)):
+        test.write_text(content)
+        limit = ["--test-tsv", test, "--max-text-length", 4]
+        result = run_cli("classify", "model", *limit, stdin=b"")
+        assert result.err == (
+            f"keras-transformer classify: line 2 of {test} was cut: it has {tokens} tokens.\n"
+        )
+    test.write_text("a\tax\nb\tbaxes\n")
+    result = run_cli("classify", "model", *limit, "--long-lines", "refuse", stdin=b"")
+    assert result.code == 1
+    assert f"line 2 of {test} has 5 tokens, more than the 4 allowed: use --long-lines" in result.err
+
+
+def test_a_limit_that_is_none_is_refused_by_its_flag(run_cli, encoder) -> None:
+    result = run_cli("tag", "model", "--max-text-length", 0, stdin=b"a\n")
+    assert result.code == 1 and "--max-text-length must be at least 1, got 0" in result.err
 
 
 def test_fillings_of_a_line_stand_together_and_keep_their_count(run_cli, encoder) -> None:

@@ -1,0 +1,56 @@
+"""Which options a served model's family has no use for: refused of one artefact, else left out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.serving.families.opening import open_model, unused_options
+from keras_transformer.serving.settings import ServeOptions
+
+FILE = ServeOptions(model_config=Path("models.config"), language="de", min_score=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("head", "search", "server", "unused"),
+    [
+        ("masked_lm", {"beam_size": 2}, {}, "'encoder' has no use for beam_size=2: leave it out"),
+        ("tagging", {"num_hypotheses": 3}, {}, "no use for num_hypotheses=3"),
+        ("tagging", {}, {"min_score": -1.0, "language": "de"}, "for language=de, min_score=-1.0"),
+        ("decoder", {"max_length_ratio": 2.0}, {}, "'decoder' has no use for max_length_ratio"),
+        ("decoder", {}, {"language": "de"}, "'decoder' has no use for language=de"),
+    ],
+)
+def test_an_option_without_a_meaning_is_refused(
+    family_artefact: Callable[[Any], Path],
+    head: str,
+    search: dict[str, Any],
+    server: dict[str, Any],
+    unused: str,
+) -> None:
+    artefact = family_artefact(head)
+    with pytest.raises(ValueError, match=unused):
+        open_model(artefact, ServeOptions(artefact=artefact, **server), search)
+
+
+def test_fillings_of_masks_need_no_beams(family_artefact: Callable[[Any], Path]) -> None:
+    artefact = family_artefact("masked_lm")
+    options = ServeOptions(artefact=artefact, long_texts="refuse")
+    served: Any = open_model(artefact, options, {"num_hypotheses": 3})
+    [texts] = [one for one in served.signatures["fill_mask"].outputs if one.name == "texts"]
+    assert texts.shape[-1] == 3
+    served.close()
+
+
+@pytest.mark.parametrize("head", ["tagging", "decoder"])
+def test_models_of_a_file_leave_out_what_they_do_not_use(
+    family_artefact: Callable[[Any], Path], head: str
+) -> None:
+    artefact = family_artefact(head)
+    given = {"max_length_ratio": 2.0, "max_length": 9}
+    unused = unused_options(Manifest.read(artefact), FILE, given)
+    assert ("max_length" in unused) == (head == "tagging")
+    assert {"max_length_ratio": 2.0, "language": "de", "min_score": -1.0}.items() <= unused.items()
+    open_model(artefact, FILE, given).close()
