@@ -69,6 +69,23 @@ class GenerationEngine(Protocol):
         ...
 
 
+def longest_prompt(options: SearchOptions, limit: int | None, positions: int | None) -> int | None:
+    """Returns the most tokens of a prompt that leave room to write; None if there is no limit.
+
+    There is room if positions for `max_length` new tokens are left, or for as many as half of the
+    model's positions if that is fewer; positions for `min_length` in any case.
+
+    Args:
+        options: The search's options.
+        limit: Most tokens of a text, the start not counted; no limit if None.
+        positions: The model's positions; no end if None.
+    """
+    if positions is None or limit is None:
+        return limit
+    reserved = max(min(options.max_length, positions // 2), options.min_length)
+    return max(1, min(limit, positions - reserved))
+
+
 class NoRoomError(ValueError):
     """A prompt leaves too few of the model's positions for the shortest text that is wanted.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.generation.engine import GenerationEngine
+from keras_transformer.generation.engine import GenerationEngine, longest_prompt
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.defaults import check_defaults, search_options
 from keras_transformer.search.inputs import LongTexts, check_texts
@@ -77,16 +77,8 @@ class TextGenerator:
         return [len(ids) for ids in self._text_ids.encode(check_texts(texts))]
 
     def longest_prompt(self, options: SearchOptions) -> int | None:
-        """Returns the most tokens of a prompt that leave room to write; None if there is no limit.
-
-        There is room if positions for `max_length` new tokens are left, or for as many as half of
-        the model's positions if that is fewer; positions for `min_length` in any case.
-        """
-        positions, limit = self.config.max_positions, self.max_text_length
-        if positions is None or limit is None:
-            return limit
-        reserved = max(min(options.max_length, positions // 2), options.min_length)
-        return max(1, min(limit, positions - reserved))
+        """Returns `engine.longest_prompt` of this model and limit."""
+        return longest_prompt(options, self.max_text_length, self.config.max_positions)
 
     def generate(
         self, prompts: Sequence[str], *, include_prompt: bool = True, **options: Any

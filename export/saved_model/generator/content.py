@@ -11,7 +11,7 @@ from keras_transformer.artefact.generator_signatures import (
     generator_text_signatures,
 )
 from keras_transformer.artefact.signatures import Signature
-from keras_transformer.generation.engine import check_generation
+from keras_transformer.generation.engine import check_generation, longest_prompt
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.model_limits import check_token_ids
 from keras_transformer.search.options import SearchOptions
@@ -70,7 +70,9 @@ class GeneratorContent:
 
     def trace(self, module: tf.Module) -> dict[str, Any]:
         """Returns the signatures; the module gets the tokenizer that they use."""
-        generation = Generation(self.model, self.search, self.settings.max_source_length)
+        longest = self.settings.max_source_length
+        prompt = longest_prompt(self.search, longest, self.model.config.max_positions)
+        generation = Generation(self.model, self.search, prompt or longest, longest)
         if self.settings.kind == "ids":
             return IdSignatures(generation).make(self.declared)
         module.tokenizer = GraphTokenizer(self.tokenizer.model)

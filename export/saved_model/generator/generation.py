@@ -33,12 +33,20 @@ class Generation:
         model: A model that computes in float32.
         options: The search's options; no sampling. Lengths count new tokens.
         max_prompt_length: Most tokens of a prompt.
+        max_text_length: Most tokens of a text to be scored.
     """
 
-    def __init__(self, model: DecoderOnly, options: SearchOptions, max_prompt_length: int) -> None:
+    def __init__(
+        self,
+        model: DecoderOnly,
+        options: SearchOptions,
+        max_prompt_length: int,
+        max_text_length: int,
+    ) -> None:
         self.model = model
         self.options = options
         self.max_prompt_length = max_prompt_length
+        self.max_text_length = max_text_length
         self.special_ids = model.config.special_ids
         self._steps = PromptSteps(SharedDecoder(model), self.special_ids)
         self._shared = SharedSteps(lambda: self._steps)

@@ -63,7 +63,7 @@ class IdSignatures:
 
     def score(self, token_ids: Tensor) -> Outputs:
         """How probable the model finds given texts."""
-        rows = self._rows(token_ids)[:, : self._generation.max_prompt_length]
+        rows = self._rows(token_ids)[:, : self._generation.max_text_length]
         return _scores(self._generation.score(rows))
 
     def _prompts(self, ids: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ class TextSignatures:
 
     def score(self, text: Tensor) -> Outputs:
         """How probable the model finds given texts."""
-        rows = self._rows(text)[:, : self._generation.max_prompt_length]
+        rows = self._rows(text)[:, : self._generation.max_text_length]
         return _scores(self._generation.score(rows))
 
     def _best(self, prompt: Tensor, prompt_ids: Tensor, found: Found) -> Outputs:
