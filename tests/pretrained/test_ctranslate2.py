@@ -24,7 +24,15 @@ def write(path: Path, directory: Path) -> tuple[Any, Any, Any]:
     return model, source, target
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(
+            kind, marks=() if kind in ("pegasus", "marian_pre_norm") else pytest.mark.exhaustive
+        )
+        for kind in KINDS
+    ],
+)
 def test_what_is_read_translates_as_the_engine_does(
     kind: str, translators: Path, tmp_path: Path
 ) -> None:

@@ -58,6 +58,7 @@ def start(task: Any, corpus: PreparedCorpus, directory: Path, **given: Any) -> A
     return train_texts(task, corpus, directory, overrides=overrides, options=options, **settings)
 
 
+@pytest.mark.exhaustive
 def test_sentinels_are_prepared_with_the_vocabulary(
     corpora: dict[str, PreparedCorpus], tmp_path: Path
 ) -> None:
