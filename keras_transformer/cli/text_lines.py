@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from tqdm import tqdm
 
@@ -44,11 +44,21 @@ class TextLineOptions:
 class TextModel(Protocol):
     """What a command needs of a model to find long lines."""
 
-    max_text_length: int | None
+    @property
+    def max_text_length(self) -> int | None:
+        """Most tokens of a text; None if there is no limit."""
+        ...
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each text has."""
         ...
+
+
+class CountedLines(NamedTuple):
+    """A `TextModel` of which commands know no more."""
+
+    max_text_length: int | None
+    text_lengths: Callable[[Sequence[str]], list[int]]
 
 
 def answer_lines(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.search.model_limits import IdRows, check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
-from keras_transformer.search.text_limits import check_vocabulary
+from keras_transformer.search.text_limits import check_text_ids, check_vocabulary
 
 # Options of a search that only a translation's source gives a meaning.
 OF_TRANSLATION = ("max_length_ratio", "source_language", "target_language")
@@ -142,13 +142,7 @@ def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions
     rows = [[int(token) for token in prompt] for prompt in prompts]
     check_texts_fit(config, rows)
     for number, row in enumerate(rows):
-        wrong = special_ids.added_to_text.intersection(row)
-        if wrong:
-            raise ValueError(
-                f"prompt {number} holds token {min(wrong)}: it must hold ids of text, without "
-                f"padding ({special_ids.pad}), start ({special_ids.decoder_start}) and end "
-                f"({special_ids.eos})."
-            )
+        check_text_ids(row, special_ids, special_ids.decoder_start, f"prompt {number}")
         if positions is not None and len(row) + options.min_length > positions:
             raise NoRoomError(number, len(row), options, positions)
     longest = [len(row) + options.max_length for row in rows]

@@ -11,7 +11,7 @@ import keras
 
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.garbage import quick_collections
-from keras_transformer.layers.variants.composite import restore_parts, saved_parts
+from keras_transformer.layers.variants.composite import PARTS, restore_parts, saved_parts
 from keras_transformer.models.files.keras_export import exporting
 from keras_transformer.models.files.preset import load_preset, save_preset
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
@@ -184,9 +184,7 @@ class FamilyModel(TracedOnce, keras.Model):
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         """Builds the model from `get_config`'s result, with its original dtype policies."""
         settings = dict(config)
-        parts: dict[str, Any] = {
-            key: settings.pop(key) for key in ("quantized", "frozen") if key in settings
-        }
+        parts: dict[str, Any] = {key: settings.pop(key) for key in PARTS if key in settings}
         model = cls(cls.config_class.from_dict(settings.pop("config")), **settings)
         restore_parts(model, parts)
         return model

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import get_args
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.inputs import LongTexts
 from keras_transformer.search.model_limits import IdRows
 
@@ -138,6 +139,28 @@ def check_vocabulary(rows: IdRows, vocab_size: int, max_positions: int | None) -
                 f"row {number} has {len(row)} tokens with special ones, more than the model's "
                 f"max_positions ({max_positions}): split it."
             )
+
+
+def check_text_ids(
+    row: Sequence[int], special_ids: SpecialIds, start: int | None, name: str
+) -> None:
+    """Checks that a row holds ids of text alone.
+
+    Args:
+        row: The ids.
+        special_ids: Those of the vocabulary.
+        start: The one that a model puts before a text.
+        name: What messages call the row.
+
+    Raises:
+        ValueError: It holds a special id that no text gives.
+    """
+    wrong = special_ids.added_to_text.intersection(row)
+    if wrong:
+        raise ValueError(
+            f"{name} holds token {min(wrong)}: it must hold ids of text, without padding "
+            f"({special_ids.pad}), start ({start}) and end ({special_ids.eos})."
+        )
 
 
 def plain_rows(rows: Sequence[Sequence[int]]) -> list[list[int]]:

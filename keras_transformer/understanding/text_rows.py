@@ -8,7 +8,7 @@ from itertools import compress
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.model_limits import IdRows
-from keras_transformer.search.text_limits import LengthLimit, plain_rows
+from keras_transformer.search.text_limits import LengthLimit, check_text_ids, plain_rows
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.subwords.interface import Placed, words_in_text
 from keras_transformer.text.subwords.symbols_apart import is_kept
@@ -103,12 +103,7 @@ class TextRows:
         """
         rows, special = plain_rows(ids), self._special_ids
         for number, row in enumerate(rows):
-            wrong = special.added_to_text.intersection(row)
-            if wrong:
-                raise ValueError(
-                    f"row {number} holds token {min(wrong)}: it must hold ids of text, without "
-                    f"padding ({special.pad}), start ({special.bos}) and end ({special.eos})."
-                )
+            check_text_ids(row, special, special.bos, f"row {number}")
         return [self._row(row) for row in self._limit.fit(rows)]
 
     def place(self, row: Row) -> tuple[int, int]:

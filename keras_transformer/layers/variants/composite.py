@@ -9,6 +9,9 @@ import keras
 from keras_transformer.layers.variants.freezing import freeze_parts, frozen_parts
 from keras_transformer.layers.variants.quantization import parts_of, quantize_parts, quantized_parts
 
+# What a file may say of the parts of a layer or model.
+PARTS = QUANTIZED, FROZEN = ("quantized", "frozen")
+
 
 class Composite(keras.layers.Layer):
     """A layer that builds others, which may be quantized or frozen when it is saved.
@@ -38,11 +41,11 @@ class Composite(keras.layers.Layer):
 
 def saved_parts(whole: keras.layers.Layer) -> dict[str, Any]:
     """Returns, as plain values, how parts of a built layer or model are quantized and frozen."""
-    found = {"quantized": quantized_parts(whole) or None, "frozen": frozen_parts(whole)}
+    found = {QUANTIZED: quantized_parts(whole) or None, FROZEN: frozen_parts(whole)}
     return {key: value for key, value in found.items() if value is not None}
 
 
 def restore_parts(whole: keras.layers.Layer, saved: dict[str, Any]) -> None:
     """Quantizes and freezes parts of a built layer or model as `saved_parts` says."""
-    quantize_parts(whole, saved.get("quantized", {}))
-    freeze_parts(whole, saved.get("frozen"))
+    quantize_parts(whole, saved.get(QUANTIZED, {}))
+    freeze_parts(whole, saved.get(FROZEN))

@@ -112,19 +112,22 @@ class _Prompts:
 
     def finish(self, block: Sequence[str]) -> None:
         """Counts lines that were continued, and names those that left little room for it."""
-        for number, tokens in enumerate(self._uncut_lengths(block), start=self._done + 1):
-            positions = self.generator.config.max_positions
-            if positions and self.max_text_length and tokens > self.max_text_length:
-                print(
-                    f"keras-transformer generate: line {number} of the input has {tokens} tokens, "
-                    f"which leaves {positions - tokens} of the model's {positions} positions to "
-                    f"write to, fewer than --max-length ({self._search.max_length}).",
-                    file=sys.stderr,
-                )
+        for message in self._crowded(block):
+            print(f"keras-transformer generate: {message}", file=sys.stderr)
         self._done += len(block)
 
-    def _uncut_lengths(self, block: Sequence[str]) -> list[int]:
-        return [] if self._lines.long_lines == "cut" else self.text_lengths(block)
+    def _crowded(self, block: Sequence[str]) -> Iterator[str]:
+        """Yields what is to be said of each line that leaves little room and was not cut."""
+        positions, limit = self.generator.config.max_positions, self.max_text_length
+        if self._lines.long_lines == "cut" or positions is None or limit is None:
+            return
+        for number, tokens in enumerate(self.text_lengths(block), start=self._done + 1):
+            if tokens > limit:
+                yield (
+                    f"line {number} of the input has {tokens} tokens, which leaves "
+                    f"{positions - tokens} of the model's {positions} positions to write to, fewer "
+                    f"than --max-length ({self._search.max_length})."
+                )
 
 
 def _stream_lines(prompts: _Prompts, options: GenerateOptions, lines: TextLineOptions) -> None:

@@ -4,31 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
+from keras_transformer.cli.text_lines import CountedLines, TextLineOptions, answer_lines
 from keras_transformer.cli.text_models import open_encoder
-from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 # For a word that has no token, or was cut off with the end of its line.
 _NO_TAG = "_"
-
-
-class TaggedLines:
-    """Counts the tokens of lines as a tagger reads them, word by word.
-
-    Args:
-        encoder: The tagger.
-
-    Attributes:
-        max_text_length: Most tokens of a line; None if there is no limit.
-    """
-
-    def __init__(self, encoder: TextUnderstanding) -> None:
-        self._encoder = encoder
-        self.max_text_length = encoder.max_text_length
-
-    def text_lengths(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many tokens each line has."""
-        return self._encoder.tag_lengths(texts)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,7 +20,9 @@ def main(arguments: Sequence[str]) -> int:
     def answer(block: list[str]) -> Iterator[str]:
         return (" ".join(word.tag or _NO_TAG for word in words) for words in encoder.tag(block))
 
-    answer_lines("tag", TaggedLines(encoder), lines, answer)
+    # A tagger reads word by word, which may take more tokens.
+    counted = CountedLines(encoder.max_text_length, encoder.tag_lengths)
+    answer_lines("tag", counted, lines, answer)
     return 0
 
 
