@@ -174,7 +174,7 @@ class Native(OnnxRuntime):
             logits = self.logits(graph, states, matrix)
             return logits, self.ranked(graph, logits, len(matrix))
         flags = {"count": 4, "domain": NATIVE, "vocabulary": len(matrix)}
-        name = "BestContinuationsOfStates"
+        name = f"BestContinuationsOf{'Floats' if len(operands) == 1 else 'States'}"
         *found, logits = graph.ops(name, states, *asked, *operands, **flags)
         return logits, tuple(found)
 

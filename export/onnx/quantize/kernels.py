@@ -35,7 +35,7 @@ class NativeKernels(Kernels, Protocol):
         """Returns a vocabulary's operands for `BestToken`; none if it is not used."""
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Does as `best_token`, for `BestContinuationsOfStates`."""
+        """Does as `best_token`, for `BestContinuationsOfStates`, or for that of floats."""
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns a vocabulary's operands for `ListedLogits`, or for `ListedByteLogits`."""

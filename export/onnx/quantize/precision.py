@@ -17,6 +17,7 @@ from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
+from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
 from keras_transformer.export.onnx.quantize.shared_int8 import SharedInt8
 
 # Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
@@ -67,10 +68,9 @@ def target_in(
     if name == "portable":
         return Float16(**listed) if precision == "float16" else Portable(**listed)
     if precision == "float32":
-        plain = Float32()
-        if name == "onnxruntime":
-            return OnnxRuntime(plain, **listed)
-        return Native(plain, plain, **listed)
+        if name == "native":
+            return Native(NativeFloat32(), Float32(), **listed)
+        return OnnxRuntime(Float32(), **listed)
     if precision == "bfloat16":
         halved = NativeBfloat16(**listed)
         return Native(halved, halved, **listed)

@@ -14,11 +14,12 @@ struct List {};
 
 using Kernels =
     List<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions, AddNorm,
-         AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates, LargestPlace,
-         ListedLogits, ListedByteLogits, LookUp, BytesLinear, SelfAttentionSubLayer,
-         CrossAttentionSubLayer, FeedForwardSubLayer, QuantizeRows, ScaleSums, PackTokens,
-         SequenceAttentionSubLayer, Bfloat16Linear, Bfloat16LookUp, NormRows, ListedIds,
-         GeluOperator<ExactGelu>, GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>,
-         GeluSubLayer<TanhGelu>, Ssru, Rotary, Scaled>;
+         AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
+         BestContinuationsOfFloats, LargestPlace, ListedLogits, ListedByteLogits, LookUp,
+         BytesLinear, SelfAttentionSubLayer, CrossAttentionSubLayer, FeedForwardSubLayer,
+         QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer, Bfloat16Linear,
+         Bfloat16LookUp, Float32Linear, Float32LookUp, NormRows, ListedIds, GeluOperator<ExactGelu>,
+         GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>, Ssru, Rotary,
+         Scaled>;
 
 }  // namespace keras_transformer

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bfloat16.h"
+#include "float32.h"
 #include "linear.h"
 #include "ranking.h"
 
@@ -192,6 +193,62 @@ int bfloat16_products_that_differ(int64_t rows, int64_t pairs, int64_t outputs, 
   return different;
 }
 
+struct NamedFloat32 {
+  const char* name;
+  Instructions set;
+  MultiplyFloat32 multiply;
+};
+
+std::vector<NamedFloat32> sets_of_float32() {
+  std::vector<NamedFloat32> sets{{"portable", Instructions::kPortable, portable::multiply_float32}};
+#ifdef KT_X86
+  sets.push_back({"avx2", Instructions::kAvx2, avx2::multiply_float32});
+  sets.push_back({"vnni", Instructions::kVnni, vnni::multiply_float32});
+#endif
+  return sets;
+}
+
+// Against the sums in float64; what lies between the outputs of two rows must stay as it is.
+int float32_products_that_differ(int64_t rows, int64_t inputs, int64_t outputs, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto numbers = [&](size_t count) {
+    std::vector<float> numbers(count);
+    for (auto& number : numbers) number = static_cast<float>(random() % 2001) / 1e3f - 1;
+    return numbers;
+  };
+  const int64_t blocks = (outputs + kBlock - 1) / kBlock, first = seed % blocks;
+  const auto weights = numbers(blocks * inputs * kBlock), biases = numbers(blocks * kBlock);
+  const int64_t of_row = inputs + seed % 3, written = outputs - first * kBlock;
+  const auto values = numbers(rows * of_row);
+  const Float32Matrix matrix{inputs, outputs, weights.data(), biases.data()};
+  const float floor = seed % 2 ? 0.0f : -std::numeric_limits<float>::infinity();
+
+  int different = 0;
+  for (const NamedFloat32& set : sets_of_float32()) {
+    if (!is_usable(set.set)) continue;
+    std::vector<float> found(rows * (written + 1), 7.0f);
+    set.multiply(matrix, first, blocks,
+                 {values.data(), rows, of_row, found.data(), written + 1, floor});
+    for (int64_t i = 0; i < rows * (written + 1); ++i) {
+      const int64_t row = i / (written + 1), output = first * kBlock + i % (written + 1);
+      double expected = 7;
+      if (output < outputs) {
+        expected = biases[output];
+        for (int64_t k = 0; k < inputs; ++k) {
+          expected += static_cast<double>(values[row * of_row + k]) *
+                      weights[(output / kBlock * inputs + k) * kBlock + output % kBlock];
+        }
+        expected = std::max(expected, static_cast<double>(floor));
+      }
+      if (std::abs(found[i] - expected) <= 1e-6 * static_cast<double>(inputs)) continue;
+      std::printf("%s differs in output %ld of %ld rows, %ld inputs, %ld outputs\n", set.name, i,
+                  rows, inputs, outputs);
+      ++different;
+    }
+  }
+  return different;
+}
+
 }  // namespace
 
 // The set that products of bytes are made with.
@@ -217,6 +274,9 @@ int main(int count, char**) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     different += bfloat16_products_that_differ(1 + seed % 50, kPairs * (1 + seed % 3),
                                                1 + 7 * seed % 83, seed);
+  }
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    different += float32_products_that_differ(1 + seed % 31, 1 + seed % 57, 1 + 7 * seed % 83, seed);
   }
   return different != 0;
 }

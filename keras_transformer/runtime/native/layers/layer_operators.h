@@ -79,6 +79,20 @@ class Bfloat16LookUp {
   int64_t units_, width_;
 };
 
+// table (count, width), ids (rows) → their rows (rows, width).
+class Float32LookUp {
+ public:
+  static constexpr const char* kName = "Float32LookUp";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit Float32LookUp(const Node& node) : table_(node.constant<float>(0, "table", 2)) {}
+  void compute(Context& context) const;
+
+ private:
+  Constant<float> table_;
+};
+
 // found (rows, width), the position of each or of all (rows or 1), each feature's rate (width) →
 // scale · found + PE(position).
 class AddSinusoid {

@@ -5,12 +5,13 @@
 
 #include "bfloat16_layer.h"
 #include "bytes_layer.h"
+#include "float32_layer.h"
 #include "operator.h"
 
 namespace keras_transformer {
 
-// values (rows, width), weights and what each output ends with, both as in `BytesLayer` or
-// `Bfloat16Layer` → values · weights + bias (rows, outputs), through ReLU if asked.
+// values (rows, width), weights and what each output ends with, both as in `BytesLayer`,
+// `Bfloat16Layer` or `Float32Layer` → values · weights + bias (rows, outputs), through ReLU if asked.
 template <typename Layer>
 class LinearOperator {
  public:
@@ -40,6 +41,10 @@ class LinearOperator {
 
 using BytesLinear = LinearOperator<BytesLayer>;
 using Bfloat16Linear = LinearOperator<Bfloat16Layer>;
+using Float32Linear = LinearOperator<Float32Layer>;
+
+template <>
+LinearOperator<Float32Layer>::LinearOperator(const Node& node);
 
 // values (rows, width) → bytes (rows, width) and scales (rows, 1): value = (byte - middle) · scale;
 // the middle is 128, or 0 if no value is negative.

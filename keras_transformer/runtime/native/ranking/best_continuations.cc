@@ -147,7 +147,7 @@ void BestContinuationsOfStates::compute(Context& context) const {
   const Shape shape = context.shape(0, "states", 2);
   const int64_t rows = shape[0], vocabulary = head_.vocabulary();
   const ByteRows& states = head_.round(context.input<float>(0), rows, shape[1]);
-  Reading reading(context, 1, 2, rows, vocabulary, head_.readers(rows));
+  Reading reading(context, 1, 2, rows, vocabulary, head_.readers(rows).count());
   float* logits = context.output<float>(3, {rows, vocabulary});
   head_.multiply(context, states, rows, [&](const Chunk& chunk) {
     static const ScaleBlocks scale = KT_FASTEST(scale_blocks);
@@ -157,6 +157,29 @@ void BestContinuationsOfStates::compute(Context& context) const {
           found);
     std::copy(found, found + count, logits + chunk.row * vocabulary + place * kSumsOfRow);
     reading.read(chunk.reader, chunk.row, place, fill_up(found, count));
+  });
+  reading.finish(context);
+}
+
+void BestContinuationsOfFloats::compute(Context& context) const {
+  const int64_t rows = context.shape(0, "states", 2)[0], width = head_.inputs();
+  const int64_t vocabulary = head_.outputs(), blocks = (vocabulary + kTokens - 1) / kTokens;
+  const float* states = context.input<float>(0, "states", {rows, width});
+  const Readers readers((blocks + kChunk - 1) / kChunk, head_.cost() * rows);
+  Reading reading(context, 1, 2, rows, vocabulary, readers.count());
+  float* logits = context.output<float>(3, {rows, vocabulary});
+  readers.run(context, [&](int64_t reader, int64_t chunk) {
+    alignas(64) float found[kGroup * kSumsOfRow];
+    const int64_t first = chunk * kChunk, last = std::min(blocks, first + kChunk);
+    for (int64_t row = 0; row < rows; row += kGroup) {
+      const int64_t group = std::min(kGroup, rows - row), count = reading.count_of(chunk);
+      head_.multiply(first, last, states + row * width, group, kLinear, found, kSumsOfRow);
+      for (int64_t r = 0; r < group; ++r) {
+        float* own = found + r * kSumsOfRow;
+        std::copy(own, own + count, logits + (row + r) * vocabulary + chunk * kSumsOfRow);
+        reading.read(reader, row + r, chunk, fill_up(own, count));
+      }
+    }
   });
   reading.finish(context);
 }

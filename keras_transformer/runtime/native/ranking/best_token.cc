@@ -124,7 +124,7 @@ void BestToken::compute(Context& context) const {
     if (std::isfinite(rounded.norms[row])) continue;
     throw std::invalid_argument("states must be finite, row " + std::to_string(row) + " is not");
   }
-  const int64_t readers = head_.readers(rows);
+  const int64_t readers = head_.readers(rows).count();
   static thread_local std::vector<Candidates> candidates;
   if (candidates.size() < static_cast<size_t>(readers * rows)) candidates.resize(readers * rows);
   Candidates* found = candidates.data();

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "byte_products.h"
 #include "operator.h"
+#include "readers.h"
 
 namespace keras_transformer {
 
@@ -14,21 +14,6 @@ namespace keras_transformer {
 struct ByteRows {
   std::vector<uint8_t> bytes;               // (rows, 4 · quads): x̂ / step + 128
   std::vector<float> steps, norms, errors;  // (rows): step, ‖x‖ and ‖x - x̂‖
-};
-
-// Lends each thread the lowest free place of 32.
-class Places {
- public:
-  int64_t take() {
-    uint32_t taken = taken_.load();
-    while (!taken_.compare_exchange_weak(taken, taken | (taken + 1))) continue;
-    return __builtin_ctz(~taken);
-  }
-
-  void leave(int64_t place) { taken_.fetch_and(~(uint32_t{1} << place)); }
-
- private:
-  std::atomic<uint32_t> taken_{0};
 };
 
 // The sums of a row with some blocks, and the number of the thread that reads them.
@@ -50,32 +35,22 @@ class ByteHead {
   // Rounds states (rows, width); the result is valid until this thread's next call.
   const ByteRows& round(const float* states, int64_t rows, int64_t width) const;
 
-  // How many threads may read sums of this many rows at a time.
-  int64_t readers(int64_t rows) const {
-    const int64_t wanted = 1 + matrix_.blocks * matrix_.quads * rows / kPart;
-    return std::min({kMostParts, chunks(), wanted});
+  // Those that read sums of this many rows: a product of four bytes with sixteen tokens takes at most
+  // a nanosecond.
+  Readers readers(int64_t rows) const {
+    return {chunks(), static_cast<double>(matrix_.blocks * matrix_.quads * rows)};
   }
 
   // Calls `use(chunk)` for every row and every kChunk blocks, never twice at the same time for a
-  // reader; there are as many readers as threads.
+  // reader.
   template <typename Use>
   void multiply(Context& context, const ByteRows& states, int64_t rows, const Use& use) const {
-    const int64_t parts = readers(rows);
-    Places places;
-    context.parallel_for(parts, kPart, [&](int64_t first, int64_t last) {
-      const int64_t reader = places.take();
-      for (int64_t chunk = chunks() * first / parts; chunk < chunks() * last / parts; ++chunk) {
-        multiply_chunk(reader, chunk * kChunk, states, rows, use);
-      }
-      places.leave(reader);
+    readers(rows).run(context, [&](int64_t reader, int64_t chunk) {
+      multiply_chunk(reader, chunk * kChunk, states, rows, use);
     });
   }
 
  private:
-  // Products of four bytes with sixteen tokens, each at most a nanosecond, that are worth waking a
-  // thread for.
-  static constexpr int64_t kPart = 1 << 16, kMostParts = 16;
-
   template <typename Use>
   void multiply_chunk(int64_t reader, int64_t block, const ByteRows& states, int64_t rows,
                       const Use& use) const {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "byte_head.h"
+#include "float32_layer.h"
 #include "operator.h"
 
 namespace keras_transformer {
@@ -52,6 +53,22 @@ class BestContinuationsOfStates {
 
  private:
   ByteHead head_;
+};
+
+// The same with a matrix in float32 (vocabulary, width).
+class BestContinuationsOfFloats {
+ public:
+  static constexpr const char* kName = "BestContinuationsOfFloats";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kInt64,
+                                                 ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kInt32, ort::kFloat, ort::kInt32,
+                                                  ort::kFloat};
+  static constexpr size_t kRequiredInputs = 4;
+  explicit BestContinuationsOfFloats(const Node& node) : head_(node, 3, true) {}
+  void compute(Context& context) const;
+
+ private:
+  Float32Layer head_;
 };
 
 // states (batch·beams, width), the ids of a batch's shortlist (listed), the places of each sentence's

@@ -1,4 +1,4 @@
-// The loops of `byte_products.h`, `linear.h` and `ranking.h` with AVX2.
+// The loops of `byte_products.h`, `linear.h`, `float32.h` and `ranking.h` with AVX2.
 #include "instructions.h"
 #ifdef KT_X86
 #include <immintrin.h>
@@ -36,8 +36,11 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
 
 KT_INLINE uint32_t lanes_of(Ints mask) { return _mm256_movemask_ps((__m256)mask); }
 
+constexpr int kFloatTall = 6, kFloatBroad = 1, kFloatLone = 4;
+
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "byte_tiles.h"
+#include "float32_tiles.h"
 #include "linear_tiles.h"
 #include "ranking_loops.h"
 // Templates are instantiated at the end of the file, where code must run on every processor.

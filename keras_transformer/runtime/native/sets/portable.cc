@@ -1,4 +1,4 @@
-// The loops of `byte_products.h` and `linear.h` for any processor.
+// The loops of `byte_products.h`, `linear.h`, `float32.h` and `ranking.h` for any processor.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -58,7 +58,10 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, const Weights& weight
   return sums;
 }
 
+constexpr int kFloatTall = 4, kFloatBroad = 1, kFloatLone = 1;
+
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "byte_tiles.h"
+#include "float32_tiles.h"
 #include "linear_tiles.h"
 #include "ranking_loops.h"

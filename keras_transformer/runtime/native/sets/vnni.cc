@@ -1,4 +1,4 @@
-// The loops of `byte_products.h` and `linear.h` with AVX-512's VNNI.
+// The loops of `byte_products.h`, `linear.h`, `float32.h` and `ranking.h` with AVX-512's VNNI.
 #include "instructions.h"
 #ifdef KT_X86
 #include <immintrin.h>
@@ -49,8 +49,11 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
   return _mm512_dpwssd_epi32(sums, _mm512_set1_epi32(both), weights);
 }
 
+constexpr int kFloatTall = 12, kFloatBroad = 2, kFloatLone = 4;
+
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "byte_tiles.h"
+#include "float32_tiles.h"
 #include "linear_tiles.h"
 #include "ranking_loops.h"
 // Templates are instantiated at the end of the file, where code must run on every processor.

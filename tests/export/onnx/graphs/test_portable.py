@@ -74,7 +74,10 @@ def test_graphs_declare_what_the_manifest_says(
     path = request.getfixturevalue(target).path
     described = Manifest.read(path).graphs[graph]
     proto = onnx.load(path / described.file, load_external_data=False).graph
-    for values, specs in ((proto.input, described.inputs), (proto.output, described.outputs)):
+    # Graphs that make several steps have inputs with defaults, which no reader need give.
+    defaults = {value.name for value in proto.initializer}
+    inputs = [value for value in proto.input if value.name not in defaults]
+    for values, specs in ((inputs, described.inputs), (proto.output, described.outputs)):
         assert [value.name for value in values] == [spec.name for spec in specs]
         for value, spec in zip(values, specs, strict=True):
             tensor = value.type.tensor_type

@@ -202,7 +202,7 @@ def test_a_large_vocabulary_is_searched_by_blocks(
     large = made.model.config.target_vocab_size == LARGE_VOCABULARY
     name, target = request.node.callspec.params["case"]
     if target == "native" and "other widths" not in name:
-        assert operators(translator, "decoder")["BestContinuations"] == 1
+        assert operators(translator, "decoder")["BestContinuationsOfFloats"] == 1
         assert operators(translator, "greedy")["BestToken"] == 1
         return
     assert operators(translator, "decoder")["TopK"] == (4 if large else 2)
