@@ -8,6 +8,7 @@ sacreBLEU's counts without any tokenizer of its own: the measure of Wu et al. 20
 
 import argparse
 import gzip
+import sys
 from pathlib import Path
 
 import sacrebleu
@@ -50,7 +51,11 @@ def main() -> None:
     parser.add_argument("references", type=Path)
     parser.add_argument("--language", default="en", help="Language of the text, such as de.")
     given = parser.parse_args()
-    score = moses_bleu(read_lines(given.translations), read_lines(given.references), given.language)
+    try:
+        lines = [read_lines(path) for path in (given.translations, given.references)]
+        score = moses_bleu(*lines, given.language)
+    except (OSError, EOFError, ValueError) as error:
+        sys.exit(f"moses_bleu.py: {error}")
     print(f"BLEU {score:.2f} (Moses tokens, lower case)")
 
 

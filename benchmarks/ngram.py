@@ -9,14 +9,19 @@ Needs nltk and sentencepiece, in any environment. `keras-transformer perplexity`
 import argparse
 import gzip
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from nltk.lm import AbsoluteDiscountingInterpolated, WittenBellInterpolated
-from nltk.lm.preprocessing import pad_both_ends
-from nltk.util import everygrams, ngrams
-from sentencepiece import SentencePieceProcessor
+try:
+    from nltk.lm import AbsoluteDiscountingInterpolated, WittenBellInterpolated
+    from nltk.lm.preprocessing import pad_both_ends
+    from nltk.util import everygrams, ngrams
+    from sentencepiece import SentencePieceProcessor
+except ModuleNotFoundError as error:
+    package = str(error.name).partition(".")[0]
+    sys.exit(f"ngram.py needs {package}: install it with `pip install {package}`.")
 
 Texts = Sequence[Sequence[str]]
 

@@ -26,6 +26,7 @@ from speed.arguments import count, items
 from speed.machine import describe_machine
 from speed.processes import Worker
 
+from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.data.sources.files import read_lines
 
 _PACKAGES = ("onnxruntime", "sentencepiece", "starlette", "uvicorn")
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
     """Measures each number of clients and adds it to the result as it comes."""
     sentences = read_sentences(options.sentences, max(options.clients))
+    Manifest.read(options.artefact)  # Before processes start, whose errors are less clear.
     bare = stack.enter_context(Worker("load.bare", str(options.artefact), name="bare translator"))
     expected = bare.ask("translate", texts=sentences)
     load = Load(sentences, expected, options.seconds, options.rounds)
@@ -121,6 +123,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.seconds <= 0 or options.rounds < 1:
         parser.error("--seconds must be above 0 and --rounds at least 1")
+    if options.json is not None and not options.json.parent.is_dir():
+        parser.error(f"--json {options.json}: there is no directory {options.json.parent}")
     return options
 
 

@@ -24,7 +24,15 @@ from moses_bleu import moses_bleu, read_lines
 from speed.arguments import count
 from speed.machine import describe_machine
 
-from keras_transformer import Corpus, OnnxTranslator, TrainOptions, load_run, read_parallel, train
+from keras_transformer import (
+    Corpus,
+    OnnxTranslator,
+    Pairs,
+    TrainOptions,
+    load_run,
+    read_parallel,
+    train,
+)
 from keras_transformer.cli.flags.products import Products, choose_products
 from keras_transformer.export import export_onnx
 from keras_transformer.training.loop.compiling import compile_transformer
@@ -105,17 +113,21 @@ def recipe(given: argparse.Namespace) -> TrainOptions:
     return TrainOptions.preset("tiny", seed=given.seed, bleu_sentences=0, **chosen)
 
 
+def read_parts(folder: Path) -> list[Pairs]:
+    """Reads the training and the validation pairs."""
+    return [
+        read_parallel(folder / f"{part}.en.gz", folder / f"{part}.de.gz")
+        for part in ("train", "val")
+    ]
+
+
 def learn(given: argparse.Namespace) -> None:
     """Trains, or goes on with it, multiplying as the command `train` does."""
     choose_products(given.products, recipe(given))
-    parts = [
-        read_parallel(given.data / f"{part}.en.gz", given.data / f"{part}.de.gz")
-        for part in ("train", "val")
-    ]
     run = given.output / "run"
     keep = KeptRounds(run / "checkpoints", given.output / "kept", given.output / "times.tsv")
     train(
-        Corpus(*parts),
+        Corpus(*read_parts(given.data)),
         run,
         preset="tiny",
         vocab_size=given.vocab_size,
@@ -190,6 +202,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark."""
     given = parse(arguments)
+    try:
+        read_parts(given.data)  # Before another process starts, whose errors are less clear.
+    except (OSError, ValueError) as error:
+        sys.exit(f"time_to_quality.py: {error}")
     learn_apart(given)
     print(table(score(given, recipe(given)), given.goals))
 

@@ -4,7 +4,8 @@
 
 The file, one sentence a line, is cut into blocks of lines; each block's translation is a file in
 `output.txt.blocks`, which become `output.txt` in the end. Called again after a kill, the job
-translates only the missing blocks. All nodes must see the files under the same names.
+translates only the missing blocks. Of a line that is too long for the model the beginning is
+translated. All nodes must see the files under the same names.
 Prints its progress, block by block:
 
     50 of 200 blocks were there already
@@ -12,9 +13,11 @@ Prints its progress, block by block:
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
+import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,7 +36,7 @@ class BlockTranslator:
     def __init__(self, job: dict[str, Any], blocks: str) -> None:
         self.job = job
         self.blocks = Path(blocks)
-        self.translator = OnnxTranslator(job["model"], threads=1)
+        self.translator = OnnxTranslator(job["model"], threads=1, long_texts="cut")
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Translates blocks, given by number, place in the file and number of lines."""
@@ -114,30 +117,50 @@ def translate(job: dict[str, Any], directory: Path, actors: int) -> list[Path]:
     return paths
 
 
-def main() -> None:
-    """Translates the file, or continues it."""
+def describe_job(given: argparse.Namespace) -> dict[str, Any]:
+    """Returns what decides the translations, as `job.json` holds it."""
+    source = given.input.resolve()
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    return {
+        "input": str(source),
+        "input_sha256": digest.hexdigest(),
+        "model": str(given.model.resolve()),
+        "manifest": (given.model / "manifest.json").read_text(encoding="utf-8"),
+        "beam_size": given.beam_size,
+        "block_lines": given.block_lines,
+    }
+
+
+def count(text: str) -> int:
+    """Reads a flag's whole number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("model", type=Path, help="artefact of `keras-transformer export`")
     parser.add_argument("input", type=Path, help="UTF-8 text, one sentence a line")
     parser.add_argument("output", type=Path)
     parser.add_argument("--address", help="of a Ray cluster (default: one on this machine)")
-    parser.add_argument("--actors", type=int, default=2, help="one core each (default: 2)")
-    parser.add_argument("--beam-size", type=int, default=1)
-    parser.add_argument("--block-lines", type=int, default=1000, help="lines a block")
-    given = parser.parse_args()
+    parser.add_argument("--actors", type=count, default=2, help="one core each (default: 2)")
+    parser.add_argument("--beam-size", type=count, default=1)
+    parser.add_argument("--block-lines", type=count, default=1000, help="lines a block")
+    return parser.parse_args()
 
+
+def main() -> None:
+    """Translates the file, or continues it."""
+    given = parse()
     blocks = given.output.resolve().with_name(given.output.name + ".blocks")
-    source = given.input.resolve()
-    manifest = (given.model / "manifest.json").read_text(encoding="utf-8")
-    job = {
-        "input": str(source),
-        "input_bytes": source.stat().st_size,
-        "model": str(given.model.resolve()),
-        "manifest": manifest,
-        "beam_size": given.beam_size,
-        "block_lines": given.block_lines,
-    }
-    open_job(job, blocks)
+    try:
+        job = describe_job(given)
+        open_job(job, blocks)
+    except (OSError, ValueError) as error:
+        sys.exit(f"ray_translate.py: {error}")
     local = {} if given.address else {"num_cpus": given.actors, "include_dashboard": False}
     ray.init(address=given.address or "local", log_to_driver=False, **local)
     paths = translate(job, blocks, given.actors)

@@ -9,9 +9,11 @@ import keras
 
 from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.config import TransformerConfig
+from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.layers.variants.quantization import quantized_parts
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
+from keras_transformer.models.lora.adaptation import merged_weights
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids
 from keras_transformer.text.tokenizer_files import check_vocabularies
@@ -28,11 +30,7 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
         ValueError: Keras runs on another backend than TensorFlow, the model is quantized, or a
             tokenizer's size or special ids differ from the model's.
     """
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            f"the export needs Keras on TensorFlow, got the backend {keras.backend.backend()!r}: "
-            "set KERAS_BACKEND=tensorflow."
-        )
+    require_tensorflow_backend("the export")
     if not isinstance(model, AnyModel):
         raise TypeError(
             "model must come from build_transformer, build_encoder or build_decoder, got "
@@ -94,7 +92,10 @@ def ids_of_every_text(config: TransformerConfig) -> set[int]:
 
 
 def in_float32(model: Model) -> Model:
-    """Returns the model itself, or a float32 copy of it if layers compute in another type."""
+    """Returns the model itself, or a float32 copy of it if layers compute in another type.
+
+    LoRA's products are added in the copy.
+    """
     if all(layer.compute_dtype == "float32" for layer in model.layers):
         return model
     policy = keras.config.dtype_policy()
@@ -103,5 +104,5 @@ def in_float32(model: Model) -> Model:
         twin = type(model)(model.config)
     finally:
         keras.config.set_dtype_policy(policy)
-    twin.set_weights([keras.ops.convert_to_numpy(w).astype("float32") for w in model.weights])
+    twin.set_weights([value.astype("float32") for value in merged_weights(model)])
     return twin

@@ -2,6 +2,7 @@
 when it is complete. A killed export leaves the old artefact, the new one, or none, never a part.
 """
 
+import errno
 import os
 import shutil
 import tempfile
@@ -10,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from keras_transformer.whole_files import check_output
+
+# How a rename fails if the name was taken meanwhile: a directory that is not empty, or a file.
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 @contextmanager
@@ -25,7 +29,8 @@ def placed(final: Path, *, mark: str, overwrite: bool) -> Iterator[Path]:
         overwrite: Replace the directory if it exists.
 
     Raises:
-        FileExistsError: `final` exists and `overwrite` is False, or it is not an artefact.
+        FileExistsError: `final` exists and `overwrite` is False, or it is not an artefact; also if
+            it appeared while the block ran.
         OSError: Its parent cannot be made, or may not be written to.
     """
     check_place(final, mark=mark, overwrite=overwrite)
@@ -33,7 +38,7 @@ def placed(final: Path, *, mark: str, overwrite: bool) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}."))
     try:
         yield temporary
-        _put_in_place(temporary, final)
+        _put_in_place(temporary, final, mark=mark, overwrite=overwrite)
     finally:
         if temporary.exists():
             shutil.rmtree(temporary)
@@ -54,19 +59,50 @@ def check_place(final: Path, *, mark: str, overwrite: bool) -> None:
         )
 
 
-def _put_in_place(temporary: Path, final: Path) -> None:
+def _put_in_place(temporary: Path, final: Path, *, mark: str, overwrite: bool) -> None:
     """Renames the finished artefact; an earlier one is first put aside, then removed."""
     # mkdtemp makes the directory private; an artefact can be read by all who may read its parent.
     temporary.chmod(0o755)
-    if not final.exists():
-        temporary.rename(final)
+    while True:
+        # Again: much may have happened since the export began.
+        check_place(final, mark=mark, overwrite=overwrite)
+        aside = _put_aside(final) if overwrite else None
+        try:
+            temporary.rename(final)
+        except BaseException as error:
+            if aside is not None:
+                _put_back(aside, final)
+            if not isinstance(error, OSError) or error.errno not in _TAKEN:
+                raise
+            continue  # Another process took the name: what it wrote is checked in its turn.
+        if aside is not None:
+            shutil.rmtree(aside)
         return
+
+
+def _put_aside(final: Path) -> Path | None:
+    """Moves what has the name into a directory of its own, and returns that; None if nothing has.
+
+    Processes that overwrite the same artefact may take it from each other.
+    """
+    if not os.path.lexists(final):
+        return None
     aside = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}.old."))
-    final.rename(aside / final.name)
     try:
-        temporary.rename(final)
-    except BaseException:
-        (aside / final.name).rename(final)
+        final.rename(aside / final.name)
+    except OSError as error:
         aside.rmdir()
+        if isinstance(error, FileNotFoundError):
+            return None
         raise
+    return aside
+
+
+def _put_back(aside: Path, final: Path) -> None:
+    """Gives an earlier artefact its name again; removes it if another has taken its place."""
+    try:
+        (aside / final.name).rename(final)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
     shutil.rmtree(aside)

@@ -8,6 +8,7 @@ classes that saved models name are registered with Keras even so. What writes ar
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from keras_transformer.distribution import install_command
 from keras_transformer.serializable import register_with_keras
 
 if TYPE_CHECKING:
@@ -179,7 +180,14 @@ def __getattr__(name: str) -> object:
     """Import the module that defines the public name `name` and keep the value here."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith(__name__):
+            raise
+        raise ImportError(
+            f"{__name__}.{name} needs {error.name}: install it with `{install_command('train')}`."
+        ) from error
     globals()[name] = value
     return value
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
-    ("distribution", "serializable", "config", "whole_files", "garbage"),
+    ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),
     ("translation",),
@@ -309,6 +309,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.json_decoders", "text.subwords.json_special_ids"}
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}
+    packages |= {"artefact.config_fields", "config.families"}
     packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}

@@ -98,6 +98,23 @@ def test_public_names_agree_with_what_type_checkers_see() -> None:
     assert set(declared) <= set(dir(keras_transformer))
 
 
+def test_a_name_whose_packages_are_missing_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(module: str) -> None:
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr(keras_transformer, "import_module", fail)
+    monkeypatch.delitem(vars(keras_transformer), "Translator", raising=False)
+    missing = "keras"
+    message = rf"keras_transformer.Translator needs keras: install it with `pip .*{DISTRIBUTION}\[t"
+    with pytest.raises(ImportError, match=message):
+        keras_transformer.Translator  # noqa: B018
+    missing = "keras_transformer.decoding"  # A fault of our own is not a missing package.
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        keras_transformer.Translator  # noqa: B018
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'transformer_model'"):
         keras_transformer.transformer_model  # noqa: B018

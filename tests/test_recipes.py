@@ -1,5 +1,5 @@
 """docs/fine_tuning.md and docs/with_keras.md: every command and snippet runs as it stands, in the
-order of its page; only the preset is smaller.
+order of its page, as does the Python of docs/families.md; only the preset is smaller.
 """
 
 import importlib.util
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.cli import main
+from keras_transformer.cli.commands.train import build_parser
 from keras_transformer.config import PRESETS
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
@@ -110,6 +111,26 @@ def test_all_of_fine_tuning_runs(tmp_path: Path, tokenizer_jsons: dict[str, byte
     before, after = general.get_layer("encoder"), own.get_layer("encoder")
     for value, frozen in zip(before.get_weights(), after.get_weights(), strict=True):
         np.testing.assert_array_equal(value, frozen)
+
+
+@pytest.mark.exhaustive
+def test_the_python_of_families_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [snippet] = [block for language, block in blocks("families.md") if language == "python"]
+    run_snippet(snippet, "families.md", {})
+    assert {path.parent.name for path in tmp_path.glob("runs/*/model.keras")} == {
+        "bert_python",
+        "kinds",
+    }
+    assert capsys.readouterr().out.splitlines()[-1] in ("question", "statement")
+
+
+def test_the_file_of_options_is_read(tmp_path: Path) -> None:
+    [text] = re.findall(r"```yaml\n(.*?)```", (DOCS / "recipe.md").read_text("utf-8"), re.DOTALL)
+    file = tmp_path / "run.yaml"
+    file.write_text(text, encoding="utf-8")
+    given = build_parser().parse(["--config", str(file), "--epochs", "30"])
+    assert (given.preset, given.learning_rate, given.epochs) == ("tiny", 0.003, 30)
+    assert (given.train_source, given["model"].dropout) == ([Path("train.en")], 0.2)
 
 
 @pytest.mark.exhaustive

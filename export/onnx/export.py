@@ -42,7 +42,10 @@ from keras_transformer.artefact.manifest import (
     sha256_of,
 )
 from keras_transformer.artefact.shortlist import Shortlist
-from keras_transformer.runtime.onnx_graphs.operators import operators_version
+from keras_transformer.runtime.onnx_graphs.operators import (
+    operators_revision,
+    operators_version,
+)
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
@@ -87,7 +90,8 @@ def export_onnx(
             "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
             depend a little on the others in its batch, "bfloat16", for this package's own
             operators on processors with AMX, or "float16", for GPUs.
-        opset: ONNX operator set, 18 or newer.
+        opset: ONNX operator set, from 18 to the newest that the installed onnx and onnxruntime
+            read, or for "portable" to the newest that tf2onnx writes.
         min_score: Log-probability a token below which a translation has low confidence; the
             artefact knows none if None. `export_run` takes a run's, and its `training_text`.
         overwrite: Replace the directory if it exists.
@@ -107,8 +111,8 @@ def export_onnx(
         TypeError: The model is none of these.
         ImportError: `target` is "native" and this package's operators are not compiled here
             or cannot be loaded.
-        ValueError: A tokenizer's size is not the model's, `opset` is too old, the graphs cannot
-            hold an option of the model, or they differ from Keras.
+        ValueError: A tokenizer's size is not the model's, `opset` is too old or too new, the graphs
+            cannot hold an option of the model, or they differ from Keras.
     """
     final = Path(os.path.abspath(directory))
     check_settings(final, target=target, quantize=quantize, opset=opset, overwrite=overwrite)
@@ -195,10 +199,15 @@ def _describe(
         config=model.config.to_dict(),
         special_ids=model.config.special_ids,
         target=form.target,
-        native=NativeGraphs(operators_version=operators_version(), graphs=native[0])
+        native=NativeGraphs(
+            operators_version=operators_version(),
+            operators_revision=operators_revision(),
+            graphs=native[0],
+        )
         if native
         else None,
         operators_version=operators_version() if form.target == "native" else None,
+        operators_revision=operators_revision() if form.target == "native" else None,
         precision=form.precision,
         opset=form.opset,
         graphs=graphs,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.layers.attention.kinds import is_fused
 from keras_transformer.export.onnx.settings import FASTEST
-from keras_transformer.runtime.onnx_graphs.operators import check_version
+from keras_transformer.runtime.onnx_graphs.operators import operators_version
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Form:
             reason = "onnxruntime's operators have no products in bfloat16 on a CPU"
             return cls("native", precision, opset, reason)
         try:
-            check_version()
+            operators_version()
         except ImportError as error:
             # The graphs could not be checked, nor the version of their operators recorded.
             _log.warning("the artefact gets onnxruntime's graphs alone: %s", error)

@@ -27,8 +27,7 @@ def check_settings(
     """
     if target not in EXPORT_TARGETS:
         raise ValueError(f"target must be one of {', '.join(EXPORT_TARGETS)}, got {target!r}.")
-    if opset < LOWEST_OPSET:
-        raise ValueError(f"opset must be at least {LOWEST_OPSET}, got {opset}.")
+    _check_opset(opset)
     if quantize not in (None, *PRECISIONS[1:]):
         raise ValueError(
             f"quantize must be one of {', '.join(PRECISIONS[1:])} or None, got {quantize!r}."
@@ -45,3 +44,30 @@ def check_settings(
     if target == "native" or quantize == "bfloat16":
         check_library()
     check_place(directory, mark=MANIFEST_FILE, overwrite=overwrite)
+
+
+def _check_opset(opset: int) -> None:
+    if opset < LOWEST_OPSET:
+        raise ValueError(f"opset must be at least {LOWEST_OPSET}, got {opset}.")
+    if opset > LOWEST_OPSET and opset > (newest := _newest_opset()):
+        raise ValueError(
+            f"opset must be at most {newest}, the newest that both onnx and onnxruntime read in "
+            f"the versions installed here, got {opset}."
+        )
+
+
+def _newest_opset() -> int:
+    """Returns the newest operator set that graphs can be written in and run here."""
+    import onnx
+    import onnxruntime
+
+    smallest = '<ir_version: 8, opset_import: ["": {}]> g (float x) => (float y) {{ y = Abs (x) }}'
+    for opset in range(onnx.defs.onnx_opset_version(), LOWEST_OPSET, -1):
+        model = onnx.parser.parse_model(smallest.format(opset))
+        model.ir_version = onnx.helper.find_min_ir_version_for(model.opset_import, True)
+        try:
+            onnxruntime.InferenceSession(model.SerializeToString())
+        except Exception:  # onnxruntime's own errors share no other class.
+            continue
+        return opset
+    return LOWEST_OPSET

@@ -119,7 +119,7 @@ class Translation:
         labels = with_end(target_ids, self.special_ids)
         totals, _ = align_ids(self._parts, sources, labels, self.special_ids)
         lengths = tf.cast(row_lengths(target_ids, self.special_ids) + 1, tf.float32)
-        return totals / length_penalty(lengths, self.options), totals
+        return totals / length_penalty(lengths, self.options, minimum=tf.minimum), totals
 
     def _encoder_states(
         self, source_ids: Tensor, source_marks: Tensor, target_marks: Tensor

@@ -25,6 +25,7 @@ class EncoderSizes:
         model_dim: Width of states and vectors.
         has_pooler: Whether a model without a head pools the state of the first token.
         num_hypotheses: Fillings of each text, if the head fills in masks.
+        has_mask: Whether the vocabulary has a mask, without which a head has none to fill in.
     """
 
     head: str | None = None
@@ -32,6 +33,7 @@ class EncoderSizes:
     model_dim: int | None = None
     has_pooler: bool = False
     num_hypotheses: int | None = None
+    has_mask: bool = True
 
 
 # What the function of two texts of a head that has one is called.
@@ -96,6 +98,8 @@ _WHAT = {
 
 def _main(sizes: EncoderSizes, *, of_text: bool) -> Signature:
     name = HEAD_FUNCTIONS.get(sizes.head or "", "embed")
+    if name == "fill_mask" and not sizes.has_mask:
+        name = "embed"
     text = strings("text", "The text.") if of_text else _TOKEN_IDS
     inputs: tuple[TensorSpec, ...] = (text,)
     if name == "find_span":

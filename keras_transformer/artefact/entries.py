@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.subwords.opening import SUFFIXES
 
 _DTYPES = ("bool", "int32", "int64", "float16", "float32")
@@ -97,23 +98,42 @@ class NativeGraphs:
 
     Args:
         operators_version: Version of the operators that they were written for.
+        operators_revision: The operators' revision then; None in artefacts of the first one.
         graphs: The graphs that differ from onnxruntime's, by the same names.
 
     Raises:
-        ValueError: The version is no integer.
+        ValueError: The version or the revision is no integer.
     """
 
     operators_version: int
+    operators_revision: int | None = None
     graphs: Mapping[str, Graph]
 
     def __post_init__(self) -> None:
-        check_operators_version(self.operators_version)
+        if self.operators_version is None:
+            raise ValueError("operators_version must be an integer beside native graphs, got None.")
+        check_operators(self)
+
+    def check_beside(self, target: str, graphs: Mapping[str, Graph]) -> None:
+        """Raises a ValueError unless these can stand in place of some graphs of a target."""
+        if target != "onnxruntime":
+            raise ValueError(
+                f"native must be null unless target is 'onnxruntime', got graphs beside those of "
+                f"{target!r}."
+            )
+        if not self.graphs or not set(self.graphs) <= set(graphs):
+            raise ValueError(
+                f"native must have some of the graphs {', '.join(graphs)}, got "
+                f"{', '.join(self.graphs) or 'none'}."
+            )
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> "NativeGraphs":
         """Reads the values of the JSON file."""
         return cls(
-            operators_version=values["operators_version"], graphs=graphs_from(values["graphs"])
+            operators_version=values["operators_version"],
+            operators_revision=values.get("operators_revision"),
+            graphs=graphs_from(values["graphs"]),
         )
 
 
@@ -137,7 +157,22 @@ def graphs_from(values: Mapping[str, Any]) -> dict[str, Graph]:
     return {name: Graph.from_values(graph) for name, graph in values.items()}
 
 
-def check_operators_version(version: object) -> None:
-    """Raises a ValueError if a version of this package's operators is no integer."""
-    if isinstance(version, bool) or not isinstance(version, int):
-        raise ValueError(f"operators_version must be an integer or null, got {version!r}.")
+def check_operators(entry: Any) -> None:
+    """Raises a ValueError if an entry's version or revision of this package's operators is no
+    integer; None stands for the first one.
+    """
+    for name in ("operators_version", "operators_revision"):
+        value = getattr(entry, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise ValueError(f"{name} must be an integer or null, got {value!r}.")
+
+
+def special_ids_from(values: Mapping[str, Any]) -> SpecialIds:
+    """Reads special ids; artefacts of version 0.1 name no decoder_start: it is bos."""
+    required = ("pad", "unk", "bos", "eos")
+    if not set(required) <= set(values):
+        raise ValueError(
+            f"special_ids must have the keys {', '.join(required)}, got "
+            f"{', '.join(values) or 'none'}."
+        )
+    return SpecialIds(**values)

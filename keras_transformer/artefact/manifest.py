@@ -12,14 +12,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.artefact.config_fields import check_config
 from keras_transformer.artefact.entries import (
     Graph,
     NativeGraphs,
     ShortlistFile,
     StoredFile,
     TokenizerFile,
-    check_operators_version,
+    check_operators,
     graphs_from,
+    special_ids_from,
 )
 from keras_transformer.artefact.families import (
     ENCODER_DECODER,
@@ -28,7 +30,6 @@ from keras_transformer.artefact.families import (
     graph_names,
     later_graphs,
     tokenizer_names,
-    vocabulary_fields,
 )
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.defaults import check_defaults
@@ -72,6 +73,8 @@ class Manifest:
         max_difference: Largest absolute difference from Keras that the export's check measured.
         operators_version: Version of this package's own operators that `graphs` were written for;
             None if they have none, and in artefacts of its first version.
+        operators_revision: Revision of those operators, up to which a library of that version must
+            have come; None if `graphs` have none, and in artefacts of its first revision.
         fallback: Why the target is not the one that was requested; None otherwise.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             None if training calibrated none.
@@ -99,6 +102,7 @@ class Manifest:
     max_difference: float
     native: NativeGraphs | None = None
     operators_version: int | None = None
+    operators_revision: int | None = None
     fallback: str | None = None
     min_score: float | None = None
     search: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -120,31 +124,11 @@ class Manifest:
                 )
         if self.target not in TARGETS:
             raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {self.target!r}.")
-        for side, name in zip(
-            tokenizer_names(self.config), vocabulary_fields(self.config), strict=True
-        ):
-            size = self.config.get(name)
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise ValueError(
-                    f"config must give {name}, the number of {side} ids, got {size!r}."
-                )
-        if self.operators_version is not None:
-            check_operators_version(self.operators_version)
+        check_config(self.config, self.special_ids)
+        check_operators(self)
         if self.native is not None:
-            self._check_native(self.native)
+            self.native.check_beside(self.target, self.graphs)
         check_defaults(self.search)
-
-    def _check_native(self, native: NativeGraphs) -> None:
-        if self.target != "onnxruntime":
-            raise ValueError(
-                f"native must be null unless target is 'onnxruntime', got graphs beside those of "
-                f"{self.target!r}."
-            )
-        if not native.graphs or not set(native.graphs) <= set(self.graphs):
-            raise ValueError(
-                f"native must have some of the graphs {', '.join(self.graphs)}, got "
-                f"{', '.join(native.graphs) or 'none'}."
-            )
 
     @property
     def family(self) -> str:
@@ -185,6 +169,7 @@ class Manifest:
             target=target,
             graphs={**self.graphs, **self.native.graphs},
             operators_version=self.native.operators_version,
+            operators_revision=self.native.operators_revision,
         )
 
     @classmethod
@@ -268,7 +253,7 @@ class Manifest:
             )
         try:
             return _from_values(values)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"a field is missing or of the wrong kind: {error!r}.") from error
 
 
@@ -286,7 +271,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
     listed, weights = values.get("shortlist"), values["weights"]
     return Manifest(
         config=dict(values["config"]),
-        special_ids=_special_ids(values["special_ids"]),
+        special_ids=special_ids_from(values["special_ids"]),
         target=str(values["target"]),
         native=None if native is None else NativeGraphs.from_values(native),
         precision=str(values["precision"]),
@@ -296,6 +281,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         tokenizers={side: TokenizerFile(**entry) for side, entry in values["tokenizers"].items()},
         max_difference=float(values["max_difference"]),
         operators_version=values.get("operators_version"),
+        operators_revision=values.get("operators_revision"),
         fallback=values.get("fallback"),
         min_score=_number(values.get("min_score")),
         search=dict(values.get("search", {})),
@@ -303,17 +289,6 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         training_text=None if seen is None else TrainingText.from_dict(seen),
         shortlist=None if listed is None else ShortlistFile(**listed),
     )
-
-
-def _special_ids(values: dict[str, Any]) -> SpecialIds:
-    """Reads special ids; artefacts of version 0.1 name no decoder_start: it is bos."""
-    required = ("pad", "unk", "bos", "eos")
-    if not set(required) <= set(values):
-        raise ValueError(
-            f"special_ids must have the keys {', '.join(required)}, got "
-            f"{', '.join(values) or 'none'}."
-        )
-    return SpecialIds(**values)
 
 
 def _number(value: Any) -> float | None:

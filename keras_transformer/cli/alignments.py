@@ -37,10 +37,7 @@ class AligningTranslator:
         for passage, parts in self._translate_passages(lines, return_attention=True, **options):
             hypotheses = join_hypotheses(passage, parts, search)
             yield [
-                (
-                    hypothesis,
-                    " ".join(self._align(passage, [_ranked(found, rank) for found in parts])),
-                )
+                (hypothesis, self._align(passage, [_ranked(found, rank) for found in parts]))
                 for rank, hypothesis in enumerate(hypotheses)
             ]
 
@@ -53,15 +50,35 @@ class AligningTranslator:
         whole = [Passage((line,), ("", "")) for line in lines]
         return [(line, [hypotheses]) for line, hypotheses in zip(whole, found, strict=True)]
 
-    def _align(self, passage: Passage, parts: Sequence[Hypothesis]) -> Iterator[str]:
-        """Yields the pairs of a line's hypothesis, words counted through all of its parts."""
-        source_words, target_words = len(passage.lead.split()), 0
-        for text, hypothesis, gap in zip(passage.parts, parts, passage.gaps[1:], strict=True):
-            for source, target in self._whole.align_words(text, hypothesis):
-                yield f"{source_words + source}-{target_words + target}"
-            # Without a space between them two parts share a word.
-            source_words += len(text.split()) - (not gap)
-            target_words += len(hypothesis.text.split())
+    def _align(self, passage: Passage, parts: Sequence[Hypothesis]) -> str:
+        """Returns the pairs of a line's hypothesis, words counted through all of its parts."""
+        sources = _first_words(("", *passage.gaps), (passage.lead, *passage.parts))
+        texts = [hypothesis.text for hypothesis in parts]
+        targets = _first_words(passage.gaps_between(texts), texts)
+        counted = zip(passage.parts, parts, sources[1:], targets, strict=True)
+        # Parts that share words may share pairs.
+        pairs = {
+            (first_source + source, first_target + target)
+            for text, hypothesis, first_source, first_target in counted
+            for source, target in self._whole.align_words(text, hypothesis)
+        }
+        return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
+
+
+def _first_words(gaps: Sequence[str], parts: Sequence[str]) -> list[int]:
+    """Returns the number of the word that each part of a text begins with, counted from 0.
+
+    Args:
+        gaps: The space before each part, and any after the last one.
+        parts: The parts; without a space between them two share a word.
+    """
+    found, words, word_goes_on = [], 0, False
+    for gap, part in zip(gaps, parts, strict=False):
+        shared = word_goes_on and not gap and part[:1].strip() != ""
+        found.append(words - shared)
+        words += len(part.split()) - shared
+        word_goes_on = part[-1:].strip() != "" if part else word_goes_on and not gap
+    return found
 
 
 def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:

@@ -2,11 +2,13 @@
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from keras_transformer.data.sources.files import iter_lines, require_files
+
+_Answer = TypeVar("_Answer")
 
 
 def standard_input(command: str) -> BinaryIO:
@@ -41,6 +43,35 @@ def read_blocks(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
             block = []
     if block:
         yield block
+
+
+def answer_before_error(
+    answer: Callable[..., _Answer], lines: Sequence[str], *others: Sequence[str] | None
+) -> tuple[_Answer | None, ValueError | None]:
+    """Answers a block's lines, or those before the first one that cannot be answered.
+
+    Args:
+        answer: Takes lines and what belongs to them. An error about a line has its `index`, and
+            may not be about the first bad one: lines are checked for one thing after another.
+        lines: The block, not empty.
+        *others: What belongs to each line, or None, which `answer` gets as well.
+
+    Returns:
+        The answer, None if the first line is bad; and the error about the first bad line, if any.
+
+    Raises:
+        ValueError: The error is not about a line.
+    """
+    refused, count = None, len(lines)
+    while count:
+        try:
+            return answer(lines[:count], *[one and one[:count] for one in others]), refused
+        except ValueError as error:
+            index = getattr(error, "index", None)
+            if index is None:
+                raise
+            count, refused = index, error
+    return None, refused
 
 
 class Prefixes:

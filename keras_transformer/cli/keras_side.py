@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from keras_transformer.distribution import install_command
+from keras_transformer.keras_backend import require_tensorflow_backend
 
 
 def load_training() -> ModuleType:
@@ -20,7 +21,9 @@ def load_training() -> ModuleType:
 
     Raises:
         ImportError: A package of the extra [train] is not installed.
+        ValueError: Keras runs on another backend than TensorFlow.
     """
+    require_tensorflow_backend("this command")
     try:
         with _without_start_messages():
             return import_module("keras_transformer.training.run.train")
@@ -35,7 +38,9 @@ def require_training() -> None:
 
     Raises:
         ImportError: One is not installed.
+        ValueError: Keras runs on another backend than TensorFlow.
     """
+    require_tensorflow_backend("this command")
     for name in ("tensorflow", "keras"):
         if find_spec(name) is None:
             raise _missing(name)

@@ -198,7 +198,7 @@ def read_fields(
     try:
         return options_class(**values)
     except (ValueError, TypeError) as error:
-        raise type(error)(_with_flags(str(error), values)) from error
+        raise _reworded(error, _with_flags(str(error), values)) from error
 
 
 @contextmanager
@@ -222,7 +222,14 @@ def flags_in_errors(*options_classes: type, model_fields: Iterable[str] = ()) ->
             message = _with_flags(message, names)
         if message == str(error) or len(error.args) != 1:
             raise
-        raise type(error)(message) from error
+        raise _reworded(error, message) from error
+
+
+def _reworded(error: Exception, message: str) -> Exception:
+    """Returns the error with another message, of the built-in class if its own needs more."""
+    kinds = (FileExistsError, TypeError, ValueError)
+    kind = next(kind for kind in kinds if isinstance(error, kind))
+    return (type(error) if type(error).__init__ is kind.__init__ else kind)(message)
 
 
 def _with_flags(message: str, names: Iterable[str], prefix: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from tqdm import tqdm
 
-from keras_transformer.cli.input_lines import read_blocks, standard_input
+from keras_transformer.cli.input_lines import answer_before_error, read_blocks, standard_input
 from keras_transformer.config.checks import check_size
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, LongTextError
 
@@ -98,15 +98,12 @@ def blocks_of_input(
     with tqdm(unit="line", desc=command, disable=hidden) as progress:
         for block in read_blocks(stream, 1 if sys.stdin.isatty() else options.block_lines):
             tell_cuts(command, model, options, block, done)
-            try:
-                yield answer(block)
-            except ValueError as error:
-                index = getattr(error, "index", None)
-                if index is None:
-                    raise
-                if index:
-                    yield answer(block[:index])
-                raise ValueError(about_line(error, done + index + 1)) from error
+            answered, refused = answer_before_error(answer, block)
+            if answered is not None:
+                yield answered
+            if refused is not None:
+                line = done + getattr(refused, "index", 0) + 1
+                raise ValueError(about_line(refused, line)) from refused
             done += len(block)
             progress.update(len(block))
 

@@ -43,7 +43,8 @@ def advance_beams(
     totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
     length = state.step + 1
     counted = counted_length(length, sentences)
-    penalty = length_penalty(counted, options, sentences.length_penalties)
+    exponents = sentences.length_penalties
+    penalty = length_penalty(counted, options, exponents, minimum=ops.minimum)
     penalty = ops.reshape(penalty, (-1, 1))  # [B, 1], or [1, 1] for all
     parent_ids = take_hypotheses(state.ids, parents)
     hypotheses = write_tokens(parent_ids, tokens, state.step)
@@ -107,7 +108,8 @@ def _find_done(
         # divisor; "likely" uses the current divisor.
         longest = limits if options.early_stopping == "exact" else length
         longest = counted_length(longest, sentences)
-        bound = best / length_penalty(longest, options, sentences.length_penalties)
+        exponents = sentences.length_penalties
+        bound = best / length_penalty(longest, options, exponents, minimum=ops.minimum)
         enough = enough & (worst >= bound)
     done = state.done | enough | ~is_possible(best)
     return done if sentences.limits is None else done | (length >= limits)

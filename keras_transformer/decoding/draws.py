@@ -44,7 +44,7 @@ def advance_samples(
     limits = options.max_length if sentences.limits is None else sentences.limits[:, None]
     ended = ops.logical_or(tokens == stepper.special_ids.eos, length >= limits)
     ends = ended & is_possible(totals)
-    penalty = length_penalty(counted_length(length, sentences), options)
+    penalty = length_penalty(counted_length(length, sentences), options, minimum=ops.minimum)
     scores = totals / ops.reshape(penalty, (-1, 1))  # [B, 1], or [1, 1] for all
     totals_left = ops.where(ended, IMPOSSIBLE, totals)
     return SearchState(

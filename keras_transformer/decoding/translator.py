@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_transformer.decoding.engine import KerasEngine
 from keras_transformer.models import Transformer
+from keras_transformer.models.families import require_model
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
@@ -61,6 +62,7 @@ class Translator(TextTranslator):
         min_score: float | None = None,
         search: Mapping[str, Any] | None = None,
     ) -> None:
+        require_model(model, Transformer)
         self.model = model
         self.batch_tokens = batch_tokens
         self.source_tokenizer = source_tokenizer

@@ -93,8 +93,9 @@ class Translations:
 
     def _read(self, path: Path) -> list[list[str]]:
         try:
+            number = int(path.name.partition("-")[0])
             content = json.loads(path.read_text(encoding="utf-8"))
-            made_by, translations = content["made_by"], content["translations"]
+            made_by, translations = dict(content["made_by"]), content["translations"]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it to make it again.") from error
         now = json.loads(json.dumps(self.made_by))
@@ -104,6 +105,12 @@ class Translations:
             raise ValueError(
                 f"{path} was made with {name}={made_by.get(name)!r}, not {now[name]!r}: give what "
                 f"it was made with, or delete {path.parent} to translate again."
+            )
+        lines = len(self._lines(number))
+        if not _is_of_lines(translations, lines):
+            raise ValueError(
+                f"{path} is damaged (it must have a list of texts for each of {lines} lines): "
+                "delete it to make it again."
             )
         return translations
 
@@ -132,6 +139,16 @@ def share_of(numbers: Sequence[int], share: str) -> list[int]:
     """
     part, count = check_share(share)
     return [number for number in numbers if number % count == part - 1]
+
+
+def _is_of_lines(translations: Any, lines: int) -> bool:
+    """Returns whether a shard's translations are a list of texts for each of so many lines."""
+    return (
+        isinstance(translations, list)
+        and len(translations) == lines
+        and all(isinstance(texts, list) for texts in translations)
+        and all(isinstance(text, str) for texts in translations for text in texts)
+    )
 
 
 def _hypotheses(

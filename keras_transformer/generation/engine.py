@@ -155,5 +155,11 @@ def check_texts_fit(config: DecoderConfig, texts: IdRows) -> None:
     Raises:
         ValueError: An id is outside the vocabulary, or a text has more tokens than positions.
     """
-    room = None if config.max_positions is None else config.max_positions - 1
-    check_vocabulary(texts, config.vocab_size, room)
+    check_vocabulary(texts, config.vocab_size, None)
+    positions = config.max_positions
+    for number, text in enumerate(texts):
+        if positions is not None and len(text) >= positions:
+            raise ValueError(
+                f"row {number} has {len(text)} tokens, and the model's {positions} positions "
+                f"(max_positions) leave {positions - 1} behind the start token: shorten it."
+            )

@@ -158,8 +158,10 @@ class TextGenerator:
     def stream(self, prompt: str, *, include_prompt: bool = True, **options: Any) -> Iterator[str]:
         """Yields one continuation piece by piece, each as soon as it is certain.
 
-        The pieces, joined, are what `generate` returns. With `early_stopping="exact"` no piece is
-        certain before the search ends.
+        The pieces, joined, are what `generate` returns, but for a text that cannot be ended since
+        the options allow no token any more: `generate` adds nothing to the prompt then, the stream
+        has yielded how it began. With `early_stopping="exact"` no piece is certain before the
+        search ends.
 
         Args:
             prompt: The text to continue.

@@ -1,6 +1,6 @@
 """The models of all families: takes a config and returns the model of its family."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
@@ -10,6 +10,30 @@ from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
 from keras_transformer.models.transformer import Transformer, build_transformer
 
 AnyModel: TypeAlias = Transformer | EncoderOnly | DecoderOnly
+
+
+# What reads and writes texts with a live model of each family.
+_PIPELINES = {Transformer: "Translator", EncoderOnly: "TextEncoder", DecoderOnly: "Generator"}
+
+
+def require_model(model: Any, family: type) -> None:
+    """Checks that a model is of the family that a pipeline is for.
+
+    Args:
+        model: What was given.
+        family: The class that it must be of.
+
+    Raises:
+        TypeError: It is of another; the message names the pipeline for it.
+    """
+    if isinstance(model, family):
+        return
+    other = next((name for kind, name in _PIPELINES.items() if isinstance(model, kind)), None)
+    remedy = f"open it with {other}" if other else "give what build_… or load_run returned"
+    raise TypeError(
+        f"{_PIPELINES[family]} needs a {family.__name__} model, got {type(model).__name__}: "
+        f"{remedy}."
+    )
 
 
 def build_model(config: ModelConfig, dtype_policy: str | None = None) -> AnyModel:

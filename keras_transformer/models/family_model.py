@@ -144,7 +144,8 @@ class FamilyModel(TracedOnce, keras.Model):
             overwrite: Replace the preset that the directory holds.
 
         Raises:
-            FileExistsError: The directory holds something.
+            FileExistsError: The directory holds something, or with `overwrite` something else than
+                a preset.
             ValueError: A tokenizer has more ids than the model.
             OSError: The directory cannot be written.
         """

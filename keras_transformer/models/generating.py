@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.family_model import FamilyModel
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.translation.marked import MarkedEngine, without_languages
@@ -30,12 +31,8 @@ class WritingModel(FamilyModel):
 
     def _engine(self) -> Any:
         if self.search_engine is None:
-            if keras.backend.backend() != "tensorflow":
-                raise RuntimeError(
-                    "generate searches in a TensorFlow graph, and Keras runs on "
-                    f"{keras.backend.backend()}: load the model in a process with "
-                    "KERAS_BACKEND=tensorflow."
-                )
+            # Before the engine is imported, which imports TensorFlow.
+            require_tensorflow_backend("generate")
             self.search_engine = self._make_engine()
         return self.search_engine
 
@@ -81,7 +78,8 @@ class TranslatingModel(WritingModel):
             `(batch, num_hypotheses, length)` for several hypotheses, best first.
 
         Raises:
-            ValueError: An id or an option does not fit the model.
+            ValueError: An id or an option does not fit the model, or Keras runs on another backend
+                than TensorFlow.
             TypeError: The ids are no integers, or an option is unknown.
 
         Example:
@@ -125,7 +123,8 @@ class ContinuingModel(WritingModel):
             best first.
 
         Raises:
-            ValueError: An id or an option does not fit the model.
+            ValueError: An id or an option does not fit the model, or Keras runs on another backend
+                than TensorFlow.
             TypeError: The ids are no integers, or an option is unknown.
 
         Example:

@@ -171,7 +171,7 @@ class Engine:
             yield from request.prefixes[0][: begun.begun]
             for tokens in OneByOne(steps, begun, streams=True):
                 token = int(tokens[0])
-                if token in (self.manifest.special_ids.eos, self.manifest.special_ids.pad):
+                if token == self.manifest.special_ids.eos:
                     return
                 yield token
 

@@ -160,7 +160,7 @@ class OnnxGenerationEngine:
                 OneByOne(steps, request, streams=True), start=request.begun
             ):
                 token = int(tokens[0])
-                if token in (self._special_ids.eos, self._special_ids.pad):
+                if token == self._special_ids.eos:
                     return
                 if number >= prompt:
                     yield token

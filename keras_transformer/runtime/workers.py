@@ -2,9 +2,10 @@
 batch, sharing every product, or one thread for each of several batches side by side.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -86,6 +87,7 @@ class Workers:
         shared = self._is_small or self._threads == 1
         self._side_by_side = self.graphs if shared else Graphs(manifest, directory, 1, providers)
         self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = os.getpid()
         self._lock = threading.Lock()
 
     def divide(self, sentences: int, rows_per_sentence: int) -> Division:
@@ -100,18 +102,27 @@ class Workers:
     ) -> Iterable[_Result]:
         """Runs batches and returns their results in order.
 
+        After an error or an interrupt no other batch is begun.
+
         Raises:
             RuntimeError: The workers are closed.
         """
         if at_a_time == 1 or len(batches) < 2:
             return map(run, batches)
-        with self._lock:
-            # Checked again under the lock: a pool that is shut down takes no more work.
-            self.graphs.open()
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._threads)
-            tasks = [self._pool.submit(run, batch) for batch in batches]
-        return [task.result() for task in tasks]
+        tasks: list[Future[_Result]] = []
+        try:
+            with self._lock:
+                # Checked again under the lock: a pool that is shut down takes no more work.
+                self.graphs.open()
+                pool = self._own_pool()
+                for batch in batches:
+                    tasks.append(pool.submit(run, batch))
+            return [task.result() for task in tasks]
+        except BaseException:
+            # The interpreter ends only when the pool has done all that waits there.
+            for task in tasks:
+                task.cancel()
+            raise
 
     def close(self) -> None:
         """Releases the graphs; batches that are running or waiting to run are finished."""
@@ -120,3 +131,9 @@ class Workers:
         with self._lock:
             if self._pool is not None:
                 self._pool.shutdown(wait=False)
+
+    def _own_pool(self) -> ThreadPoolExecutor:
+        """Returns this process's pool: one that a forked child inherits has no threads there."""
+        if self._pool is None or self._pool_process != os.getpid():
+            self._pool, self._pool_process = ThreadPoolExecutor(self._threads), os.getpid()
+        return self._pool

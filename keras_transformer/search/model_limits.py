@@ -27,6 +27,24 @@ class PrefixError(ValueError):
         super().__init__(f"the prefix of sentence {index} {reason}")
 
 
+class PositionsError(ValueError):
+    """A text has more tokens than the model has positions.
+
+    Attributes:
+        index: Its place among the texts.
+        side: "source" or "target".
+        tokens: How many tokens it has, end token and marks included.
+        limit: How many positions the model has.
+    """
+
+    def __init__(self, index: int, side: str, tokens: int, limit: int) -> None:
+        self.index, self.side, self.tokens, self.limit = index, side, tokens, limit
+        super().__init__(
+            f"text {index} has {tokens} {side} tokens with eos, more than the model's "
+            f"max_positions ({limit}): split it."
+        )
+
+
 def check_token_ids(options: SearchOptions, vocab_size: int, special_ids: SpecialIds) -> None:
     """Checks the token ids that options name against the target vocabulary.
 
@@ -205,7 +223,8 @@ class ModelLimits:
         """Checks sources and their given translations.
 
         Raises:
-            ValueError: There are not as many of both, or one does not fit the model.
+            PositionsError: One has more tokens than positions.
+            ValueError: There are not as many of both, or one holds an id outside its vocabulary.
         """
         if len(sources) != len(targets):
             raise ValueError(
@@ -218,7 +237,8 @@ class ModelLimits:
         """Checks sources.
 
         Raises:
-            ValueError: One holds an id outside the vocabulary, or more tokens than positions.
+            PositionsError: One has more tokens than positions.
+            ValueError: One holds an id outside the vocabulary.
         """
         self._check_rows("source", sources, self.source_vocab_size, self.source_ends)
 
@@ -231,7 +251,4 @@ class ModelLimits:
                     f"{side}_ids must lie in 0 to {size - 1}, got {wrong} in row {number}."
                 )
             if longest is not None and len(row) + ends > longest:
-                raise ValueError(
-                    f"text {number} has {len(row) + ends} {side} tokens with eos, more than the "
-                    f"model's max_positions ({longest}): split it."
-                )
+                raise PositionsError(number, side, len(row) + ends, longest)

@@ -5,6 +5,7 @@ onnxruntime loop, so nothing here needs Keras, TensorFlow or numpy.
 import dataclasses
 import math
 import operator
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 LengthPenaltyType = Literal["gnmt", "exponent"]
@@ -13,6 +14,8 @@ EarlyStopping = Literal["first", "likely", "exact"]
 WITHOUT_FLAG = {"flag": False}
 # Far beyond what any model was trained for; a search keeps a row of so many tokens at most.
 _MOST_TOKENS = 2**20
+# Beyond it float32 overflows, or scores fall below what it holds in full precision.
+_MOST_PENALTY = 1e30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,8 @@ class SearchOptions:
         length_penalty: Exponent α of the length penalty, at least 0; 0 compares plain
             log-probabilities.
         length_penalty_type: What a log-probability is divided by: "gnmt" ((5 + length) / 6)^α
-            (Wu et al. 2016, equation 14), "exponent" length^α, as CTranslate2 does.
+            (Wu et al. 2016, equation 14), "exponent" length^α, as CTranslate2 does; by 1e30 at
+            most, which float32 can hold.
         num_hypotheses: Texts returned for each input: at most `beam_size`, or any number of
             independent samples.
         max_length: Longest translation or continuation in tokens, the end token included; at most
@@ -237,19 +241,26 @@ class Hypothesis:
     low_confidence: bool | None = None
 
 
-def length_penalty(length: Any, options: SearchOptions, exponent: Any = None) -> Any:
-    """Returns what the log-probability of a hypothesis is divided by.
+def length_penalty(
+    length: Any,
+    options: SearchOptions,
+    exponent: Any = None,
+    *,
+    minimum: Callable[[Any, float], Any] = min,
+) -> Any:
+    """Returns what the log-probability of a hypothesis is divided by, 1e30 at most.
 
     Args:
         length: Generated tokens, the end token included: a number or a floating array or tensor.
         options: Their `length_penalty` and `length_penalty_type`.
         exponent: Replaces `options.length_penalty` if not None: a number, or a
             tensor that broadcasts to `length`.
+        minimum: Takes the smaller of two numbers, of arrays or tensors if `length` is one.
     """
     exponent = options.length_penalty if exponent is None else exponent
     is_plain = options.length_penalty_type == "exponent"
     try:
-        return (length if is_plain else (5.0 + length) / 6.0) ** exponent
+        return minimum((length if is_plain else (5.0 + length) / 6.0) ** exponent, _MOST_PENALTY)
     except OverflowError:
-        # As arrays and tensors have it, without an exception.
-        return math.inf
+        # Arrays and tensors have infinity there, without an exception.
+        return _MOST_PENALTY

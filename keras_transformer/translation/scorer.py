@@ -19,7 +19,7 @@ from keras_transformer.translation.engine import TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
 from keras_transformer.translation.results import pad_states, scored, to_hypothesis
 from keras_transformer.translation.text_ids import TextIds
-from keras_transformer.translation.unknown_words import aligned_words
+from keras_transformer.translation.unknown_words import aligned_words, words_in
 
 
 class TextScorer:
@@ -192,7 +192,7 @@ class TextScorer:
             hypothesis.attention,
             ids,
             self._target.special_ids.eos,
-            source_pieces=[one.spelling for one in self._source.subwords.place(tagged.text)],
+            source_words=words_in(tagged.text, self._source.subwords.place(tagged.text)),
             target_pieces=[
                 "" if token in self.marks.ids else spelling
                 for token, spelling in zip(ids, self._target.spellings(ids), strict=True)

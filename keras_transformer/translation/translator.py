@@ -130,8 +130,10 @@ class TextTranslator(TextScorer):
     ) -> Iterator[str]:
         """Yields one translation piece by piece, each as soon as it is certain.
 
-        The pieces, joined, are what `translate` returns. With `early_stopping="exact"` no piece is
-        certain before the search ends.
+        The pieces, joined, are what `translate` returns, but for a translation that cannot be
+        ended since the options allow no token any more: `translate` returns "" for it, the stream
+        has yielded what it began with. With `early_stopping="exact"` no piece is certain before the
+        search ends.
 
         Args:
             text: The source text.

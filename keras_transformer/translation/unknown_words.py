@@ -2,13 +2,15 @@
 its attention and returns word alignments, or its text with source words for unknown tokens.
 """
 
+import bisect
+import re
 import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.text.subwords.interface import Subwords
+from keras_transformer.text.subwords.interface import Placed, Subwords
 
 Attention = npt.NDArray[np.float32]
 Span = tuple[int, int]  # First character and the one after the last.
@@ -67,12 +69,27 @@ def words_of(pieces: Sequence[str]) -> list[int]:
     return words
 
 
+def words_in(text: str, placed: Sequence[Placed]) -> list[int]:
+    """Returns the number of the word of a text that each of its tokens begins in, counted from 0.
+
+    Args:
+        text: The text; its words are those of `text.split()`.
+        placed: Its tokens.
+
+    Example:
+        >>> words_in("don´t go", [Placed(" don", 0, 3, False), Placed(" ´t", 3, 5, False)])
+        [0, 0]
+    """
+    starts = [found.start() for found in re.finditer(r"\S+", text)]
+    return [max(0, bisect.bisect_right(starts, one.start) - 1) for one in placed]
+
+
 def aligned_words(
     attention: Attention,
     target_ids: Sequence[int],
     eos_id: int,
     *,
-    source_pieces: Sequence[str],
+    source_words: Sequence[int],
     target_pieces: Sequence[str],
 ) -> list[tuple[int, int]]:
     """Returns which words of a source the words of a translation come from.
@@ -84,8 +101,9 @@ def aligned_words(
         attention: As for `aligned_source`.
         target_ids: As for `aligned_source`.
         eos_id: As for `aligned_source`.
-        source_pieces: Parts of the source, without eos, as for `words_of`.
-        target_pieces: The same for each target id; "" for one without text.
+        source_words: The number of the word of each source token, eos excluded.
+        target_pieces: The part of the translation of each target id, as for `words_of`; "" for one
+            without text.
 
     Returns:
         Pairs (source word, target word) in ascending order, each once.
@@ -94,17 +112,16 @@ def aligned_words(
         ValueError: As for `aligned_source`.
 
     Example:
-        >>> aligned_words(np.eye(3), [7, 8], 3, source_pieces=[" a", " b"],
-        ...               target_pieces=[" c", "d"])
+        >>> aligned_words(np.eye(3), [7, 8], 3, source_words=[0, 1], target_pieces=[" c", "d"])
         [(0, 0), (1, 0)]
     """
     if not any(map(_has_text, target_pieces)):
         return []
     places = aligned_source(attention[: len(target_ids)], target_ids, eos_id)
-    sources, targets = _text_words(source_pieces), _text_words(target_pieces)
+    targets = _text_words(target_pieces)
     return sorted(
         {
-            (sources[place], word)
+            (source_words[place], word)
             for place, word, piece in zip(places.tolist(), targets, target_pieces, strict=True)
             if _has_text(piece)
         }

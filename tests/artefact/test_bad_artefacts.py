@@ -13,7 +13,7 @@ import onnx
 import pytest
 import sentencepiece
 
-from keras_transformer.export import OnnxTranslator
+from keras_transformer.export import Manifest, OnnxTranslator
 from keras_transformer.text.tokenizer import train_tokenizer
 
 GRAPHS = ("encoder", "decoder", "greedy", "greedy_scores", "scorer", "prefill")
@@ -196,6 +196,64 @@ def test_a_version_of_the_operators_that_is_none(copy: Path, value: object) -> N
     refused(copy, "manifest.json: operators_version must be an integer or null, got")
 
 
+@pytest.mark.parametrize("field", ["model_dim", "feed_forward_dim"])
+@pytest.mark.parametrize("value", ["missing", None, 0, "8", [1], 2.5, True], ids=str)
+def test_a_config_without_a_width(copy: Path, field: str, value: object) -> None:
+    def change(values: dict[str, Any]) -> None:
+        values["config"][field] = value
+        if value == "missing":
+            del values["config"][field]
+
+    edit(copy, change)
+    refused(copy, f"manifest.json: config must give {field}, an integer of at least 1, got")
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [None, [], "text", {"languages": []}, {"source": 5}, {"source": ["a"]}, {"target": [60]}],
+    ids=str,
+)
+def test_a_config_with_marks_that_are_none(copy: Path, marks: object) -> None:
+    edit(copy, lambda values: values["config"].update(marks=marks))
+    refused(copy, "manifest.json: config has marks")
+
+
+@pytest.mark.parametrize("value", [0, "8", [1]], ids=str)
+def test_a_config_with_positions_that_are_none(copy: Path, value: object) -> None:
+    edit(copy, lambda values: values["config"].update(max_positions=value))
+    refused(copy, "manifest.json: config must give max_positions")
+
+
+@pytest.mark.parametrize("value", [60, 10**30], ids=str)
+def test_a_special_id_beyond_the_vocabulary(copy: Path, value: int) -> None:
+    edit(copy, lambda values: values["special_ids"].update(decoder_start=value))
+    refused(copy, f"manifest.json: special_ids names the id {value}, but .* ids 0 to 59")
+
+
+def test_a_number_that_is_none(copy: Path) -> None:
+    edit(copy, lambda values: values.update(opset=float("inf")))
+    refused(copy, "manifest.json: a field is missing or of the wrong kind")
+
+
+@pytest.mark.parametrize("family", ["encoder", "decoder"])
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("model_dim", 0, "model_dim must be at least 1, got 0"),
+        ("num_layers", None, "config: num_layers must be an integer, got None"),
+        ("special_ids", None, "config: special_ids must be SpecialIds, got None"),
+        ("of_later_versions", 1, r"unknown config field\(s\) of_later_versions"),
+    ],
+)
+def test_a_config_of_one_stack_that_is_none(
+    export_small: Any, tmp_path: Path, family: str, field: str, value: object, message: str
+) -> None:
+    copy = Path(shutil.copytree(export_small(family, "onnxruntime").path, tmp_path / "copy"))
+    edit(copy, lambda values: values["config"].update({field: value}))
+    with pytest.raises(ValueError, match=f"manifest.json: .*{message}"):
+        Manifest.read(copy)
+
+
 # The graphs; their hashes are right.
 
 
@@ -273,6 +331,12 @@ def test_a_manifest_that_gives_a_tensor_another_type(
 def test_weights_that_are_cut_short(copy: Path, keep: int) -> None:
     put(copy, "weights.bin", (copy / "weights.bin").read_bytes()[:keep])
     refused(copy, "encoder.onnx.*export the model again")
+
+
+def test_weights_that_are_a_link_into_another_directory(copy: Path, tmp_path: Path) -> None:
+    (copy / "weights.bin").rename(tmp_path / "elsewhere")
+    (copy / "weights.bin").symlink_to(tmp_path / "elsewhere")
+    refused(copy, "weights.bin leads to .*elsewhere, and onnxruntime reads no weights outside")
 
 
 # The tokenizers; their hashes are right.

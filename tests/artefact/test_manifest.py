@@ -74,6 +74,7 @@ def test_native_graphs_beside_others_are_checked(exported_fastest, tmp_path: Pat
         ({**native, "graphs": {}}, "native must have some of the graphs encoder, .*got none"),
         ({**native, "graphs": {"head": graphs["encoder"]}}, "some of the graphs .*got head"),
         ({**native, "operators_version": "1"}, "operators_version must be an integer"),
+        ({**native, "operators_revision": 2.5}, "operators_revision must be an integer or null"),
         ({"graphs": graphs}, "missing or of the wrong kind.*operators_version"),
         ([], "missing or of the wrong kind"),
     ):

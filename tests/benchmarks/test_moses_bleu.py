@@ -1,8 +1,10 @@
 """The tokenized, lowercased BLEU of older papers."""
 
 import gzip
+import sys
 from pathlib import Path
 
+import moses_bleu as script
 import pytest
 from moses_bleu import moses_bleu, moses_tokens, read_lines
 
@@ -31,3 +33,18 @@ def test_files_may_be_compressed(tmp_path: Path) -> None:
 def test_files_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="as many lines, got 2 and 1"):
         moses_bleu(["a", "b"], ["a"], "de")
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [("none", "moses_bleu.py: .*No such file.*none"), ("two", "moses_bleu.py: .* got 1 and 2")],
+)
+def test_files_that_cannot_be_compared_end_it_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str, message: str
+) -> None:
+    (tmp_path / "one").write_text("a\n", encoding="utf-8")
+    (tmp_path / "two").write_text("a\nb\n", encoding="utf-8")
+    words = ["moses_bleu.py", str(tmp_path / "one"), str(tmp_path / reference)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit, match=message):
+        script.main()

@@ -51,3 +51,9 @@ def test_goals_are_reached_at_the_first_such_point() -> None:
     points = [Point(100, 1.0, 30.0), Point(200, 2.0, 36.0), Point(300, 3.0, 35.5)]
     shown = table(points, [35.0, 40.0])
     assert "35 BLEU: after 2 minutes." in shown and "40 BLEU: not reached." in shown
+
+
+def test_files_that_are_missing_end_it_before_training(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="time_to_quality.py: no such file: .*train.en.gz"):
+        main([str(tmp_path), str(tmp_path / "output")])
+    assert list(tmp_path.iterdir()) == []

@@ -18,6 +18,14 @@ def test_without_tensorflow_the_extra_is_named(monkeypatch) -> None:
         keras_side.load_training()
 
 
+@pytest.mark.parametrize("use", [keras_side.load_training, keras_side.require_training])
+def test_the_backend_is_looked_at_first(monkeypatch, use) -> None:
+    monkeypatch.setattr("keras.backend.backend", lambda: "jax")
+    monkeypatch.setattr(keras_side, "import_module", lambda name: pytest.fail("imported"))
+    with pytest.raises(ValueError, match="this command needs Keras on TensorFlow, got .*'jax'"):
+        use()
+
+
 def test_a_broken_module_of_ours_is_not_blamed_on_the_extra(monkeypatch) -> None:
     def fail(name: str):
         raise ModuleNotFoundError("No module named", name="keras_transformer.training.lost")

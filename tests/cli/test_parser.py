@@ -6,7 +6,12 @@ from typing import Literal
 
 import pytest
 
-from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
+from keras_transformer.cli.parser import (
+    CommandParser,
+    UsageError,
+    flags_in_errors,
+    read_fields,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,3 +175,36 @@ def test_help_gives_descriptions_and_defaults(parser, capsys) -> None:
     assert "--seed INT Where chance begins. (default: 0)" in text
     assert "--kind {small,big} Which. (default: small)" in text
     assert "--resume Go on. --joint" in text
+
+
+class OwnError(ValueError):
+    def __init__(self, index: int, name: str) -> None:
+        self.index = index
+        super().__init__(f"row {index}: {name} is too small")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits.
+
+    Args:
+        most_rows: Rows.
+    """
+
+    most_rows: int = 1
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (UsageError("most_rows is too small"), UsageError),
+        (TypeError("most_rows is too small"), TypeError),
+        (OwnError(3, "most_rows"), ValueError),
+    ],
+)
+def test_an_error_of_python_code_names_flags_whatever_its_class_takes(
+    error: Exception, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind, match="--most-rows is too small") as raised, flags_in_errors(Limits):
+        raise error
+    assert type(raised.value) is kind and raised.value.__cause__ is error

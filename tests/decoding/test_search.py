@@ -456,6 +456,24 @@ def test_a_length_penalty_of_its_own_is_that_sentence_s_alone(
         np.testing.assert_allclose(found.scores[row], [score for _, score, _ in wanted], rtol=1e-5)
 
 
+@pytest.mark.parametrize("early_stopping", ["likely", "exact"])
+def test_penalties_beyond_float32_still_tell_hypotheses_apart(
+    early_stopping: str, naive_search: Any
+) -> None:
+    log_probs = random_table(7, sentences=3, length=6, vocabulary=7)
+    options = {
+        "beam_size": 3,
+        "num_hypotheses": 3,
+        "max_length": 6,
+        "length_penalty": 400.0,
+        "early_stopping": early_stopping,
+    }
+    expected = [naive_search(table, **options) for table in log_probs]
+    found = run(log_probs, **options)
+    agree(found, expected)
+    assert all(score < 0 for sentence in found for _, score, _ in sentence)
+
+
 def test_a_skipped_sentence_finds_nothing_and_keeps_no_other_from_ending() -> None:
     log_probs = random_table(6, sentences=3, length=6, vocabulary=7)
     options = SearchOptions(beam_size=2, max_length=6)

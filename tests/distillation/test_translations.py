@@ -1,5 +1,6 @@
 """A teacher's translations in shards: continued, shared and refused."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,4 +81,34 @@ def test_shards_of_another_job_are_refused(tmp_path: Path) -> None:
         job(tmp_path, beam_size=4).missing()
     (tmp_path / "00001-of-00004.json").write_text("{")
     with pytest.raises(ValueError, match="00001-of-00004.json is damaged .* delete it"):
+        job(tmp_path).missing()
+
+
+@pytest.mark.parametrize(
+    "translations",
+    [
+        [["a"]] * 3,
+        [["a"]] * 5,
+        ["text"] * 4,
+        [[None]] * 4,
+        None,
+    ],
+    ids=["fewer", "more", "no lists", "no texts", "null"],
+)
+def test_a_shard_that_does_not_hold_texts_of_its_lines_is_damaged(
+    tmp_path: Path, translations: object
+) -> None:
+    make(job(tmp_path), CountingTeacher())
+    path = tmp_path / "00001-of-00004.json"
+    path.write_text(json.dumps({"made_by": MADE_BY, "translations": translations}))
+    with pytest.raises(ValueError, match="00001-of-00004.json is damaged .*4 lines.*delete it"):
+        job(tmp_path).missing()
+
+
+@pytest.mark.parametrize("made_by", [[1], None, "text"], ids=str)
+def test_a_shard_that_does_not_say_what_made_it_is_damaged(tmp_path: Path, made_by: object) -> None:
+    make(job(tmp_path), CountingTeacher())
+    path = tmp_path / "00001-of-00004.json"
+    path.write_text(json.dumps({"made_by": made_by, "translations": [[]] * 4}))
+    with pytest.raises(ValueError, match="00001-of-00004.json is damaged .*delete it"):
         job(tmp_path).missing()

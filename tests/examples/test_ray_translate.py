@@ -1,5 +1,6 @@
 """examples/ray_translate.py: a killed job goes on with the blocks that are missing."""
 
+import argparse
 import importlib.util
 import os
 import signal
@@ -47,6 +48,56 @@ def start(artefact: Path, tmp_path: Path) -> Callable[..., subprocess.Popen]:
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("ray_translate", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> argparse.Namespace:
+    """What the command line gives, for a text of two lines and an artefact as far as it is read."""
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "input.txt").write_text("a b\n" + "ab " * 5_000 + "\n")
+    return argparse.Namespace(
+        model=tmp_path, input=tmp_path / "input.txt", beam_size=1, block_lines=2
+    )
+
+
+def test_a_text_that_changed_but_kept_its_size_is_another_job(
+    script: Any, given: argparse.Namespace, tmp_path: Path
+) -> None:
+    blocks = tmp_path / "blocks"
+    for _ in range(2):
+        script.open_job(script.describe_job(given), blocks)
+    given.input.write_text(given.input.read_text().replace("a b", "b a"))
+    with pytest.raises(ValueError, match=r"is of another job \(input_sha256\)"):
+        script.open_job(script.describe_job(given), blocks)
+
+
+def test_a_line_that_is_too_long_is_cut(
+    script: Any, given: argparse.Namespace, artefact: Path, tmp_path: Path
+) -> None:
+    given.model = artefact
+    translator = script.BlockTranslator(script.describe_job(given), str(tmp_path))
+    translator({"block": [0], "offset": [0], "lines": [2]})
+    assert len(script.block_path(tmp_path, 0).read_text().split("\n")) == 3
+
+
+@pytest.mark.parametrize("flag", ["--block-lines", "--actors", "--beam-size"])
+def test_a_number_that_is_none_is_refused_first(
+    script: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any, flag: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), "model", "input", "output", flag, "0"])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert f"argument {flag}: must be a whole number above 0, got '0'" in capsys.readouterr().err
 
 
 @pytest.mark.exhaustive

@@ -2,6 +2,10 @@
 only where it is used."""
 
 import dataclasses
+import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -122,3 +126,37 @@ def test_results_come_in_the_order_of_the_batches_and_errors_with_them(
     workers.close()
     with pytest.raises(RuntimeError, match="closed"):
         workers.map(str, [1, 2], THREADS)
+
+
+def test_no_batch_is_begun_after_an_interrupt(exported: Any, manifest: Manifest) -> None:
+    workers = Workers(manifest, exported.path, THREADS)
+    begun: list[int] = []
+
+    def interrupt_the_first(batch: int) -> None:
+        begun.append(batch)
+        time.sleep(0.01)
+        if batch == 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workers.map(interrupt_the_first, range(50), THREADS)
+    # What was left in the pool would come before these.
+    assert workers.map(str, [1, 2], THREADS) == ["1", "2"]
+    assert len(begun) < 10
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(exported: Any, manifest: Manifest) -> None:
+    workers = Workers(manifest, exported.path, THREADS)
+    all_started = threading.Barrier(THREADS)
+    workers.map(lambda _: all_started.wait(), range(THREADS), THREADS)
+    child = os.fork()
+    if child == 0:
+        found = None
+        try:
+            signal.alarm(5)  # Ends a child that hangs.
+            found = workers.map(str, [3, 4], THREADS)
+        finally:
+            os._exit(found != ["3", "4"])
+    assert os.waitpid(child, 0)[1] == 0

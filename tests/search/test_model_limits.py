@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.search.model_limits import ModelLimits, check_prefixes, check_token_ids
+from keras_transformer.search.model_limits import (
+    ModelLimits,
+    PositionsError,
+    check_prefixes,
+    check_token_ids,
+)
 from keras_transformer.search.options import SearchOptions
 
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
@@ -68,3 +73,12 @@ def test_marks_count_among_the_positions(limits: Callable[..., ModelLimits]) -> 
     assert marked.longest_translation(SearchOptions(max_length_ratio=0.1), 5) == 2
     with pytest.raises(ValueError, match="max_length must be at least 2, .* got 1"):
         marked.fit(SearchOptions(max_length=1))
+
+
+def test_a_text_beyond_the_positions_is_named_with_its_side(
+    limits: Callable[..., ModelLimits],
+) -> None:
+    with pytest.raises(PositionsError, match="text 1 has 11 target tokens with eos") as raised:
+        limits(10).check_pairs([[5], [5]], [[5], [5] * 10])
+    error = raised.value
+    assert (error.index, error.side, error.tokens, error.limit) == (1, "target", 11, 10)

@@ -159,4 +159,4 @@ def _forbidden(generated: list[int], token: int, options) -> bool:
 
 def _penalty(length: int, options) -> np.float32:
     base = length if options.length_penalty_type == "exponent" else (5 + length) / 6
-    return np.float32(base**options.length_penalty)
+    return np.float32(min(base**options.length_penalty, 1e30))

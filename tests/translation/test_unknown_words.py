@@ -12,6 +12,7 @@ from keras_transformer.translation.unknown_words import (
     aligned_source,
     aligned_words,
     replace_unknown,
+    words_in,
     words_of,
 )
 
@@ -108,9 +109,23 @@ def test_words_come_from_the_words_that_their_pieces_attend_to(
     pieces = ["" if piece == "<unk>" else piece.replace("▁", " ") for piece in target.split()]
     attention = attend([*positions, -1], len(source.split()) + 1)
     ids = [UNK if piece == "" else 9 for piece in pieces]
-    parts = [piece.replace("▁", " ") for piece in source.split()]
-    found = aligned_words(attention, ids, EOS, source_pieces=parts, target_pieces=pieces)
+    words = words_of([piece.replace("▁", " ") for piece in source.split()])
+    found = aligned_words(attention, ids, EOS, source_words=words, target_pieces=pieces)
     assert found == pairs
+
+
+# What SentencePiece makes a space of, alone or with an accent, and what it drops.
+@pytest.mark.parametrize("odd", ["´", "\u200c", "\ufeff", "\ufffd", "¨", "\x0b", "\x1c", "\u3000"])
+@pytest.mark.parametrize("kind", ["subwords", "byte_subwords"])
+def test_words_are_numbered_as_spaces_separate_them_in_the_source(
+    request: pytest.FixtureRequest, kind: str, odd: str
+) -> None:
+    text = f" don{odd}t  go "
+    placed = request.getfixturevalue(kind).place(text)
+    numbers = words_in(text, placed)
+    [go] = {number for number, one in zip(numbers, placed, strict=True) if one.start >= 8}
+    assert text.split()[go] == "go" and numbers == sorted(numbers)
+    assert set(numbers) == set(range(len(text.split())))
 
 
 @pytest.mark.parametrize(
@@ -292,7 +307,7 @@ def test_bytes_know_every_word(tokenizer_jsons: dict[str, bytes]) -> None:
         attention,
         ids,
         tokenizer.special_ids.eos,
-        source_pieces=words.pieces,
+        source_words=words_of(words.pieces),
         target_pieces=[subwords.spelling(token) for token in ids],
     )
     assert {source for source, _ in found} == {target for _, target in found} == set(range(5))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.export.onnx.heads.vocabulary import LOWEST_BIAS
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
 
 # Outputs of a decoder graph, beside the caches.
@@ -93,10 +94,10 @@ class Comparison:
                     f"output {name} has the shape {found[name].shape} in ONNX and {wanted.shape} "
                     "in Keras: nothing was exported."
                 )
-            with np.errstate(invalid="ignore"):
-                differences = np.abs(found[name] - wanted) / (1 + _RELATIVE * np.abs(wanted))
-            # Where both are -inf.
-            differences[found[name] == wanted] = 0
+            # What a bias of -inf forbids is as impossible with the one that the graph has instead.
+            lowest = np.float32(LOWEST_BIAS)
+            ours, wanted = (np.maximum(one, lowest) for one in (found[name], wanted))
+            differences = np.abs(ours - wanted) / (1 + _RELATIVE * np.abs(wanted))
             difference = float(np.max(differences, initial=0.0))
             # Written so that NaN is refused too.
             if not difference <= self._tolerance:

@@ -35,7 +35,14 @@ def converted(
 
     Raises:
         RuntimeError: tf2onnx lost or renamed an input or an output.
+        ValueError: tf2onnx does not write this operator set.
     """
+    newest = max(tf2onnx.constants.OPSET_TO_IR_VERSION)
+    if opset > newest:
+        raise ValueError(
+            f"opset must be at most {newest} for target='portable' and for activations without a "
+            f"form of our own, which tf2onnx writes, got {opset}."
+        )
     inputs, outputs = specs
     signature = [
         tf.TensorSpec(

@@ -14,6 +14,9 @@ from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, larges
 
 # A bias is about this many times as large as a weight: its parts share the weights' step in bytes.
 _PARTS = 32
+# A bias below this, such as -inf, forbids a token: no search takes one of this bias either, and its
+# parts and their steps in bytes are finite.
+LOWEST_BIAS = -1e9
 
 
 def product_width(model_dim: int, *, has_bias: bool) -> int:
@@ -42,7 +45,7 @@ def vocabulary_matrix(parts: DecoderParts) -> np.ndarray:
     matrix = weight_array(parts.head.matrix)
     if parts.head.bias is None:
         return np.ascontiguousarray(matrix)
-    return _widened(matrix[:, :-1], matrix[:, -1:])
+    return _widened(matrix[:, :-1], np.maximum(matrix[:, -1:], np.float32(LOWEST_BIAS)))
 
 
 def _widened(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:

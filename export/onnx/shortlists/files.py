@@ -175,12 +175,17 @@ def _read_binary(path: Path, config: TransformerConfig) -> tuple[list[list[int]]
             f"{path} has {len(held)} bytes, but its header speaks of {begin + 4 * num_ids}: copy "
             "it again."
         )
-    offsets = np.frombuffer(held, "<u8", num_offsets, _HEADER.size).astype(np.int64)
+    offsets = np.frombuffer(held, "<u8", num_offsets, _HEADER.size)
     ids = np.frombuffer(held, "<u4", num_ids, begin).astype(np.int64)
     size = num_offsets - 1
     if not 0 <= size <= config.source_vocab_size or offsets[-1] != num_ids:
         raise ValueError(
             f"{path} was made for {size} source ids, but the model has {config.source_vocab_size}."
+        )
+    if offsets[0] != 0 or (offsets[:-1] > offsets[1:]).any():
+        raise ValueError(
+            f"{path} is damaged: its offsets must begin with 0 and not decrease; copy it again, or "
+            "make it again with `marian-conv --shortlist`."
         )
     lists = [ids[begin:end].tolist() for begin, end in zip(offsets[:-1], offsets[1:], strict=True)]
     more = config.source_vocab_size - size

@@ -56,6 +56,7 @@ class EncoderContent:
             model_dim=config.model_dim,
             has_pooler=config.has_pooler and config.head is None,
             num_hypotheses=self.num_hypotheses,
+            has_mask=config.special_ids.mask is not None,
         )
         by_kind = {"text": encoder_text_signatures, "ids": encoder_id_signatures}
         return by_kind[self.settings.kind](sizes)
@@ -84,7 +85,9 @@ class EncoderContent:
 
     @property
     def _fills_masks(self) -> bool:
-        return HEAD_FUNCTIONS.get(self.model.config.head or "") == "fill_mask"
+        config = self.model.config
+        fills = HEAD_FUNCTIONS.get(config.head or "") == "fill_mask"
+        return fills and config.special_ids.mask is not None
 
 
 def _num_hypotheses(model: EncoderOnly, settings: Settings) -> int:

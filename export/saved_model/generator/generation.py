@@ -83,7 +83,7 @@ class Generation:
         there = labels != self.special_ids.pad
         totals = tf.reduce_sum(tf.where(there, log_probs, 0.0), axis=1)
         lengths = tf.cast(row_lengths(labels, self.special_ids), tf.float32)
-        score = totals / length_penalty(lengths, self.options)
+        score = totals / length_penalty(lengths, self.options, minimum=tf.minimum)
         return score, totals, tf.exp(-totals / lengths)
 
     def _find(self, prompts: Tensor, longest: Tensor, exponent: Tensor | None) -> Found:

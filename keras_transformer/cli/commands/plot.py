@@ -11,7 +11,13 @@ from keras_transformer.cli.artefact import load_run, open_tokenizers
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, read_corpus
 from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import load_training
-from keras_transformer.cli.parser import CommandParser, UsageError, flags_in_errors, read_fields
+from keras_transformer.cli.parser import (
+    CommandParser,
+    UsageError,
+    flag_of,
+    flags_in_errors,
+    read_fields,
+)
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.text.tokenizer import check_vocab_size, train_tokenizer
 from keras_transformer.whole_files import check_output
@@ -227,6 +233,7 @@ def _see_pair(given: Any) -> "SeenPair":
 
 def _draw_corpus(given: Any) -> "Figure":
     options, data = read_fields(given, BatchOptions), read_fields(given, DataOptions)
+    _refuse_unread(options, data)
     # Both before TensorFlow is loaded: what is wrong with them is told at once.
     tokenizers = None if options.run is None else open_tokenizers(options.run)
     pairs = read_corpus(data)
@@ -241,6 +248,20 @@ def _draw_corpus(given: Any) -> "Figure":
 
     encoded = encode_pairs(pairs.train, *tokenizers, options.max_length)
     return corpus_lengths(encoded, options.batch_tokens, pairs.train.origin)
+
+
+def _refuse_unread(options: BatchOptions, data: DataOptions) -> None:
+    """A flag that would silently do nothing is a mistake: name it."""
+    if options.run is not None and options.vocab_size is not None:
+        raise ValueError(
+            "--vocab-size is of a vocabulary that is trained, and --run gives one: leave one of "
+            "them out."
+        )
+    for name in ("valid_source", "valid_target", "valid_tsv"):
+        if getattr(data, name):
+            raise ValueError(
+                f"{flag_of(name)} is not drawn, only the training pairs are: leave it out."
+            )
 
 
 def _overview() -> str:

@@ -14,6 +14,7 @@ from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.search.model_limits import PositionsError
 from keras_transformer.translation.translator import TextTranslator
 
 _BLOCK_LINES = 256
@@ -70,13 +71,24 @@ def _score(translator: TextTranslator, pairs: Pairs, options: ScoreOptions) -> I
             block = slice(start, start + _BLOCK_LINES)
             try:
                 found = translator.score(pairs.source[block], pairs.target[block])
-            except TooLongError as error:
-                raise ValueError(
-                    f"line {start + error.index + 1} of {options.source} has {error.tokens} "
-                    f"tokens, more than the {error.limit} allowed: raise --max-source-length "
-                    "where the model allows it."
-                ) from error
+            except (TooLongError, PositionsError) as error:
+                raise ValueError(_about_line(error, start, options)) from error
             for one in found:
                 total = one.log_probability
                 yield token_score(one.ids, total) if options.per_token else total
             progress.update(len(found))
+
+
+def _about_line(error: TooLongError | PositionsError, done: int, options: ScoreOptions) -> str:
+    """Says which of the lines after the first `done` is too long, and what to do about it."""
+    line = done + error.index + 1
+    if isinstance(error, TooLongError):
+        return (
+            f"line {line} of {options.source} has {error.tokens} tokens, more than the "
+            f"{error.limit} allowed: raise --max-source-length where the model allows it."
+        )
+    file = options.source if error.side == "source" else options.target
+    return (
+        f"line {line} of {file} has {error.tokens} tokens with its end token, more than the "
+        f"model's {error.limit} positions: shorten it."
+    )

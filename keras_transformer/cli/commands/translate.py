@@ -12,7 +12,12 @@ from tqdm import tqdm
 from keras_transformer.cli.alignments import AligningTranslator
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.flags.search import TITLE, read_search
-from keras_transformer.cli.input_lines import Prefixes, read_blocks, standard_input
+from keras_transformer.cli.input_lines import (
+    Prefixes,
+    answer_before_error,
+    read_blocks,
+    standard_input,
+)
 from keras_transformer.cli.long_lines import LineOptions, describe, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.search.confidence import check_min_score
@@ -188,16 +193,20 @@ def _translate_input(
                 message = f"line {number} of the input was cut: it has {tokens} tokens."
                 print(f"keras-transformer translate: {message}", file=sys.stderr)
             begun = prefixes.next(len(block), done)
-            try:
-                job.write(block, begun)
-            except (TooLongError, PrefixError) as error:
-                job.write(block[: error.index], begun and begun[: error.index])
-                line = done + error.index + 1
-                if isinstance(error, TooLongError):
-                    raise ValueError(describe(error, line)) from error
-                raise ValueError(f"the prefix of line {line} {error.reason}") from error
+            _, refused = answer_before_error(job.write, block, begun)
+            if refused is not None:
+                raise _about_line(refused, done) from refused
             progress.update(len(block))
     prefixes.check_end(job.done)
+
+
+def _about_line(error: ValueError, done: int) -> ValueError:
+    """Returns the error about one of the lines after the first `done` with the line's number."""
+    if isinstance(error, TooLongError):
+        return ValueError(describe(error, done + error.index + 1))
+    if isinstance(error, PrefixError):
+        return ValueError(f"the prefix of line {done + error.index + 1} {error.reason}")
+    return error
 
 
 def build_parser() -> CommandParser:

@@ -2,6 +2,7 @@
 the commands that train.
 """
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from jsonargparse import Namespace
 
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
 from keras_transformer.training.run.options import TrainOptions
@@ -90,12 +91,30 @@ def _defaults_text(name: str) -> str:
         users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
     if name in DEMO_TRAINING:
         users.setdefault(DEMO_TRAINING[name], []).append("the demo")
-    found = {preset: recipe[name] for preset, recipe in CLASSIFIERS.items() if name in recipe}
-    if len(found) == len(CLASSIFIERS) and len(set(found.values())) == 1:
-        users.setdefault(next(iter(found.values())), []).append("classify")
-    else:
-        for preset, value in found.items():
-            users.setdefault(value, []).append(f"classify with {preset}")
-    if name in FINE_TUNING:
-        users.setdefault(FINE_TUNING[name], []).append("a translation's --init")
+    for value, user in _defaults_of_tasks(name):
+        users.setdefault(value, []).append(user)
+    tuned = FINE_TUNING.get(name, getattr(TrainOptions, name))
+    users.setdefault(tuned, []).append("a translation's --init")
     return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
+
+
+def _defaults_of_tasks(name: str) -> Iterator[tuple[Any, str]]:
+    """Yields an option's defaults in the tasks that replace those of the presets, and their users.
+
+    A task is named once if its value is one for all presets, else with each preset that has another
+    value there.
+    """
+    for tasks, presets, recipe in (
+        ("classify, tag, embed", CLASSIFIERS, TrainOptions.for_classifier),
+        ("denoising", PRESETS, TrainOptions.for_denoising),
+    ):
+        values = {preset: getattr(recipe(preset), name) for preset in presets}
+        own = {
+            preset: value
+            for preset, value in values.items()
+            if value != getattr(TrainOptions.preset(preset), name)
+        }
+        if own and len(set(values.values())) == 1:
+            yield next(iter(own.values())), tasks
+        else:
+            yield from ((value, f"{tasks} with {preset}") for preset, value in own.items())

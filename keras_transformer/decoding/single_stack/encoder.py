@@ -4,6 +4,7 @@ classes, tags, spans or filled masks.
 
 from keras_transformer.decoding.single_stack.encoder_engine import KerasEncoderEngine
 from keras_transformer.models.encoder_only import EncoderOnly
+from keras_transformer.models.families import require_model
 from keras_transformer.search.inputs import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
 from keras_transformer.text.tokenizer import Tokenizer
@@ -42,6 +43,7 @@ class TextEncoder(TextUnderstanding):
         max_text_length: int | None = MAX_TEXT_LENGTH,
         long_texts: LongTexts = "refuse",
     ) -> None:
+        require_model(model, EncoderOnly)
         self.model = model
         self.tokenizer = tokenizer
         super().__init__(

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.parts import ROWS, as_graph
+from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.search.text_limits import check_vocabulary
 from keras_transformer.understanding.engine import Array, Row
@@ -27,6 +28,7 @@ class KerasEncoderEngine:
     """
 
     def __init__(self, model: EncoderOnly, batch_tokens: int) -> None:
+        require_tensorflow_backend("TextEncoder")
         self.config = model.config
         heads = model.single_heads()
         self._model = heads["head"]

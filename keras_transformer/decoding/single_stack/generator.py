@@ -8,6 +8,7 @@ from typing import Any
 from keras_transformer.decoding.single_stack.generator_engine import KerasGenerationEngine
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.families import require_model
 from keras_transformer.search.inputs import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
 from keras_transformer.text.tokenizer import Tokenizer
@@ -50,6 +51,7 @@ class Generator(TextGenerator):
         long_texts: LongTexts = "refuse",
         search: Mapping[str, Any] | None = None,
     ) -> None:
+        require_model(model, DecoderOnly)
         self.model = model
         self.tokenizer = tokenizer
         super().__init__(

@@ -19,6 +19,7 @@ from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
 from keras_transformer.decoding.single_stack.parts import SharedDecoder
 from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
 from keras_transformer.generation.engine import Task, check_prompts, check_texts_fit
+from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
@@ -41,6 +42,7 @@ class KerasGenerationEngine:
     """
 
     def __init__(self, model: DecoderOnly, batch_tokens: int) -> None:
+        require_tensorflow_backend("Generator")
         self.config = model.config
         self._model = model
         self._special_ids = model.config.special_ids

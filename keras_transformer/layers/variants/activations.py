@@ -1,6 +1,8 @@
 """Activations by name: those of Keras and the ones that it lacks."""
 
+import inspect
 import math
+import types
 from typing import Any
 
 import keras
@@ -27,7 +29,8 @@ def activation_named(identifier: Any) -> Any:
         identifier: "gelu_tanh", or what `keras.activations.get` takes.
 
     Raises:
-        ValueError: There is no activation of that name, or it changes the number of features.
+        ValueError: There is no activation of that name, it changes the number of features, or it
+            needs more than the features.
     """
     activation = gelu_tanh if identifier == _GELU_TANH else keras.activations.get(identifier)
     if activation is keras.activations.glu:
@@ -35,7 +38,22 @@ def activation_named(identifier: Any) -> Any:
             "activation 'glu' halves the features, and an activation must keep the width: choose "
             "'sigmoid' and gated_feed_forward=True (of a FeedForward gated=True)."
         )
+    others = _further_arguments(activation)
+    if others:
+        raise ValueError(
+            f"activation {activation.__name__!r} needs {' and '.join(others)} beside the features: "
+            "choose one that takes the features alone."
+        )
     return activation
+
+
+def _further_arguments(activation: Any) -> list[str]:
+    """Returns the names of what a function must be given besides its first argument."""
+    if not isinstance(activation, types.FunctionType):
+        return []
+    others = list(inspect.signature(activation).parameters.values())[1:]
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in others if one.default is one.empty and one.kind not in optional]
 
 
 def serialized_activation(activation: Any) -> Any:

@@ -3,17 +3,19 @@ it without first drawing random weights.
 """
 
 import contextlib
+import json
 import zipfile
 from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 
 from keras_transformer.layers.initializers import values_follow
 from keras_transformer.whole_files import whole_file
 
-# It has the time of saving.
-_METADATA = "metadata.json"
+# What a `.keras` file holds; the metadata have the time of saving.
+_CONFIG, _WEIGHTS, _METADATA = "config.json", "model.weights.h5", "metadata.json"
 
 
 def save_model(model: keras.Model, path: Path) -> None:
@@ -42,14 +44,28 @@ def load_model_file(path: Path, *, compile: bool = True) -> keras.Model:  # noqa
     Raises:
         ValueError: It is missing, or damaged.
     """
-    # Keras calls a file that is no archive missing.
-    if path.is_file() and not zipfile.is_zipfile(path):
+    try:
+        with values_follow():
+            return keras.saving.load_model(path, compile=compile)
+    except Exception as error:
+        # Damage shows in many ways; what a whole file is refused for keeps its own words.
+        if not path.is_file() or _is_whole(path):
+            raise
         raise ValueError(
             f"{path} is damaged or cut short: copy it again from where it is whole, or resume the "
             "training, which writes it again."
-        )
-    with values_follow():
-        return keras.saving.load_model(path, compile=compile)
+        ) from error
+
+
+def _is_whole(path: Path) -> bool:
+    """Returns whether the file has the bytes that were written: zip archives have checksums."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            json.loads(file.read(_CONFIG))
+            with file.open(_WEIGHTS) as weights, h5py.File(weights, "r"):
+                return file.testzip() is None
+    except Exception:
+        return False
 
 
 def _same_model(one: Path, other: Path) -> bool:

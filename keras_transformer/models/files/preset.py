@@ -32,10 +32,8 @@ def save_preset(
     """Writes a preset; see `FamilyModel.save_to_preset`."""
     check_output(directory, is_directory=True)
     _check_tokenizers(model.config.to_dict(), source, target)
-    if directory.exists() and any(directory.iterdir()) and not overwrite:
-        raise FileExistsError(f"{directory} is not empty: name another one, or overwrite=True.")
-    if (directory / _CHECKPOINTS).exists():
-        raise FileExistsError(f"{directory} holds a training run: name another directory.")
+    if directory.exists() and any(directory.iterdir()):
+        _check_may_be_replaced(directory, overwrite=overwrite)
     # A copy: the model may have an optimizer, and a loss that another process does not know.
     plain = without_low_rank(model)
     directory.mkdir(parents=True, exist_ok=True)
@@ -99,6 +97,22 @@ def existing_file(directory: Path, name: str) -> Path:
             f"{path} is missing: {directory} is no preset, or it was saved without it."
         )
     return path
+
+
+def _check_may_be_replaced(directory: Path, *, overwrite: bool) -> None:
+    """Raises `FileExistsError` unless what the directory holds is a preset to overwrite."""
+    if not overwrite:
+        raise FileExistsError(f"{directory} is not empty: name another one, or overwrite=True.")
+    if (directory / _CHECKPOINTS).exists():
+        raise FileExistsError(f"{directory} holds a training run: name another directory.")
+    try:
+        # Other toolkits give their configs this name, and others' tokenizers may have ours.
+        load_config(directory / CONFIG)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise FileExistsError(
+            f"{directory} holds something else than a preset, which overwrite=True replaces: name "
+            f"another directory ({error})."
+        ) from error
 
 
 def _check_tokenizers(

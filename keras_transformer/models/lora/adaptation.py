@@ -36,19 +36,27 @@ def adapt_low_rank(
         targets: Names of the linear layers to adapt, such as "query", or their paths; all if None.
 
     Raises:
-        ValueError: The rank is less than 1 or larger than a side of a linear map, the model is
-            adapted already, or has no weight or linear map that is named.
+        TypeError: The rank is no integer, α no number, or `targets` no list.
+        ValueError: The rank is less than 1 or larger than a side of a linear map, α is not
+            positive, the model is adapted already, has no weight or linear map that is named, or
+            none is left to adapt. In all cases the model is as before.
     """
     _check_is_plain(model)
+    _check_numbers(rank, alpha)
     _check_known("fresh", fresh, [weight.path for weight in model.weights])
     layers = [layer for layer in _targeted(model, targets) if _kernel_of(layer).path not in fresh]
+    if not layers:
+        raise ValueError(
+            f"target_layer_names={targets!r} leaves no linear layer to adapt: name some, or leave "
+            "it out to adapt all."
+        )
     for layer in layers:
-        _check_rank(rank, layer)
+        _check_is_low(rank, layer)
     total = model.count_params()
-    for weight in model.weights:
-        weight.trainable = weight.path in fresh
     for layer in layers:
         layer.enable_lora(rank, lora_alpha=alpha)
+    for weight in model.weights:
+        weight.trainable = weight.path in fresh or weight.name in FACTORS
     trained = sum(math.prod(weight.shape) for weight in model.trainable_weights)
     print(f"low-rank adaptation: {trained:,} parameters are trained; the model has {total:,}")
 
@@ -65,29 +73,38 @@ def merge_low_rank(model: keras.Model) -> None:
         ValueError: A W is quantized.
     """
     layers = adapted_layers(model)
+    _check_can_be_merged(layers)
     for layer in layers:
-        if layer.quantization_mode is not None:
-            raise ValueError(
-                f"{layer.path} is quantized to {layer.quantization_mode}, so nothing can be added "
-                "to it: merge first and quantize the merged model."
-            )
-    for layer in layers:
-        # In float32: `layer.kernel` is the sum in the compute dtype, which may be bfloat16.
-        kernel, first, second = map(
-            np.asarray, (_kernel_of(layer), layer.lora_kernel_a, layer.lora_kernel_b)
-        )
-        _kernel_of(layer).assign(kernel + layer.lora_alpha / layer.lora_rank * first @ second)
-        layer.lora_kernel_b.assign(np.zeros_like(second))
+        _kernel_of(layer).assign(_merged_kernel(layer))
+        layer.lora_kernel_b.assign(np.zeros(layer.lora_kernel_b.shape, np.float32))
 
 
 def without_low_rank(model: Model) -> Model:
-    """Merges an adapted model and returns a plain one that computes the same."""
-    merge_low_rank(model)
+    """Returns a plain model that computes the same as an adapted one, which stays as it is.
+
+    Raises:
+        ValueError: A W is quantized.
+    """
     plain = model.from_config(model.get_config())
-    found = {weight.path: weight for weight in model.weights if weight.name not in FACTORS}
-    for weight in plain.weights:
-        weight.assign(np.asarray(found[weight.path]))
+    for weight, value in zip(plain.weights, merged_weights(model), strict=True):
+        weight.assign(value)
     return plain
+
+
+def merged_weights(model: keras.Model) -> Iterator[np.ndarray]:
+    """Yields the weights that a plain model would compute the same with, in its order.
+
+    Raises:
+        ValueError: A W is quantized.
+    """
+    layers = adapted_layers(model)
+    _check_can_be_merged(layers)
+    adapted = {_kernel_of(layer).path: layer for layer in layers}
+    for weight in model.weights:
+        if weight.path in adapted:
+            yield _merged_kernel(adapted[weight.path])
+        elif weight.name not in FACTORS:
+            yield np.asarray(weight)
 
 
 def linear_layers(model: keras.Model) -> Iterator[keras.layers.Dense]:
@@ -125,15 +142,44 @@ def _check_is_plain(model: keras.Model) -> None:
         )
 
 
-def _check_rank(rank: int, layer: keras.layers.Dense) -> None:
-    kernel = _kernel_of(layer)
+def _check_numbers(rank: int, alpha: float | None) -> None:
+    if isinstance(rank, bool) or not isinstance(rank, int):
+        raise TypeError(f"the rank of LoRA must be an integer, got {rank!r}.")
     if rank < 1:
         raise ValueError(f"the rank of LoRA must be at least 1, got {rank}.")
+    if alpha is None:
+        return
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float):
+        raise TypeError(f"lora_alpha must be a number, or None for the rank, got {alpha!r}.")
+    if not 0 < alpha < math.inf:
+        raise ValueError(f"lora_alpha must be positive and finite, got {alpha}.")
+
+
+def _check_is_low(rank: int, layer: keras.layers.Dense) -> None:
+    kernel = _kernel_of(layer)
     if rank > min(kernel.shape):
         raise ValueError(
             f"lora_rank={rank} is no low rank for {kernel.path}, which is "
             f"{' x '.join(map(str, kernel.shape))}: give at most {min(kernel.shape)}."
         )
+
+
+def _check_can_be_merged(layers: Collection[keras.layers.Dense]) -> None:
+    for layer in layers:
+        if layer.quantization_mode is not None:
+            raise ValueError(
+                f"{layer.path} is quantized to {layer.quantization_mode}, so nothing can be added "
+                "to it: merge first and quantize the merged model."
+            )
+
+
+def _merged_kernel(layer: keras.layers.Dense) -> np.ndarray:
+    """Returns W + α/rank AB in float32; `layer.kernel` has it in the compute dtype."""
+    kernel, first, second = (
+        np.asarray(weight, np.float32)
+        for weight in (_kernel_of(layer), layer.lora_kernel_a, layer.lora_kernel_b)
+    )
+    return kernel + layer.lora_alpha / layer.lora_rank * first @ second
 
 
 def _kernel_of(layer: keras.layers.Dense) -> keras.Variable:

@@ -35,8 +35,9 @@ class OneByOne:
     """Decodes one batch; iterate once, then read `results`.
 
     Rows are sentences, or samples, with the samples of one sentence side by side. Yields, for every
-    step, the newest token of each row still in the batch. The rows of one sentence leave together;
-    until they do, rows that have ended keep decoding, to no effect.
+    step, the newest token of each row still in the batch: eos, too, where a row cannot go on as
+    nothing is allowed. The rows of one sentence leave together; until they do, rows that have ended
+    keep decoding, to no effect.
 
     Args:
         steps: The decoder, with one row a sentence.
@@ -87,6 +88,8 @@ class OneByOne:
                 ids, values, special = self._allowed(first, step)
             else:
                 ids, values, special = self._next(ids, step)
+            if special:
+                ids = np.where(np.isneginf(values), np.int32(self._eos), ids)
             self._keep(ids[None], step)
             if self._request.with_scores:
                 self._totals += values

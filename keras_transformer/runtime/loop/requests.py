@@ -17,8 +17,6 @@ Ids = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
 
-_LARGEST = np.finfo(np.float32).max
-
 
 class Best(NamedTuple):
     """The best continuations of each sentence, best first; valid until the decoder's next step.
@@ -257,9 +255,8 @@ def tokens_in_common(prefixes: Sequence[Sequence[int]]) -> int:
 
 
 def float32_penalty(length: npt.ArrayLike, options: SearchOptions) -> Values | np.float32:
-    """Returns the length penalty in float32, or float32's largest number if it overflows."""
+    """Returns the length penalty in float32."""
     if isinstance(length, float):
-        return np.float32(min(length_penalty(length, options), float(_LARGEST)))
+        return np.float32(length_penalty(length, options))
     with np.errstate(over="ignore"):
-        penalty = np.minimum(length_penalty(length, options), _LARGEST)
-        return np.asarray(penalty, np.float32)
+        return np.asarray(length_penalty(length, options, minimum=np.minimum), np.float32)

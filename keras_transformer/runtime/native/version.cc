@@ -12,6 +12,10 @@ KT_EXPORTED int keras_transformer_operators_version() {
   return keras_transformer::kOperatorsVersion;
 }
 
+KT_EXPORTED int keras_transformer_operators_revision() {
+  return keras_transformer::kOperatorsRevision;
+}
+
 // An error message if the environment asks for an unknown set of instructions, or null.
 KT_EXPORTED const char* keras_transformer_refusal() {
   try {

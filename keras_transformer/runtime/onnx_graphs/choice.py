@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from keras_transformer.artefact.entries import NativeGraphs
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.onnx_graphs.operators import (
     PORTABLE,
@@ -42,7 +43,8 @@ def choose_graphs(manifest: Manifest, directory: Path, target: str | None = None
     """Chooses the graphs that are fastest here, and logs which.
 
     Those of this package's own operators run if the operators are compiled here, in the version
-    that the artefact was written for, and have kernels for this processor; onnxruntime's otherwise.
+    and at least the revision that the artefact was written for, and have kernels for this
+    processor; onnxruntime's otherwise.
 
     Args:
         manifest: The artefact's contract.
@@ -58,18 +60,18 @@ def choose_graphs(manifest: Manifest, directory: Path, target: str | None = None
     elif manifest.native is None:
         choice, level = Choice(manifest, "the artefact has no others"), logging.INFO
     else:
-        choice, level = _fastest(manifest, manifest.native.operators_version)
+        choice, level = _fastest(manifest, manifest.native)
     _log.log(
         level, "%s runs its graphs for %s: %s", directory, choice.manifest.target, choice.reason
     )
     return choice
 
 
-def _fastest(manifest: Manifest, operators_version: int) -> tuple[Choice, int]:
+def _fastest(manifest: Manifest, native: NativeGraphs) -> tuple[Choice, int]:
     """Returns the choice, and the level of its log: a warning if the installation is to blame."""
     standard = manifest.of_target(manifest.target)
     try:
-        check_version(operators_version)
+        check_version(native.operators_version, native.operators_revision)
     except ImportError as error:
         return Choice(standard, str(error)), logging.WARNING
     found = instructions()

@@ -11,8 +11,8 @@ from typing import Any
 from onnxruntime import SessionOptions
 
 _NAME = "_operators.so"
-# Artefacts that record no version were written for the first one.
-_FIRST_VERSION = 1
+# Artefacts that record no version or no revision were written for the first one.
+_FIRST = 1
 # The instructions of a library without fast kernels for the processor.
 PORTABLE = "portable"
 _log = logging.getLogger(__name__)
@@ -43,6 +43,17 @@ def operators_version() -> int:
     return int(_load(operators_library()).keras_transformer_operators_version())
 
 
+def operators_revision() -> int:
+    """Returns the revision of the operators that are compiled here.
+
+    They read all graphs of their version that were written for this revision or an earlier one.
+
+    Raises:
+        ImportError: As for `operators_version`.
+    """
+    return int(_load(operators_library()).keras_transformer_operators_revision())
+
+
 def instructions() -> str:
     """Returns the set of instructions that the operators use here.
 
@@ -60,51 +71,60 @@ def instructions() -> str:
     return str(_text(library.keras_transformer_instructions))
 
 
-def check_library(wanted: int | None = None) -> None:
+def check_library() -> None:
     """Checks that the operators can be used, and logs once if they are slow.
 
-    Args:
-        wanted: The version that an artefact's manifest records; the compiled one if None.
-
     Raises:
-        ImportError: They are not compiled, cannot be loaded, or are of another version.
+        ImportError: As for `operators_version`.
         ValueError: As for `instructions`.
     """
-    check_version(wanted)
+    operators_version()
     if instructions() == PORTABLE:
         _tell_that_they_are_slow()
 
 
-def check_version(wanted: int | None = None) -> None:
-    """Checks that the operators are here, in one version.
+def check_version(version: int | None, revision: int | None) -> None:
+    """Checks that the operators that are compiled here read an artefact's graphs.
 
     Args:
-        wanted: As for `check_library`.
+        version: The version that the artefact's manifest records; the first one if None.
+        revision: Likewise.
 
     Raises:
-        ImportError: As for `check_library`.
+        ImportError: They are not compiled, cannot be loaded, are of another version, or of an
+            earlier revision.
     """
-    found = operators_version()
-    if wanted not in (None, found):
+    wanted, found = _FIRST if version is None else version, operators_version()
+    if wanted != found:
         raise ImportError(
             f"the artefact was exported for version {wanted} of this package's operators, and "
             f"version {found} is installed: export the model again, or install the version of the "
             "package that wrote the artefact (its manifest.json names it under producer)."
         )
+    needed, known = _FIRST if revision is None else revision, operators_revision()
+    if needed > known:
+        raise ImportError(
+            f"the artefact was exported for revision {needed} of this package's operators, and "
+            f"revision {known} is installed: update this package to the version that wrote the "
+            "artefact (its manifest.json names it under producer), or export the model again with "
+            "the installed one."
+        )
 
 
-def register_operators(options: SessionOptions, recorded: int | None) -> None:
+def register_operators(options: SessionOptions, version: int | None, revision: int | None) -> None:
     """Registers the operators in a session's options.
 
     Args:
         options: The session's options.
-        recorded: The version in the artefact's manifest; the first one if None.
+        version: As for `check_version`.
+        revision: As for `check_version`.
 
     Raises:
-        ImportError: As for `check_library`, or onnxruntime refuses the library.
+        ImportError: As for `check_version`, or onnxruntime refuses the library.
         ValueError: As for `check_library`.
     """
-    check_library(_FIRST_VERSION if recorded is None else recorded)
+    check_version(version, revision)
+    check_library()
     try:
         options.register_custom_ops_library(str(operators_library()))
     except Exception as error:  # onnxruntime's own errors share no other class.
@@ -115,7 +135,7 @@ def register_operators(options: SessionOptions, recorded: int | None) -> None:
 def _load(path: Path) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(path))
-        library.keras_transformer_refusal  # noqa: B018 (absent from older libraries)
+        library.keras_transformer_operators_revision  # noqa: B018 (absent from older libraries)
     except (OSError, AttributeError) as error:
         raise _unusable(path, error) from error
     return library

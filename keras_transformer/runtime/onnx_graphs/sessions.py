@@ -48,7 +48,7 @@ def open_session(
     Raises:
         TypeError: `threads` is no integer.
         ImportError: The graphs need this package's own operators, which are not compiled here,
-            cannot be loaded or are of another version.
+            cannot be loaded, are of another version or of an earlier revision.
         ValueError: `threads` is below 1, a provider is missing, does not start or cannot run the
             graph, the graph cannot be read, or the names, types or shapes of its inputs or outputs
             differ from the manifest.
@@ -58,7 +58,7 @@ def open_session(
     options = _options(name, check_threads(threads))
     chosen = check_providers(providers, manifest)
     if manifest.target == "native":
-        register_operators(options, manifest.operators_version)
+        register_operators(options, manifest.operators_version, manifest.operators_revision)
     try:
         session = Session(str(path), options, providers=chosen)
     except Exception as error:  # onnxruntime's own errors share no other class.
@@ -67,10 +67,7 @@ def open_session(
                 f"onnxruntime cannot open {path} with {describe(chosen)}: choose other providers "
                 f"or options ({error})."
             ) from error
-        raise ValueError(
-            f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
-            f"export the model again ({error})."
-        ) from error
+        raise ValueError(_unreadable(path, directory / manifest.weights.file, error)) from error
     # onnxruntime leaves out a provider that does not start and mentions it only in its log.
     missing = {name for name, _ in chosen} - set(session.get_providers())
     if missing:
@@ -102,6 +99,18 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _unreadable(path: Path, weights: Path, error: Exception) -> str:
+    if weights.resolve().parent != path.resolve().parent:
+        return (
+            f"{weights} leads to {weights.resolve()}, and onnxruntime reads no weights outside a "
+            f"graph's own directory: copy the file to its place, or link whole artefacts ({error})."
+        )
+    return (
+        f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
+        f"export the model again ({error})."
+    )
 
 
 def _check_tensors(

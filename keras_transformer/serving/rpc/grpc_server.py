@@ -175,9 +175,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
         self, kind: Judgement, request: Any, context: grpc.aio.ServicerContext
     ) -> tuple[LoadedVersion, list[Any]]:
         if not any(kind in signatures for signatures in self.service.kinds()):
-            names = {name for signatures in self.service.kinds() for name in signatures}
-            served = [one.title() for one in get_args(Judgement) if one in names]
-            await _refuse(context, kind.title(), *served)
+            await _refuse(self.service, context, kind.title())
         with self.service.refusals("grpc", request.model_spec.name):
             loaded = self.service.find(*_model(request))
             texts = example_texts(request.input)
@@ -187,7 +185,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
 
     async def MultiInference(self, request: Any, context: grpc.aio.ServicerContext) -> None:
         """Refuses."""
-        await _refuse(context, "MultiInference")
+        await _refuse(self.service, context, "MultiInference")
 
 
 class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
@@ -217,7 +215,7 @@ class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
         self, request: Any, context: grpc.aio.ServicerContext
     ) -> None:
         """Refuses."""
-        await _refuse(context, "HandleReloadConfigRequest")
+        await _refuse(self.service, context, "HandleReloadConfigRequest")
 
 
 def _model(request: Any) -> tuple[str, Asked]:
@@ -251,7 +249,9 @@ def _wanted_outputs(asked: Sequence[str], signature: Signature) -> list[str]:
     return list(asked) or names
 
 
-async def _refuse(context: grpc.aio.ServicerContext, method: str, *further: str) -> None:
+async def _refuse(service: Service, context: grpc.aio.ServicerContext, method: str) -> None:
+    names = {name for signatures in service.kinds() for name in signatures}
+    further = [one.title() for one in get_args(Judgement) if one in names]
     *served, last = "Predict", *further, "GetModelMetadata", "GetModelStatus"
     await context.abort(
         grpc.StatusCode.UNIMPLEMENTED,

@@ -56,6 +56,20 @@ class TrainingModel(TracedOnce, keras.Model):
             self.next_sentence_accuracy = TokenAccuracy("next_sentence_accuracy")
         self.built = True
 
+    # Callbacks such as `ModelCheckpoint` save what users want, the model that is trained; this one
+    # could not be built from a file.
+    def save(self, filepath: Any, *arguments: Any, **options: Any) -> None:
+        """Writes the Transformer, as its `save` does."""
+        self.transformer.save(filepath, *arguments, **options)
+
+    def save_weights(self, filepath: Any, *arguments: Any, **options: Any) -> None:
+        """Writes the Transformer's weights, as its `save_weights` does."""
+        self.transformer.save_weights(filepath, *arguments, **options)
+
+    def load_weights(self, filepath: Any, *arguments: Any, **options: Any) -> None:
+        """Reads what `save_weights` wrote."""
+        self.transformer.load_weights(filepath, *arguments, **options)
+
     def states_of(self, transformer: AnyModel) -> Any:
         """Returns the part of a model whose outputs the loss reads."""
         return transformer.prediction_states

@@ -2,6 +2,7 @@
 optional linear cooldown to zero at the end of a run of known length.
 """
 
+import math
 from typing import Any
 
 import keras
@@ -30,7 +31,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(
         self, peak: float, warmup_steps: int, total_steps: int = 0, cooldown_steps: int = 0
     ) -> None:
-        if peak <= 0:
+        if not 0 < peak < math.inf:
             raise ValueError(f"peak learning rate must be positive, got {peak}.")
         if warmup_steps < 1:
             raise ValueError(f"warmup_steps must be at least 1, got {warmup_steps}.")

@@ -85,19 +85,38 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
     """
     if not run.has_checkpoints:
         return History()
+    return History(check_settings(run, record)["history"])
+
+
+def check_settings(run: RunDirectory, record: dict[str, Any]) -> dict[str, Any]:
+    """Checks that a run with checkpoints has the same settings, and the same data if given.
+
+    Args:
+        run: The run to resume.
+        record: As for `history_to_resume`, or those of its parts that are known yet.
+
+    Returns:
+        What `training.json` holds.
+
+    Raises:
+        ValueError: As for `history_to_resume`.
+    """
     saved, record = _filled(run.load_training()), json.loads(json.dumps(record))
-    before, now = (whole.setdefault("data", {}) for whole in (saved, record))
-    tasks = [data.get("task", "translation") for data in (before, now)]
-    if tasks[0] != tasks[1]:
-        raise ValueError(_difference(run, "task", *tasks))
-    _drop_incomparable(before, now)
+    if "data" in record:
+        before, now = saved.setdefault("data", {}), record["data"]
+        tasks = [data.get("task", "translation") for data in (before, now)]
+        if tasks[0] != tasks[1]:
+            raise ValueError(_difference(run, "task", *tasks))
+        _drop_incomparable(before, now)
     for part in ("config", "options", "data", "start"):
-        begun, going_on = saved.get(part, {}), record.get(part, {})
+        if part not in record:
+            continue
+        begun, going_on = saved.get(part, {}), record[part]
         for name in sorted(set(begun) | set(going_on)):
             values = begun.get(name), going_on.get(name)
             if values[0] != values[1] and name not in _MAY_CHANGE:
                 raise ValueError(_difference(run, name, *values))
-    return History(saved["history"])
+    return saved
 
 
 def _drop_incomparable(before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -160,16 +160,21 @@ class RunDirectory:
 
     def load_training_text(self) -> TrainingText | None:
         """Reads the description of the training lines; None if the run has none."""
-        seen = self.load_training().get("training_text") if self.has_training else None
+        seen = self._training_entry("training_text")
         return None if seen is None else TrainingText.from_dict(seen)
 
     def load_min_score(self) -> float | None:
         """Reads the score per token below which confidence is low; None if the run has none."""
-        return self.load_training().get("min_score") if self.has_training else None
+        return self._training_entry("min_score")
 
     def load_search(self) -> dict[str, Any]:
         """Reads the fields of `SearchOptions` that the model was imported with; {} for none."""
-        return self.load_training().get(SEARCH, {}) if self.has_training else {}
+        return self._training_entry(SEARCH) or {}
+
+    def _training_entry(self, name: str) -> Any:
+        """Returns an entry of `training.json`; None if the run has no such entry or file."""
+        self._existing(CONFIG)
+        return self.load_training().get(name) if self.has_training else None
 
     def _existing(self, name: str) -> Path:
         path = self.path / name
@@ -189,6 +194,9 @@ def load_training_text(directory: str | os.PathLike[str]) -> TrainingText | None
 
     Returns:
         The description; None if an earlier version trained the run, or prepared its corpus.
+
+    Raises:
+        FileNotFoundError: The directory is no run.
     """
     return RunDirectory(Path(directory)).load_training_text()
 
@@ -201,6 +209,9 @@ def load_min_score(directory: str | os.PathLike[str]) -> float | None:
 
     Returns:
         The threshold; None if the run had no validation pairs or is from an earlier version.
+
+    Raises:
+        FileNotFoundError: The directory is no run.
     """
     return RunDirectory(Path(directory)).load_min_score()
 
@@ -214,5 +225,8 @@ def load_search(directory: str | os.PathLike[str]) -> dict[str, Any]:
     Returns:
         Fields of `SearchOptions`; {} unless the model, or the one that it was fine-tuned from, was
         imported with some.
+
+    Raises:
+        FileNotFoundError: The directory is no run.
     """
     return RunDirectory(Path(directory)).load_search()

@@ -11,6 +11,7 @@ import keras
 
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
@@ -97,14 +98,18 @@ def train(
         FileNotFoundError: `init` or `teacher` holds no finished run, or a file of vectors is
             missing.
         ImportError: There are word vectors, and gensim is not installed.
-        ValueError: The run to resume was started with other settings, an option needs validation
-            pairs and there are none, a model of this config cannot take the weights of `init`
-            or the vectors, or the teacher has another vocabulary.
+        TypeError: `corpus` is no corpus, or `tokenizers` are not two tokenizers.
+        ValueError: Keras runs on another backend than TensorFlow, the run to resume was started
+            with other settings, an option needs validation pairs and there are none, a model of
+            this config cannot take the weights of `init` or the vectors, or the teacher has another
+            vocabulary.
         DamagedCheckpointError: None of the run's checkpoints can be read.
         FloatingPointError: A loss or the weights became NaN or Inf; the message names the batch.
         OSError: The disk is full; the checkpoints so far are intact.
         ConnectionError: Another worker is gone.
     """
+    require_tensorflow_backend("train")
+    _check_types(corpus, tokenizers)
     start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
     has_valid = corpus.valid is not None
     is_text = isinstance(corpus, Corpus)
@@ -128,6 +133,20 @@ def train(
     run = TrainingRun.open(task, place, options, resume=resume)
     run.fit(callbacks or [])
     return run.finish()
+
+
+def _check_types(corpus: object, tokenizers: object) -> None:
+    """Raises `TypeError` if an argument of `train` is of a type that is easily mistaken for it."""
+    if not isinstance(corpus, Corpus | PreparedCorpus):
+        raise TypeError(
+            f"corpus must be a Corpus or a PreparedCorpus, got {type(corpus).__name__}: wrap pairs "
+            "as Corpus(train=pairs)."
+        )
+    if isinstance(tokenizers, Tokenizer):
+        raise TypeError(
+            "tokenizers must be those of source and target, got one Tokenizer: give it twice, "
+            "(tokenizer, tokenizer), for a shared vocabulary."
+        )
 
 
 def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokenizer]:

@@ -47,6 +47,7 @@ class TextKind:
     Attributes:
         family: The class of the model's config.
         default_preset: The size to train if none is named.
+        corpus: The class of its texts that are not prepared.
         has_mask: Whether the vocabulary needs a mask.
         has_in_batch_negatives: Whether rows of a batch are told from each other.
         head: Takes the corpus and options and returns the config's fields that say what the model
@@ -65,6 +66,7 @@ class TextKind:
     recipe: Callable[..., TrainOptions] = TrainOptions.preset
     objective: Callable[[Tokenizer, Any, TextOptions], Objective] | None = None
     begins_with: Literal["bos", "decoder_start"] = "bos"
+    corpus: type = TextCorpus
     has_mask: bool = False
     has_in_batch_negatives: bool = False
 
@@ -192,6 +194,7 @@ KINDS: dict[str, TextKind] = {
         lambda corpus, options: {"head": "classification", "labels": corpus.train.classes},
         _classify,
         TrainOptions.for_classifier,
+        corpus=LabelledCorpus,
     ),
     "tag": TextKind(
         EncoderConfig,
@@ -199,6 +202,7 @@ KINDS: dict[str, TextKind] = {
         lambda corpus, options: {"head": "tagging", "labels": corpus.train.classes},
         _tag,
         TrainOptions.for_classifier,
+        corpus=TaggedCorpus,
     ),
     "embed": TextKind(
         EncoderConfig,
@@ -206,6 +210,7 @@ KINDS: dict[str, TextKind] = {
         lambda corpus, options: {"head": "embedding", "labels": ()},
         _embed,
         TrainOptions.for_classifier,
+        corpus=Corpus,
         has_in_batch_negatives=True,
     ),
     "denoising": TextKind(

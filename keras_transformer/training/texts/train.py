@@ -9,7 +9,9 @@ from typing import Any
 
 import keras
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.data.prepared.corpus import PreparedCorpus
+from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.families import AnyModel
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
@@ -44,16 +46,16 @@ def train_texts(
     resume: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
 ) -> AnyModel:
-    """Trains a model of one stack on single texts.
+    """Trains a model on single texts.
 
     Args:
         task: "masked-lm" trains an encoder to fill in hidden tokens, "causal-lm" a decoder to
             continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
             name the tag of each word, "embed" one to give texts that mean the same similar
-            vectors.
-        corpus: Training texts and, optionally, validation texts; labelled ones for "classify",
-            tagged ones for "tag", pairs of texts that mean the same for "embed". Plain texts may be
-            a `PreparedCorpus`, whose vocabulary is used.
+            vectors; "denoising" trains an encoder and a decoder to restore what is hidden of texts.
+        corpus: Training texts and, optionally, validation texts: a `TextCorpus`; for "classify" a
+            `LabelledCorpus`, for "tag" a `TaggedCorpus`, for "embed" a `Corpus` of pairs that mean
+            the same. Plain texts may be a `PreparedCorpus`, whose vocabulary is used.
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.
@@ -79,13 +81,21 @@ def train_texts(
             without a checkpoint to resume from, or files that no run writes.
         FileNotFoundError: `init` holds no finished run, or the file of vectors is missing.
         ImportError: There are word vectors, and gensim is not installed.
-        ValueError: The run to resume was started with other settings, an option needs validation
-            texts and there are none, a vocabulary does not serve the task, or neither a weight of
-            `init` nor the vectors fit.
+        TypeError: The corpus is not of the task's type.
+        ValueError: Keras runs on another backend than TensorFlow, there is no such task, the run to
+            resume was started with other settings, an option needs validation texts and there are
+            none, a vocabulary does not serve the task, or neither a weight of `init` nor the
+            vectors fit.
     """
+    require_tensorflow_backend("train_texts")
+    check_choice("task", task, list(KINDS))
     kind, text_options = KINDS[task], text_options or TextOptions()
     if isinstance(corpus, PreparedCorpus):
         check_prepared(task, kind, corpus, text_options)
+    elif not isinstance(corpus, kind.corpus):
+        raise TypeError(
+            f"corpus must be a {kind.corpus.__name__} for {task}, got {type(corpus).__name__}."
+        )
     known = None if tokenizer is None else (tokenizer, tokenizer)
     start = StartingPoint.open(known, init, vocab_size)
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
@@ -95,7 +105,6 @@ def train_texts(
     refuse_to_overwrite(place, resume=resume)
     trained = start.run.load_config() if start.run else None
     begun = trained if preset is None else None
-    text_options = text_options or TextOptions()
     model_config = partial(
         text_model_config,
         kind.family,

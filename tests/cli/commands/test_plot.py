@@ -122,6 +122,21 @@ def test_the_demo_corpus_without_any_option(run_cli, tmp_path: Path) -> None:
     assert (run_cli("plot", "corpus", "--output", output).code, is_png(output)) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--run", "r", "--vocab-size", 11], "--vocab-size is of a vocabulary that is trained"),
+        (["--valid-source", "a", "--valid-target", "b"], "--valid-source is not drawn"),
+    ],
+)
+def test_what_would_not_be_read_is_refused(
+    run_cli, tmp_path: Path, flags: list, message: str
+) -> None:
+    files = ["--data", "files", "--train-source", "s", "--train-target", "t"]
+    result = run_cli("plot", "corpus", *files, *flags, "--output", tmp_path / "a.png")
+    assert result.code == 1 and message in result.err
+
+
 def test_prepared_shards_are_refused(run_cli, tmp_path: Path) -> None:
     data = ["--data", "prepared", "--prepared", tmp_path]
     result = run_cli("plot", "corpus", *data, "--output", tmp_path / "a.png")

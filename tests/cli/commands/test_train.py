@@ -122,8 +122,12 @@ def test_help_names_the_default_of_every_preset(run_cli) -> None:
         "(default: 22 for tiny; 36 for small; 30 for base, big, student, bert-tiny; "
         "64 for student-tiny; "
         "40 for bert-base, bert-large, gpt2, gpt2-medium; "
-        "10 for gpt2-tiny, llama-tiny, a translation's --init; 8 for the demo; 4 for classify)"
+        "10 for gpt2-tiny, llama-tiny, a translation's --init; 8 for the demo; "
+        "4 for classify, tag, embed; 20 for denoising)"
     ) in text
+    assert "gpt2-medium, llama-tiny, the demo, denoising, a translation's --init)" in text
+    assert "10 for student-tiny, denoising with tiny, denoising with small;" in text
+    assert "(default: 1024 for tiny, small, student-tiny, a translation's --init; 4096 for" in text
 
 
 def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:

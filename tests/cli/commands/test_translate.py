@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.cli.input_lines import read_blocks
+from keras_transformer.search.inputs import TooLongError
 from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import SearchOptions
 
@@ -113,6 +114,24 @@ def test_a_prefix_that_cannot_be_is_named_by_its_line(
     assert result.err == (
         "keras-transformer translate: error: the prefix of line 4 has 9 tokens.\n"
     )
+
+
+def test_of_two_bad_lines_the_first_is_named(run_cli, translator, monkeypatch, tmp_path) -> None:
+    translate = translator.translate
+
+    def refuse(texts, *, target_prefixes=(), **search):
+        if "long" in texts:
+            raise TooLongError(texts.index("long"), 9, 5)
+        if "bad" in target_prefixes:
+            raise PrefixError(target_prefixes.index("bad"), "has 9 tokens.")
+        return translate(texts, **search)
+
+    monkeypatch.setattr(translator, "translate", refuse)
+    (tmp_path / "prefixes").write_text("so\nbad\n\n\n", encoding="utf-8")
+    flags = ["--target-prefixes", tmp_path / "prefixes"]
+    result = run_cli("translate", "model", *flags, stdin=b"a\nb\nc\nlong\n")
+    assert (result.code, result.out) == (1, "A\n")
+    assert "error: the prefix of line 2 has 9 tokens.\n" in result.err
 
 
 @pytest.mark.parametrize("file", ["manifest.json", "config.json"])

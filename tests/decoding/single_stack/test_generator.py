@@ -273,3 +273,10 @@ def test_what_does_not_fit_the_model_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         gpt2.generate_ids(prompts, **options)
+
+
+def test_ids_beyond_the_positions_are_told_how_many_there_are(gpt2: Generator) -> None:
+    positions = gpt2.config.max_positions
+    message = f"row 1 has {positions} tokens, and the model's {positions} positions .* leave "
+    with pytest.raises(ValueError, match=message + f"{positions - 1} behind the start token"):
+        gpt2.model.generate([[9], [5] * positions], max_length=3)

@@ -1,6 +1,7 @@
 """export_onnx: what it writes agrees with Keras, and it appears whole or not at all."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -214,6 +215,8 @@ def test_an_activation_that_onnx_lacks_is_named(
     ("options", "message"),
     [
         ({"opset": 17}, "opset must be at least 18, got 17"),
+        ({"opset": 99}, r"opset must be at most \d+, .* onnx and onnxruntime read .*, got 99"),
+        ({"opset": 19, "target": "portable"}, "opset must be at most 18 for .*tf2onnx.*, got 19"),
         (
             {"target": "tensorrt"},
             "target must be one of fastest, onnxruntime, native, portable, got 'tensorrt'",
@@ -233,6 +236,17 @@ def test_wrong_options_are_named(
     with pytest.raises(ValueError, match=message):
         export_onnx(small_model, tokenizer, tmp_path / "artefact", **options)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.exhaustive
+def test_graphs_of_the_newest_operator_set_are_those_of_keras(
+    small_model: Any, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="opset must be at most") as refusal:
+        export_onnx(small_model, tokenizer, tmp_path, opset=99)
+    [newest] = re.findall(r"at most (\d+)", str(refusal.value))
+    path = export_onnx(small_model, tokenizer, tmp_path / "artefact", opset=int(newest))
+    assert Manifest.read(path).opset == int(newest)
 
 
 def test_a_foreign_tokenizer_and_a_foreign_model_are_refused(

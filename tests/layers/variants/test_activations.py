@@ -113,3 +113,25 @@ def test_a_layer_trains_with_what_it_infers_with() -> None:
 def test_an_activation_that_does_not_keep_the_width_is_refused(identifier: Any) -> None:
     with pytest.raises(ValueError, match="'glu' halves .* must keep the width: choose 'sigmoid'"):
         FeedForward(8, activation=identifier)
+
+
+def test_one_that_needs_more_than_the_features_is_refused() -> None:
+    with pytest.raises(ValueError, match="'threshold' needs threshold and default_value beside"):
+        FeedForward(8, activation="threshold")
+
+
+def test_every_other_one_of_keras_can_be_called() -> None:
+    x = np.linspace(-2, 2, 8, dtype="float32").reshape(2, 4)
+    others = {"glu", "threshold", "get", "serialize", "deserialize"}
+    names = {name for name in dir(keras.activations) if not name.startswith("_")} - others
+    assert len(names) > 20
+    for name in sorted(names):
+        assert activation_named(name)(x).shape == x.shape
+
+
+def test_callables_of_any_kind_are_taken() -> None:
+    def scaled(x: Any, rate: float = 2.0, *rest: Any, **options: Any) -> Any:
+        return rate * x
+
+    for activation in (scaled, tf.nn.relu, keras.layers.LeakyReLU(), functools.partial(scaled)):
+        assert activation_named(activation) is activation

@@ -132,6 +132,32 @@ def test_what_lies_there_is_kept(tokenizer: Tokenizer, tmp_path: Path) -> None:
         model.save_to_preset(tmp_path / "preset", overwrite=True)
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"manifest.json": "{}", "encoder.onnx": "graph", "tokenizer.model": "theirs"},
+        {"config.json": '{"model_type": "bert"}', "tokenizer.json": "{}"},
+        {"config.json": "[]"},
+    ],
+)
+def test_what_is_no_preset_is_not_overwritten(files: dict[str, str], tmp_path: Path) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(FileExistsError, match="holds something else than a preset, .* another dir"):
+        build_model(ENCODER).save_to_preset(tmp_path, overwrite=True)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
+
+
+def test_an_adapted_model_is_the_same_after_it_was_saved(tmp_path: Path) -> None:
+    model = build_model(ENCODER)
+    model.enable_lora(2)
+    model.set_weights([value + 0.1 for value in model.get_weights()])
+    before = model.get_weights()
+    model.save_to_preset(tmp_path / "preset")
+    for value, saved in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(value, saved)
+
+
 def test_one_that_was_not_written_to_its_end_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,17 @@ def test_the_merged_model_is_a_plain_one_with_the_same_logits(config: ModelConfi
     np.testing.assert_allclose(model(inputs(model)), before, atol=1e-5)
 
 
+@pytest.mark.parametrize("config", [ENCODER, TRANSLATION])
+def test_merging_leaves_the_adapted_model_as_it_is(config: ModelConfig) -> None:
+    model = adapted(config)
+    before = weights(model)
+    model.merge_lora()
+    found = weights(model)
+    assert list(found) == list(before)
+    for path, value in before.items():
+        np.testing.assert_array_equal(found[path], value, err_msg=path)
+
+
 def test_merged_weights_are_not_rounded_to_the_compute_dtype() -> None:
     model = adapted(ENCODER, policy="mixed_bfloat16")
     before, path = weights(model), "encoder/block_1/feed_forward/hidden"
@@ -173,19 +184,21 @@ def test_a_saved_model_has_the_products_added(tmp_path: Any) -> None:
         ({"rank": 0}, "the rank of LoRA must be at least 1, got 0"),
         ({"rank": 9}, "lora_rank=9 is no low rank for .* give at most 8"),
         ({"target_layer_names": ["quarry"]}, "target_layer_names names 'quarry', .* only query"),
+        ({"target_layer_names": []}, r"target_layer_names=\[\] leaves no linear layer to adapt"),
+        ({"target_layer_names": "query"}, "must be a list of names, got 'query'"),
         ({"fresh": ["head"]}, "fresh names 'head', but the model has only"),
+        ({"rank": 2.5}, "the rank of LoRA must be an integer, got 2.5"),
+        ({"rank": True}, "the rank of LoRA must be an integer, got True"),
+        ({"lora_alpha": "a"}, "lora_alpha must be a number, or None for the rank, got 'a'"),
+        ({"lora_alpha": float("nan")}, "lora_alpha must be positive and finite, got nan"),
+        ({"lora_alpha": 0}, "lora_alpha must be positive and finite, got 0"),
     ],
 )
 def test_wrong_options_change_nothing(options: dict[str, Any], message: str) -> None:
     model = build_model(ENCODER)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         model.enable_lora(**{"rank": 2, **options})
     assert len(model.trainable_weights) == len(model.weights)
-
-
-def test_one_name_is_no_list_of_names() -> None:
-    with pytest.raises(TypeError, match="must be a list of names, got 'query'"):
-        build_model(ENCODER).enable_lora(2, target_layer_names="query")
 
 
 def test_a_model_is_adapted_once() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.requests import Ahead, Best, First, Request
 from keras_transformer.runtime.loop.search import search
 from keras_transformer.runtime.loop.top_k import log_softmax, top_candidates
@@ -291,6 +292,29 @@ def test_random_requests_agree_with_the_naive_search(
         for place, table in enumerate(logits)
     ]
     agree(run(logits, prefixes, lengths, **options), expected)
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_stream_without_a_token_to_go_on_with_ends(sample: bool) -> None:
+    words = [token for token in range(9) if token not in (1, 2, 3, 8)]
+    options = SearchOptions(
+        min_length=4,
+        max_length=5,
+        banned_sequences=[[token] for token in (*words, 1)],
+        forced_tokens=[(0, 5), (1, 0)],
+        sample=sample,
+        seed=1 if sample else None,
+    )
+    request = Request(
+        options=options,
+        special_ids=SpecialIds(pad=8),
+        limits=[5],
+        seed=1,
+        with_scores=False,
+    )
+    search = OneByOne(ScriptedSteps(np.zeros((1, 5, 9, 9), np.float32)), request, streams=True)
+    assert [int(token) for [token] in search] == [5, 0, request.special_ids.eos]
+    assert search.results() == [[]]
 
 
 @pytest.mark.parametrize("penalty", ["gnmt", "exponent"])

@@ -67,6 +67,21 @@ def test_where_they_are_missing_or_of_another_version_a_warning_says_so(
         assert translator.translate(["hello"], max_length=3)
 
 
+def test_graphs_of_a_later_revision_give_way_to_onnxruntime_s(
+    exported_fastest: Any, caplog: Any
+) -> None:
+    known = operators.operators_revision()
+    for earlier in (None, 1, known):
+        assert chosen(exported_fastest.path, operators_revision=earlier).reason.endswith(
+            chosen(exported_fastest.path).reason
+        )
+    found = chosen(exported_fastest.path, operators_revision=known + 1)
+    assert found.manifest == Manifest.read(exported_fastest.path).of_target("onnxruntime")
+    assert f"for revision {known + 1} of this package's operators" in found.reason
+    assert "update this package" in found.reason
+    assert caplog.records[-1].levelname == "WARNING"
+
+
 @pytest.mark.parametrize("target", ["onnxruntime", "native"])
 def test_the_caller_may_choose(
     exported_fastest: Any, export_small: Callable[..., Any], target: str

@@ -16,7 +16,11 @@ import pytest
 
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.runtime.onnx_graphs import operators
-from keras_transformer.runtime.onnx_graphs.operators import operators_library, operators_version
+from keras_transformer.runtime.onnx_graphs.operators import (
+    operators_library,
+    operators_revision,
+    operators_version,
+)
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
 
 
@@ -88,6 +92,21 @@ def test_an_artefact_of_another_version_is_refused(exported_native: Any) -> None
         ImportError, match=rf"for version {found + 1} .*version {found} is installed"
     ):
         open_session(other, exported_native.path, "encoder")
+
+
+def test_an_artefact_of_a_later_revision_is_refused(
+    exported_native: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = Manifest.read(exported_native.path)
+    assert manifest.operators_revision == operators_revision()
+    first = dataclasses.replace(manifest, operators_revision=None)
+    assert open_session(first, exported_native.path, "encoder")
+    monkeypatch.setattr(operators, "operators_revision", lambda: 1)
+    assert open_session(first, exported_native.path, "encoder")
+    with pytest.raises(
+        ImportError, match=r"for revision \d+ .*revision 1 is installed: update this package"
+    ):
+        open_session(manifest, exported_native.path, "encoder")
 
 
 def test_an_artefact_without_a_version_is_of_the_first(

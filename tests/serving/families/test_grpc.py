@@ -15,6 +15,7 @@ pytest.importorskip("tensorflow_serving", reason="[grpc]")
 import tensorflow as tf  # noqa: E402
 from tensorflow_serving.apis import (  # noqa: E402
     classification_pb2,
+    inference_pb2,
     predict_pb2,
     prediction_service_pb2_grpc,
     regression_pb2,
@@ -90,6 +91,9 @@ def test_wrong_examples_and_other_models_are_refused(stub: Callable[[Any], Any])
     assert error.value.code() is grpc.StatusCode.UNIMPLEMENTED
     served = "Predict, Classify, GetModelMetadata and GetModelStatus are"
     assert error.value.details() == f"Regress is not served here: {served}."
+    with pytest.raises(grpc.RpcError) as error:
+        client.MultiInference(inference_pb2.MultiInferenceRequest(), 20)
+    assert error.value.details() == f"MultiInference is not served here: {served}."
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What `fit` trains against the plain way: the Transformer compiled with loss and metrics."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -64,6 +65,27 @@ def test_training_it_is_training_the_transformer_on_its_logits(
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4)
     for mine, other in zip(inside.weights, plain.weights, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
+
+
+def test_a_callback_saves_the_transformer(
+    small: Callable[..., Any], batches: tf.data.Dataset, tmp_path: Path
+) -> None:
+    model, checkpoint = small(), keras.callbacks.ModelCheckpoint
+    training = TrainingModel(model, 0.1)
+    training.compile(keras.optimizers.SGD(0.5))
+    whole, weights = tmp_path / "model.keras", tmp_path / "model.weights.h5"
+    callbacks = [checkpoint(whole), checkpoint(weights, save_weights_only=True)]
+    training.fit(batches, shuffle=False, verbose=0, callbacks=callbacks)
+    loaded, filled = keras.saving.load_model(whole), small()
+    assert loaded.config == model.config
+    filled.load_weights(weights)
+    for same in (loaded, filled):
+        for found, trained in zip(same.weights, model.weights, strict=True):
+            np.testing.assert_array_equal(found, trained)
+    trained = model.get_weights()
+    model.set_weights([0 * value for value in trained])
+    training.load_weights(weights)
+    np.testing.assert_array_equal(model.get_weights()[0], trained[0])
 
 
 def test_evaluation_is_the_transformers(

@@ -45,6 +45,8 @@ def test_config_round_trip() -> None:
     ("arguments", "message"),
     [
         ((0.0, 10), "peak learning rate must be positive, got 0.0"),
+        ((float("nan"), 5), "peak learning rate must be positive, got nan"),
+        ((float("inf"), 5), "peak learning rate must be positive, got inf"),
         ((0.1, 0), "warmup_steps must be at least 1, got 0"),
     ],
 )

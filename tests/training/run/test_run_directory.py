@@ -9,7 +9,12 @@ import pytest
 from keras_transformer.config import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.run.history import History
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.training.run.run_directory import (
+    RunDirectory,
+    load_min_score,
+    load_search,
+    load_training_text,
+)
 
 
 @pytest.fixture
@@ -61,6 +66,15 @@ def test_a_worker_removes_what_a_kill_left_of_its_own_files_alone(run: RunDirect
     assert not (run.path / "config.json").exists()
     run.save_config(config)
     assert not left[0].exists()
+
+
+@pytest.mark.parametrize("load", [load_search, load_min_score, load_training_text])
+def test_what_is_no_run_has_no_entries(load, run: RunDirectory) -> None:
+    for wrong in (run.path / "nope", run.path):
+        with pytest.raises(FileNotFoundError, match="is not a run directory"):
+            load(wrong)
+    run.save_config(TransformerConfig.preset("tiny", vocab_size=100))
+    assert not load(run.path)
 
 
 def test_without_validation_no_round_is_called_the_best(run: RunDirectory) -> None:

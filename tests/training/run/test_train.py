@@ -18,7 +18,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.data.batching.batches import batches_per_epoch
 from keras_transformer.data.encoding.encode import encode_pairs
 from keras_transformer.data.sources.corpus import Corpus, Pairs
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import load_run, train
@@ -151,6 +151,16 @@ def resumed(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
         **SETTINGS,
     )
     return Run(directory, model, losses.by_step)
+
+
+def test_what_is_no_corpus_and_a_single_tokenizer_are_named(corpus: Corpus, tmp_path: Path) -> None:
+    wrong: Any = corpus.train
+    with pytest.raises(TypeError, match=r"got Pairs: wrap pairs as Corpus\(train=pairs\)"):
+        train(wrong, tmp_path / "run")
+    single: Any = train_tokenizer(["ab ba abba"] * 3, 8)
+    with pytest.raises(TypeError, match="those of source and target, got one Tokenizer: give it"):
+        train(corpus, tmp_path / "run", tokenizers=single)
+    assert not (tmp_path / "run").exists()
 
 
 def test_updates_are_the_batches_seen(unbroken: Run, corpus: Corpus) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from single_texts import PLAIN
 
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
@@ -14,6 +15,32 @@ from keras_transformer.training.texts.train import train_texts
 def test_one_document_is_refused_for_next_sentences(start) -> None:
     with pytest.raises(ValueError, match="train has one document only: separate documents"):
         start("masked-lm", "run", text_options=TextOptions(next_sentence=True))
+
+
+def test_a_task_that_there_is_not_is_named(start) -> None:
+    with pytest.raises(ValueError, match="task must be one of masked-lm, causal-lm, .* got 'mlm'"):
+        start("mlm", "run")
+
+
+@pytest.mark.parametrize(
+    ("task", "wanted"),
+    [
+        ("masked-lm", "TextCorpus"),
+        ("causal-lm", "TextCorpus"),
+        ("denoising", "TextCorpus"),
+        ("classify", "LabelledCorpus"),
+        ("tag", "TaggedCorpus"),
+    ],
+)
+def test_a_corpus_of_another_task_is_refused_at_once(
+    start, tmp_path: Path, task: str, wanted: str
+) -> None:
+    pairs = Corpus(Pairs(["ab"], ["ba"], "pairs"))
+    with pytest.raises(TypeError, match=f"corpus must be a {wanted} for {task}, got Corpus"):
+        start(task, "run", pairs)
+    with pytest.raises(TypeError, match="corpus must be a Corpus for embed, got TextCorpus"):
+        start("embed", "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_sentences_to_translate_are_refused(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from keras_transformer.distillation.translations import Translations, share_of
 from keras_transformer.training.recipes import WORD_LEVEL
 from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.resuming import refuse_to_overwrite
+from keras_transformer.training.run.resuming import check_settings, refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.whole_files import check_output, write_text
 
@@ -77,7 +77,8 @@ def main(arguments: Sequence[str]) -> int:
     with flags_in_errors(TeachingOptions, TrainOptions, model_fields=MODEL_FIELDS):
         _check_first(teaching, student, options)
         sizes = vocabulary_of(*tokenizers)
-        model_config(preset, overrides, *sizes, max_length=options.max_length)
+        config = model_config(preset, overrides, *sizes, max_length=options.max_length)
+        _check_begun(teaching, {"config": config.to_dict(), "options": options.to_dict()})
     corpus = read_corpus(data)
     options.check_validation(has_valid=corpus.valid is not None)
     made_by = teacher.made_by(corpus, teaching)
@@ -129,6 +130,19 @@ def _check_first(teaching: TeachingOptions, student: StudentOptions, options: Tr
             "--tokenizer gives the student another vocabulary than the teacher's, and --word-level "
             "compares distributions over one: leave one of them out."
         )
+
+
+def _check_begun(teaching: TeachingOptions, settings: dict[str, Any]) -> None:
+    """Refuses, before a line is translated, a run that is not this student's to go on with."""
+    run = RunDirectory(teaching.output)
+    if not run.has_checkpoints:
+        return
+    if not teaching.folder.exists() and not (teaching.output / RECORD).exists():
+        raise FileExistsError(
+            f"{run.path} holds a run that `distill` did not begin: write the student into another "
+            "directory (--output)."
+        )
+    check_settings(run, settings)
 
 
 def _word_level(

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run.model_config import model_config, vocabulary_of
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @pytest.fixture
@@ -77,3 +80,34 @@ def test_a_finished_model_without_checkpoints_is_no_student_to_go_on_with(
     result = run_cli("distill", finished_run, "--output", student)
     assert (result.code, result.out) == (1, "")
     assert "holds a finished model but no checkpoint to resume from" in result.err
+
+
+@pytest.fixture
+def student(finished_run: Path, tmp_path: Path, tokenizer: Tokenizer) -> Path:
+    """A directory with a run to go on with, of the default options but for dropout."""
+    (finished_run / "tokenizer.model").write_bytes(tokenizer.model)
+    run = RunDirectory(tmp_path / "student")
+    run.checkpoints.mkdir(parents=True)
+    (run.checkpoints / "step_00000010.npz").touch()
+    overrides = {"dropout": 0.3}
+    config = model_config("student", overrides, *vocabulary_of(tokenizer, tokenizer), max_length=9)
+    record = {"config": config.to_dict(), "options": TrainOptions.preset("student").to_dict()}
+    (run.path / "training.json").write_text(json.dumps({**record, "history": []}))
+    return run.path
+
+
+@pytest.mark.parametrize(
+    ("begun_by_distill", "message"),
+    [
+        (False, "student holds a run that `distill` did not begin: write the student into another"),
+        (True, "student was started with --model.dropout=0.3, not 0.1"),
+    ],
+)
+def test_a_run_that_is_not_this_student_s_is_refused_first(
+    run_cli, finished_run: Path, student: Path, begun_by_distill: bool, message: str
+) -> None:
+    if begun_by_distill:
+        (student / "distillation").mkdir()
+    result = run_cli("distill", finished_run, "--output", student, "--preset", "student")
+    assert (result.code, result.out) == (1, "")
+    assert message in result.err

@@ -151,6 +151,14 @@ def test_a_line_that_is_no_pair_is_named_after_those_before_it(
     assert f"line 2 of the input has {tabs} tabs: with --pairs every line" in result.err
 
 
+def test_of_two_bad_lines_the_first_is_named_after_those_before_it(run_cli, encoder) -> None:
+    flags = ["--long-lines", "refuse", "--max-text-length", 20]
+    stdin = b"a <mask>\n" + b"<mask>" * 9 + b"\nno mask\n"
+    result = run_cli("fill-mask", "model", "--num-hypotheses", 1, *flags, stdin=stdin)
+    assert (result.code, result.out) == (1, "-0.500000\ta one\n")
+    assert "line 2 of the input has 54 tokens" in result.err
+
+
 def test_a_pair_is_as_long_as_its_texts_and_the_token_between(run_cli, encoder) -> None:
     result = run_cli("classify", "model", "--pairs", "--max-text-length", 4, stdin=b"a\tbc\nab\tbc")
     assert result.err == (

@@ -31,3 +31,14 @@ def test_in_int8_what_is_never_written_may_be_rounded() -> None:
 def test_another_shape_is_refused() -> None:
     with pytest.raises(ValueError, match=r"has the shape \(1, 1\) in ONNX and \(1, 2\) in Keras"):
         Comparison(1e-4)({"logits": np.zeros((1, 1))}, EXPECTED)
+
+
+@pytest.mark.parametrize("lowest", [-np.inf, -1e9])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_what_is_forbidden_in_keras_must_be_so_in_the_graph(lowest: float, dtype: str) -> None:
+    expected = {"logits": np.array([[0.5, -np.inf]], np.float32)}
+    with np.errstate(over="ignore"):
+        found = np.array([[0.5, lowest]], np.float32).astype(dtype)
+    Comparison(1e-4)({"logits": found}, expected)
+    with pytest.raises(ValueError, match="output logits differs"):
+        Comparison(1.0)({"logits": np.array([[0.5, -10_000.0]], np.float32)}, expected)

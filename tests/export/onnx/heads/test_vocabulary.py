@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.export import OnnxTranslator, export_onnx
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.readers import decoder_parts
 from keras_transformer.export.onnx.heads.vocabulary import vocabulary_product
@@ -70,3 +72,58 @@ def test_in_bytes_a_bias_loses_less_than_a_step(seed: int, spread: float, make_h
     found = values[:, WIDTH:].sum(axis=1) * steps
     errors = np.abs(found - np.asarray(parts.head.bias)) / steps
     assert errors.max() < 1
+
+
+@pytest.mark.parametrize("bias", [-np.inf, -3e38])
+def test_a_token_that_a_bias_forbids_has_a_finite_row(bias: float, make_head: Any) -> None:
+    random = np.random.default_rng(0)
+    biases = np.where(np.arange(60) == 7, bias, random.standard_normal(60))
+    graph = GraphBuilder([TensorSpec(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
+    parts = make_head(random.standard_normal((WIDTH, 60)), biases)
+    _, matrix = vocabulary_product(graph, parts, "states")
+    sums = matrix[:, WIDTH:].sum(axis=1)
+    assert sums[7] == pytest.approx(-1e9, rel=1e-5)
+    np.testing.assert_allclose(np.delete(sums, 7), np.delete(biases, 7), atol=1e-5)
+    values, steps = Int8().lines(matrix, 0, summed=True)
+    found = (values[:, WIDTH:].sum(axis=1) * steps).astype(np.float64)
+    assert found[7] == pytest.approx(-1e9, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("target", "quantize", "tolerance"),
+    [
+        ("fastest", None, 1e-4),
+        *(
+            pytest.param(*values, marks=pytest.mark.exhaustive)
+            for values in (
+                ("portable", None, 1e-4),
+                ("portable", "float16", 0.05),
+                ("fastest", "int8", 0.1),
+                ("fastest", "int8_batch_dependent", 0.2),
+            )
+        ),
+    ],
+)
+def test_searches_take_a_forbidden_token_as_little_as_keras(
+    target: str,
+    quantize: str | None,
+    tolerance: float,
+    make_model: Any,
+    randomize: Any,
+    tokenizer: Any,
+    texts: list[str],
+    tmp_path: Any,
+) -> None:
+    sizes = {"model_dim": 8, "feed_forward_dim": 8, "num_heads": 1, "num_decoder_layers": 1}
+    model = randomize(make_model(logit_bias=True, **sizes))
+    forbidden = np.arange(60) % 3 == 0
+    forbidden[: tokenizer.special_ids.eos + 1] = False
+    model.head.bias.assign(np.where(forbidden, -np.inf, model.head.bias))
+    path = export_onnx(model, tokenizer, tmp_path / "a", target=target, quantize=quantize)
+    options: dict[str, Any] = {"beam_size": 4, "num_hypotheses": 4, "max_length": 6}
+    wanted = Translator(model, tokenizer).translate_n_best(texts[:3], **options)
+    found = OnnxTranslator(path, threads=1).translate_n_best(texts[:3], **options)
+    ids = np.concatenate([one.ids for few in found for one in few]).astype(int)
+    assert not forbidden[ids].any()
+    scores = [[[one.score for one in few] for few in side] for side in (found, wanted)]
+    np.testing.assert_allclose(*scores, atol=tolerance)

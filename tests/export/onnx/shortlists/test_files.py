@@ -74,6 +74,10 @@ def test_a_binary_shortlist_of_marian_holds_ids(read: Callable[..., Shortlist]) 
         ("a\tb\nc\td\te\n", "line 2: expected the pieces of a source n-gram"),
         (binary([0, 2], [4])[:-1], "copy it again"),
         (binary([0] * 62, []), "made for 61 source ids, but the model has 60"),
+        (binary([0, 2, 1, 3], [4, 9, 7]), "offsets must begin with 0 and not decrease"),
+        (binary([1, 2, 3], [4, 9, 7]), "offsets must begin with 0 and not decrease"),
+        (binary([0, 10**6, 3], [4, 9, 7]), "offsets must begin with 0 and not decrease"),
+        (binary([0, 2**63 + 5, 3], [4, 9, 7]), "offsets must begin with 0 and not decrease"),
         (binary([0, 1], [60]), "does not fit the model: ids must lie in 0 to 59"),
     ],
 )

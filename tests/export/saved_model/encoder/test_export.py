@@ -94,6 +94,35 @@ def test_the_signatures_are_as_declared(
         assert all(spec.description for spec in (*one.inputs, *one.outputs))
 
 
+@pytest.mark.parametrize(
+    ("head", "kind", "names"),
+    [
+        ("masked_lm", "ids", {"embed", "encode", "embed_ids"}),
+        pytest.param(
+            "pretraining",
+            "text",
+            {"embed", "encode", "next_sentence", "embed_ids", "next_sentence_ids"},
+            marks=pytest.mark.exhaustive,
+        ),
+    ],
+)
+def test_without_a_mask_in_the_vocabulary_nothing_is_filled_in(
+    make_encoder: Callable[..., Any],
+    texts: list[str],
+    tmp_path: Path,
+    head: str,
+    kind: Any,
+    names: set[str],
+) -> None:
+    tokenizer = train_tokenizer(texts, 60, "bpe")
+    model = make_encoder(head, special_ids=tokenizer.special_ids)
+    path = export_saved_model(model, tmp_path, tokenizer=tokenizer, signatures=kind)
+    found = read_graph(path).signature_def
+    assert set(found) - {"__saved_model_init_op"} == {*names, "serving_default"}
+    assert set(found["serving_default"].outputs) == {"vector"}
+    assert "num_hypotheses" not in json.loads((path / "assets.extra/export.json").read_text())
+
+
 @pytest.mark.parametrize("kind", ["text", "ids"])
 def test_the_graph_holds_the_encoder_once_and_what_every_server_runs(
     serve_encoder: Callable[..., Any], kind: str

@@ -1,0 +1,66 @@
+"""Checks the config in a manifest: takes its plain values and the special ids, and refuses whatever
+a runtime could not work with.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from keras_transformer.artefact.families import (
+    ENCODER_DECODER,
+    family_of,
+    tokenizer_names,
+    vocabulary_fields,
+)
+from keras_transformer.config.families import config_from_dict
+from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.config.special_ids import SpecialIds
+
+
+def check_config(config: Mapping[str, Any], special_ids: SpecialIds) -> None:
+    """Checks the fields that are read when an artefact runs.
+
+    Those of a translation model that only the graphs know stay unread: a later version of this
+    package may give them other values.
+
+    Raises:
+        ValueError: A field is missing, of the wrong kind or out of range; the message names it.
+    """
+    names = vocabulary_fields(config)
+    for name, side in zip(names, tokenizer_names(config), strict=True):
+        _check_size(config, name, f", the number of {side} ids")
+    vocabulary = min(config[name] for name in names)
+    if special_ids.highest >= vocabulary:
+        raise ValueError(
+            f"special_ids names the id {special_ids.highest}, but the smallest vocabulary has the "
+            f"ids 0 to {vocabulary - 1}."
+        )
+    if family_of(config) == ENCODER_DECODER:
+        return _check_translator(config, vocabulary)
+    try:
+        config_from_dict(dict(config))
+    except TypeError as error:
+        raise ValueError(f"config: {error}") from error
+
+
+def _check_translator(config: Mapping[str, Any], vocabulary: int) -> None:
+    for name in ("model_dim", "feed_forward_dim"):
+        _check_size(config, name)
+    if config.get("max_positions") is not None:
+        _check_size(config, "max_positions")
+    try:
+        ids = SentenceMarks(**config.get("marks", {})).ids
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"config has marks of the wrong kind: {error}.") from error
+    if max(ids, default=0) >= vocabulary:
+        raise ValueError(
+            f"config has marks with the id {max(ids)}, but the smallest vocabulary has the ids 0 "
+            f"to {vocabulary - 1}."
+        )
+
+
+def _check_size(config: Mapping[str, Any], name: str, meaning: str = "") -> None:
+    size = config.get(name)
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ValueError(
+            f"config must give {name}{meaning or ', an integer of at least 1'}, got {size!r}."
+        )
