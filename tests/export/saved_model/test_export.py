@@ -162,17 +162,19 @@ def test_a_run_brings_its_own_tokenizers(
     monkeypatch: pytest.MonkeyPatch,
     write_little: None,
 ) -> None:
-    runs = []
+    run, runs = tmp_path / "runs" / "demo", []
+    run.mkdir(parents=True)
+    (run / "config.json").touch()
 
-    def load_run(directory: str) -> tuple[Any, Tokenizer, Tokenizer]:
+    def load_run(directory: Path) -> tuple[Any, Tokenizer, Tokenizer]:
         runs.append(directory)
         return small_model, tokenizer, tokenizer
 
     monkeypatch.setattr(export_module, "load_run", load_run)
-    assert export_saved_model("runs/demo", tmp_path / "demo") == tmp_path / "demo" / "1"
-    assert runs == ["runs/demo"]
-    with pytest.raises(TypeError, match="the run runs/demo has its own tokenizers"):
-        export_saved_model("runs/demo", tmp_path / "new", tokenizer=tokenizer)
+    assert export_saved_model(run, tmp_path / "demo") == tmp_path / "demo" / "1"
+    assert runs == [run]
+    with pytest.raises(TypeError, match="the run .*demo has its own tokenizers"):
+        export_saved_model(run, tmp_path / "new", tokenizer=tokenizer)
 
 
 # What is impossible.
