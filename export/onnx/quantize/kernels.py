@@ -9,7 +9,6 @@ import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand
 from keras_transformer.export.onnx.layers.linear import Linear
-from keras_transformer.export.onnx.quantize.byte_screen import Screen
 
 
 class Kernels(Protocol):
@@ -42,7 +41,7 @@ class NativeKernels(Kernels, Protocol):
 
 
 class Float32:
-    """Weights and products in float32; see `NativeKernels`."""
+    """Weights and products in float32 by onnxruntime's operators; see `Kernels`."""
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Adds one operator for the product and the bias or the residual, and one for ReLU."""
@@ -54,19 +53,3 @@ class Float32:
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
         """Gathers the rows."""
         return graph.op("Gather", table, ids, axis=0)
-
-    def packed(self, layer: Linear) -> Sequence[Operand]:
-        """Returns nothing."""
-        return ()
-
-    def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns bytes that find candidates, then the matrix, which decides among them."""
-        return (*Screen.of(matrix), matrix)
-
-    def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns nothing."""
-        return ()
-
-    def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns the matrix."""
-        return (matrix,)

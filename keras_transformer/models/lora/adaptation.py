@@ -9,6 +9,8 @@ from typing import TypeVar
 import keras
 import numpy as np
 
+from keras_transformer.config.checks import check_size
+
 FACTORS = ("lora_kernel_a", "lora_kernel_b")
 
 Model = TypeVar("Model", bound=keras.Model)
@@ -143,10 +145,7 @@ def _check_is_plain(model: keras.Model) -> None:
 
 
 def _check_numbers(rank: int, alpha: float | None) -> None:
-    if isinstance(rank, bool) or not isinstance(rank, int):
-        raise TypeError(f"the rank of LoRA must be an integer, got {rank!r}.")
-    if rank < 1:
-        raise ValueError(f"the rank of LoRA must be at least 1, got {rank}.")
+    check_size("the rank of LoRA", rank)
     if alpha is None:
         return
     if isinstance(alpha, bool) or not isinstance(alpha, int | float):

@@ -82,10 +82,8 @@ void Bfloat16Layer::run(Context& context, const float* values, int64_t rows, int
   }
   const Bfloat16Matrix m = matrix(outputs);
   const uint16_t* rounded = rounded_rows(values, rows, inputs, m.width());
-  const int64_t blocks = weights_.shape[0], chunks = (blocks + kPart - 1) / kPart;
-  context.parallel_for(chunks, cost() * rows / chunks, [&](int64_t first, int64_t last) {
-    multiply_blocks(m, first * kPart, std::min(blocks, last * kPart), rounded, rows, floor,
-                    output);
+  for_blocks(context, weights_.shape[0], kPart, cost() * rows, [&](int64_t first, int64_t last) {
+    multiply_blocks(m, first, last, rounded, rows, floor, output);
   });
 }
 

@@ -89,10 +89,8 @@ void Float32Layer::run(Context& context, const float* values, int64_t rows, int6
       run(values + row * inputs_, count, inputs_, outputs_, floor, output + row * outputs_);
     });
   }
-  const int64_t blocks = matrix().blocks(), chunks = (blocks + kPart - 1) / kPart;
-  context.parallel_for(chunks, cost() * rows / chunks, [&](int64_t first, int64_t last) {
-    const int64_t end = std::min(blocks, last * kPart);
-    multiply(first * kPart, end, values, rows, floor, output + first * kPart * kBlock, outputs_);
+  for_blocks(context, matrix().blocks(), kPart, cost() * rows, [&](int64_t first, int64_t last) {
+    multiply(first, last, values, rows, floor, output + first * kBlock, outputs_);
   });
 }
 

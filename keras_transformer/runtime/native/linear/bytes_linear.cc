@@ -181,10 +181,8 @@ void BytesLayer::run(Context& context, const float* values, int64_t rows, int64_
   const ByteMatrix matrix{bytes_.shape[0], bytes_.shape[1], bytes_.data, zeros_.data()};
   const Finish layer{zeros_.data(), shifts_.data(), ends_, floor, 0, outputs};
   const Rounded& rounded = round(values, rows, inputs, matrix.quads);
-  const int64_t chunks = (matrix.blocks + kChunk - 1) / kChunk;
-  context.parallel_for(chunks, cost() * rows / chunks, [&](int64_t first, int64_t last) {
-    multiply_blocks(matrix, layer, first * kChunk, std::min(matrix.blocks, last * kChunk), rounded,
-                    rows, output);
+  for_blocks(context, matrix.blocks, kChunk, cost() * rows, [&](int64_t first, int64_t last) {
+    multiply_blocks(matrix, layer, first, last, rounded, rows, output);
   });
 }
 

@@ -57,4 +57,14 @@ void for_few_rows(Context& context, int64_t rows, double each, int64_t least, co
   });
 }
 
+// Calls `work(first, last)` for ranges of blocks of outputs, `part` blocks at a time, on all of
+// onnxruntime's threads; `cost` is how many nanoseconds all blocks take.
+template <typename Work>
+void for_blocks(Context& context, int64_t blocks, int64_t part, double cost, const Work& work) {
+  const int64_t chunks = (blocks + part - 1) / part;
+  context.parallel_for(chunks, cost / chunks, [&](int64_t first, int64_t last) {
+    work(first * part, std::min(blocks, last * part));
+  });
+}
+
 }  // namespace keras_transformer
