@@ -30,6 +30,8 @@ class EncoderConfig(SingleStackConfig):
         pooler: Whether what reads a whole text reads f(Wx + b) of its first token's state x;
             without it, x itself.
         pooler_activation: f: "tanh", or "relu" as in DistilBERT's classifiers.
+        keep_pooler: Whether a pooler stays with a head that does not read it, untrained, for the
+            models that start from these weights.
         head: What the model returns: None for states; "masked_lm" logits over the vocabulary;
             "pretraining" these, and two of whether the second text of a pair follows the first;
             "classification" logits over `labels` for a text, "tagging" for each token;
@@ -38,6 +40,8 @@ class EncoderConfig(SingleStackConfig):
         labels: The classes or tags, in the order of their logits; only with those two heads.
         pooling: How "embedding" makes one vector of a text's states: their "mean", or the "first".
         unit_vectors: Whether that vector is divided by its length, so that products are cosines.
+        max_row_length: Most tokens of a text that the model is meant to read, special ones
+            included; None for as many as it has positions.
         **fields: As for `SingleStackConfig`.
 
     Raises:
@@ -77,24 +81,39 @@ class EncoderConfig(SingleStackConfig):
     embedding_norm: bool = True
     pooler: bool = True
     pooler_activation: PoolerActivation = "tanh"
+    keep_pooler: bool = False
     head: EncoderHead | None = None
     labels: tuple[str, ...] = ()
     pooling: Pooling = "mean"
     unit_vectors: bool = False
+    max_row_length: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
         check_flag("pooler", self.pooler)
+        check_flag("keep_pooler", self.keep_pooler)
         check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
         check_choice("pooling", self.pooling, get_args(Pooling))
         check_flag("unit_vectors", self.unit_vectors)
+        self._check_row_length()
         if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
             raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
         object.__setattr__(self, "labels", tuple(self.labels))
         self._check_labels()
+
+    def _check_row_length(self) -> None:
+        if self.max_row_length is None:
+            return
+        # The special ids around a text, and one of text.
+        check_size("max_row_length", self.max_row_length, least=3)
+        if self.max_positions is not None and self.max_row_length > self.max_positions:
+            raise ValueError(
+                f"max_row_length ({self.max_row_length}) is more than max_positions "
+                f"({self.max_positions}): lower it, or leave it out."
+            )
 
     def _check_labels(self) -> None:
         if any(not isinstance(label, str) for label in self.labels):
@@ -112,14 +131,24 @@ class EncoderConfig(SingleStackConfig):
         return {**super().to_dict(), "labels": list(self.labels)}
 
     @property
-    def has_pooler(self) -> bool:
-        """Whether the model has a pooler: heads that do not read a whole text need none."""
+    def reads_pooler(self) -> bool:
+        """Whether the head reads a pooler: those that do not read a whole text need none."""
         return self.pooler and self.head in (
             None,
             "pretraining",
             "classification",
             "regression",
         )
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether the model has a pooler, be it one that its head does not read."""
+        return self.pooler and (self.keep_pooler or self.reads_pooler)
+
+    @property
+    def longest_row(self) -> int | None:
+        """Most tokens of a row of text, special ones included; None if there is no limit."""
+        return self.max_positions if self.max_row_length is None else self.max_row_length
 
     @property
     def single_heads(self) -> dict[str, "EncoderConfig"]:
@@ -154,4 +183,5 @@ class EncoderConfig(SingleStackConfig):
             "embedding": 0,
         }
         head = heads.get(self.head, len(self.labels) * (width + 1))
-        return embeddings + self.stack.parameter_count() + head + (dense if self.has_pooler else 0)
+        head += dense if self.reads_pooler else 0
+        return embeddings + self.stack.parameter_count() + head

@@ -37,6 +37,10 @@ class EncoderLayers:
         embeddings = _make_embeddings(config)
         stack = Encoder(**config.stack.layer_arguments(), name="encoder")
         pooler = Pooler(config.pooler_activation, name="pooler") if config.has_pooler else None
+        if pooler is not None and not config.reads_pooler:
+            # No function of ids builds it, and none trains it.
+            pooler.build((None, None, config.model_dim))
+            pooler.trainable = False
         second = None
         if config.head == "pretraining":
             second = ClassHead(len(NEXT_SENTENCE_LABELS), config.dropout, name="next_sentence")

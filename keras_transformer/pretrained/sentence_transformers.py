@@ -65,12 +65,14 @@ def read_embedding(path: Path, max_positions: int | None) -> dict[str, Any]:
         "head": "embedding",
         "pooling": _POOLINGS[found[0]],
         "unit_vectors": NORMALIZE in modules,
-        "max_positions": _longest(path, max_positions),
+        "max_row_length": _longest(path, max_positions),
     }
 
 
 def _longest(path: Path, max_positions: int | None) -> int | None:
-    """Returns where that library cuts texts, in tokens, special ones included; None for nowhere.
+    """Returns where that library cuts texts, in tokens, special ones included.
+
+    None if that is nowhere, or no sooner than the model's positions end.
 
     Raises:
         ImportRefusedError: The file is damaged, or texts are changed before they are tokenized.
@@ -91,8 +93,9 @@ def _longest(path: Path, max_positions: int | None) -> int | None:
             "text, which is not supported: set default_prompt_name to null and begin texts so."
         )
     told = values.get("max_seq_length") or read_json(path / CONFIG).get("model_max_length")
-    limits = [int(limit) for limit in (told, max_positions) if limit is not None]
-    return min(limits, default=None)
+    if told is None or (max_positions is not None and told >= max_positions):
+        return None
+    return int(told)
 
 
 def _read(path: Path) -> Any:

@@ -31,7 +31,6 @@ class Entry:
         fill_behind: How many of the file's ids come before these; all of them if None.
         id_axis: The weight's axis of ids, where `fill` is given.
         lead: How many axes of length 1 the file's tensor begins with.
-        is_cut: Whether the file's tensor may have further rows, which the weight has not.
         absent: The weight's values if the file has no such tensor, or one for all; None if it must.
     """
 
@@ -45,7 +44,6 @@ class Entry:
     fill_behind: int | None = None
     id_axis: int = 0
     lead: int = 0
-    is_cut: bool = False
     absent: Array | float | None = None
 
     def read(self, tensor: Array) -> Array:
@@ -53,8 +51,6 @@ class Entry:
         array = np.asarray(tensor, np.float32)
         if self.lead and array.shape[: self.lead] == (1,) * self.lead:
             array = array.reshape(array.shape[self.lead :])
-        if self.is_cut:
-            array = array[: self.weight.shape[0]]
         if self.transposed:
             array = np.swapaxes(array, 0, -1)
         if self.parts > 1 and array.shape[-1] % self.parts == 0:

@@ -38,9 +38,8 @@ class TextRows:
     ) -> None:
         self._text_ids = text_ids
         self._special_ids = config.special_ids
-        positions = config.max_positions
         ends = len(encoder_row([], None, self._special_ids)[0])
-        room = None if positions is None else positions - ends
+        room = None if config.longest_row is None else config.longest_row - ends
         self._limit = LengthLimit(max_text_length, long_texts, room)
         self.max_text_length = self._limit.length
 

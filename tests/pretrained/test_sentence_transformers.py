@@ -13,6 +13,8 @@ from keras_transformer import TextEncoder
 from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
+from keras_transformer.training.run.train import load_run
+from keras_transformer.training.transfer.import_run import import_run
 
 BERT = Path(__file__).parents[1] / "fixtures" / "stacks" / "bert"
 TYPES = "sentence_transformers.models."
@@ -97,6 +99,28 @@ def test_it_leaves_as_it_came(mode: str, is_unit: bool, bare: Path, tmp_path: Pa
     np.testing.assert_array_equal(*vectors)
 
 
+def test_positions_and_pooler_that_no_vector_needs_are_kept(bare: Path, tmp_path: Path) -> None:
+    """Others may start from them: a longer limit, a classifier."""
+    theirs = load_file(describe(bare, pooling_mode="mean") / "model.safetensors")
+    width = theirs["embeddings.LayerNorm.weight"].shape[0]
+    random = np.random.default_rng(0)
+    theirs["pooler.dense.weight"] = random.normal(size=(width, width)).astype(np.float32)
+    theirs["pooler.dense.bias"] = random.normal(size=width).astype(np.float32)
+    save_file(theirs, bare / "model.safetensors")
+    (bare / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 7}))
+    run = import_run(bare, tmp_path / "run")
+    model, _, _ = load_run(run)
+    assert (model.config.max_row_length, model.config.has_pooler) == (7, True)
+    assert not {weight.path for weight in model.trainable_weights if "pooler" in weight.path}
+    out = export_pretrained(run, tmp_path / "out", format="huggingface")
+    ours = load_file(out / "model.safetensors")
+    assert {name: one.tobytes() for name, one in ours.items()} == {
+        name: one.tobytes() for name, one in theirs.items()
+    }
+    read = json.loads((out / "sentence_bert_config.json").read_text(encoding="utf-8"))
+    assert read["max_seq_length"] == 7
+
+
 def test_other_directories_are_encoders_alone(bare: Path) -> None:
     assert read_pretrained(bare).config.head is None  # type: ignore[union-attr]
 
@@ -144,7 +168,8 @@ def test_texts_are_cut_where_the_directory_says(
     (bare / "sentence_bert_config.json").write_text(json.dumps(reading))
     (bare / "tokenizer_config.json").write_text(json.dumps(tokenizing))
     model, _, _ = from_pretrained(bare)
-    assert model.config.max_positions == (longest or whole.config.max_positions)
+    assert model.config.max_positions == whole.config.max_positions
+    assert model.config.max_row_length == longest
     text = "a small house and a large one"
     [ids] = tokenizer.encode([text])
     assert len(ids) > 9

@@ -171,6 +171,8 @@ _FREE: dict[str, Any] = {
     "labels": None,
     "pooling": None,
     "unit_vectors": None,
+    "keep_pooler": None,
+    "max_row_length": None,
 }
 BERT = Architecture(
     Form(

@@ -40,7 +40,7 @@ def save_embedding(config: EncoderConfig, directory: Path) -> None:
         "pooling_mode_mean_sqrt_len_tokens": False,
     }
     _write(directory / _POOLING / "config.json", pooling)
-    limit = {"max_seq_length": config.max_positions, "do_lower_case": False}
+    limit = {"max_seq_length": config.longest_row, "do_lower_case": False}
     _write(directory / READING, limit)
 
 

@@ -112,11 +112,11 @@ def _num_hypotheses(model: EncoderOnly, settings: Settings) -> int:
 def _longest_text(model: EncoderOnly, limit: int) -> int:
     """Returns the most tokens of a text, begin and end tokens excluded: as given, or fewer."""
     config = model.config
-    if config.max_positions is None:
+    if config.longest_row is None:
         return limit
     added = 1 + (config.special_ids.bos is not None)
-    if config.max_positions <= added:
+    if config.longest_row <= added:
         raise ValueError(
             f"max_positions ({config.max_positions}) leaves no room for a token of text."
         )
-    return min(limit, config.max_positions - added)
+    return min(limit, config.longest_row - added)

@@ -205,10 +205,7 @@ def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]
     embeddings = model.embeddings
     here = f"{body}embeddings."
     yield Entry(embeddings.tokens.matrix, f"{here}word_embeddings.weight")
-    # Sentence Transformers cut texts where a model could read on.
-    is_cut = model.config.head == "embedding"
-    positions = f"{here}position_embeddings.weight"
-    yield Entry(embeddings.positions.matrix, positions, is_cut=is_cut)
+    yield Entry(embeddings.positions.matrix, f"{here}position_embeddings.weight")
     if embeddings.token_types is not None:
         yield Entry(embeddings.token_types.matrix, f"{here}token_type_embeddings.weight")
     yield from norm(embeddings.layer_norm, f"{here}LayerNorm")

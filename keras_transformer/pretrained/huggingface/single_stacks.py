@@ -60,6 +60,7 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
             # Some of them name the architecture that they were pretrained as.
             config = replace(config, **{"labels": (), **embedding})
             unread = (*unread, *bert_family.HEADS_OF_PRETRAINING)
+        config = replace(config, keep_pooler=config.pooler and not config.reads_pooler)
     return Imported(
         values["model_type"],
         config,

@@ -17,7 +17,7 @@ from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import SEARCH, RunDirectory
 from keras_transformer.training.transfer.parts import choices_to_take, into_translation
-from keras_transformer.training.transfer.weights import Transfer, take_from_run
+from keras_transformer.training.transfer.weights import Transfer, set_weights, take_from_run
 from keras_transformer.training.transfer.zero_start import keep_zero_start
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
@@ -176,6 +176,8 @@ class StartingPoint:
             return
         ours, theirs = config.to_dict(), self.run.load_config().to_dict()
         for name, value in ours.items():
+            if name == "max_positions" and None not in (value, theirs[name]):
+                continue  # The trained ones are copied.
             if name not in _MAY_DIFFER and value != theirs[name]:
                 raise ValueError(
                     f"{self.run.path} was trained with {name}={theirs[name]!r}, not {value!r}: "
@@ -203,7 +205,7 @@ class StartingPoint:
             run, or none, was taken.
         """
         if self.run is not None:
-            model.set_weights(load_model_file(self.run.model).get_weights())
+            set_weights(model, load_model_file(self.run.model))
             keep_zero_start(model)
         found: Transfer | None = None
         for part, run in (("encoder", self.encoder_run), ("decoder", self.decoder_run)):

@@ -82,11 +82,16 @@ def text_model_config(
             for field in dataclasses.fields(start)
             if field.name not in _NOT_TAKEN
         }
+        if getattr(start, "head", None) != head.get("head"):
+            # What one task read of a text says nothing of another's.
+            taken.pop("max_row_length", None)
         size = "source_vocab_size" if family is TransformerConfig else "vocab_size"
         config = family(**{**taken, size: vocab_size, **fields})
-    if config.max_positions is not None and max_length > config.max_positions:
-        raise ValueError(
-            f"max_length ({max_length}) is more than the model's max_positions "
-            f"({config.max_positions}): lower max_length or raise max_positions."
-        )
+    for name in ("max_row_length", "max_positions"):
+        limit = getattr(config, name, None)
+        if limit is not None and max_length > limit:
+            raise ValueError(
+                f"max_length ({max_length}) is more than the model's {name} ({limit}): lower "
+                f"max_length or raise {name}."
+            )
     return config

@@ -82,7 +82,7 @@ def why_new(trained: ModelConfig, config: ModelConfig) -> Callable[[str], str | 
     if not config.labels or (trained.head, trained.labels) == (config.head, config.labels):
         return lambda path: None
     other = "other labels" if trained.head == config.head else f"head={trained.head!r}"
-    layers = {"head", "pooler"} if trained.labels else {"head"}
+    layers = {"head", "pooler"} if trained.labels and trained.reads_pooler else {"head"}
     return lambda path: f"trained for {other}" if path.partition("/")[0] in layers else None
 
 

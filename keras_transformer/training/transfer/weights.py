@@ -1,5 +1,5 @@
 """Takes a new model and a trained one and gives the new one every weight that fits: of the same
-layer path and shape, and not for other labels.
+layer path and shape, and not for other labels. Learned positions fit in any number.
 """
 
 from collections.abc import Callable
@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
+import numpy.typing as npt
 
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.transfer.parts import differing_choices
+
+# How the path of a matrix of learned positions ends.
+POSITIONS = "positions/matrix"
 
 
 @dataclass(frozen=True)
@@ -95,11 +100,15 @@ def take_weights(
         ValueError: No weight fits.
     """
     places = {weight.path: weight for weight in model.weights}
+    offsets = tuple(getattr(one.config, "position_offset", 0) for one in (trained, model))
     found = {path_in_model(weight.path): weight for weight in trained.weights}
     taken, fresh = [], {}
     for path, weight in places.items():
         if path not in found:
             fresh[path] = "not in the trained model"
+        elif path.endswith(POSITIONS) and found[path].shape[1:] == weight.shape[1:]:
+            weight.assign(positions_for(weight, found[path], *offsets))
+            taken.append(path)
         elif tuple(found[path].shape) != tuple(weight.shape):
             fresh[path] = f"shape {tuple(weight.shape)}, trained {tuple(found[path].shape)}"
         elif (reason := why_new(path)) is not None:
@@ -111,3 +120,39 @@ def take_weights(
         weight.path for weight in trained.weights if path_in_model(weight.path) not in set(taken)
     ]
     return Transfer(tuple(taken), fresh, tuple(unused))
+
+
+def set_weights(model: AnyModel, trained: AnyModel) -> None:
+    """Sets all weights of a model to those of one of the same config but for its positions."""
+    offset = model.config.position_offset
+    for weight, other in zip(model.weights, trained.weights, strict=True):
+        if weight.shape == other.shape:
+            weight.assign(other)
+        else:
+            weight.assign(positions_for(weight, other, offset, offset))
+
+
+def positions_for(
+    new: Any, trained: Any, trained_offset: int = 0, offset: int = 0
+) -> npt.NDArray[np.float32]:
+    """Returns the vectors of learned positions for a model that has another number of them.
+
+    Where there are more than were trained, these are repeated from the first on, as Longformer's
+    are (Beltagy et al. 2020, section 5): attention to near positions then is what it was.
+
+    Args:
+        new: The new model's matrix, `(offset + positions, model_dim)`.
+        trained: The trained model's.
+        trained_offset: Rows of the trained matrix before the first position.
+        offset: Rows of the new one before its first position.
+
+    Example:
+        >>> positions_for(np.zeros((5, 1)), np.array([[1.0], [2.0]])).ravel().tolist()
+        [1.0, 2.0, 1.0, 2.0, 1.0]
+    """
+    rows, known = np.array(new, np.float32), np.asarray(trained, np.float32)[trained_offset:]
+    places = np.arange(len(rows) - offset)
+    rows[offset:] = known[places % len(known)]
+    kept = min(offset, trained_offset)
+    rows[offset - kept : offset] = np.asarray(trained)[trained_offset - kept : trained_offset]
+    return rows

@@ -14,7 +14,8 @@ from keras_transformer.training.transfer.weights import take_weights
 
 def encoder(**fields: Any) -> keras.Model:
     sizes = {"model_dim": 8, "feed_forward_dim": 16, "num_layers": 1, "max_positions": 12}
-    return build_encoder(EncoderConfig.preset("bert-tiny", vocab_size=20, **sizes, **fields))
+    values = {**sizes, **fields}
+    return build_encoder(EncoderConfig.preset("bert-tiny", vocab_size=20, **values))
 
 
 def weights(model: keras.Model) -> dict[str, np.ndarray]:
@@ -61,6 +62,19 @@ def test_a_head_and_its_pooler_are_taken_for_the_labels_that_they_were_trained_f
     found = take_weights(model, theirs, why_new=why_new(theirs.config, model.config))
     assert {path.split("/")[0] for path in found.taken} - {"embeddings", "encoder"} == taken
     assert found.fresh.get("head/linear/kernel") == reason
+
+
+@pytest.mark.parametrize("rows", [5, 12, 30])
+@pytest.mark.parametrize("offset", [0, 2])
+def test_positions_are_copied_into_any_number(rows: int, offset: int) -> None:
+    trained = encoder(position_offset=2)
+    model = encoder(position_offset=offset, max_positions=rows)
+    found = take_weights(model, trained)
+    assert "embeddings/positions/matrix" in found.taken and not found.fresh
+    ours, theirs = (weights(one)["embeddings/positions/matrix"] for one in (model, trained))
+    for place in range(rows):
+        np.testing.assert_array_equal(ours[offset + place], theirs[2 + place % 12])
+    np.testing.assert_array_equal(ours[:offset], theirs[:offset])
 
 
 def test_paths_can_be_renamed_or_left_out() -> None:
