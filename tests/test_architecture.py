@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
+    ("cores", "suggestions", "telemetry"),
     ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),
@@ -43,6 +44,7 @@ SHARED = {
     "keras_transformer.search.confidence",
     "keras_transformer.search.defaults",
     "keras_transformer.search.inputs",
+    "keras_transformer.search.keywords",
     "keras_transformer.search.model_limits",
     "keras_transformer.search.options",
     "keras_transformer.search.random_numbers",
@@ -51,6 +53,7 @@ SHARED = {
     "keras_transformer.config.encoder_only",
     "keras_transformer.config.sentence_marks",
     "keras_transformer.config.special_ids",
+    "keras_transformer.cores",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",
     "keras_transformer.text.layout",
@@ -305,7 +308,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
     packages |= {"config.checks", "config.embedding", "config.stack", "config.transformer"}
-    packages |= {"distribution", "text.subwords"}
+    packages |= {"distribution", "suggestions", "telemetry", "text.subwords"}
     packages |= {"text.subwords.json_decoders", "text.subwords.json_special_ids"}
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}

@@ -4,7 +4,7 @@ same order; tells how probable given texts are.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from keras_transformer.generation.engine import GenerationEngine, longest_prompt
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.defaults import check_defaults, search_options
 from keras_transformer.search.inputs import LongTexts, check_texts
+from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
+from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.subwords.interface import SubwordStream
 from keras_transformer.translation.text_ids import TextIds
 
@@ -59,7 +61,8 @@ class TextGenerator:
         self._limit = LengthLimit(max_text_length, long_texts, room)
         self.max_text_length = self._limit.length
 
-    def search_options(self, **options: Any) -> SearchOptions:
+    @suggests_arguments
+    def search_options(self, **options: Unpack[SearchKeywords]) -> SearchOptions:
         """Returns a search's options: these, else the model's own, else the defaults.
 
         Raises:
@@ -80,8 +83,13 @@ class TextGenerator:
         """Returns `engine.longest_prompt` of this model and limit."""
         return longest_prompt(options, self.max_text_length, self.config.max_positions)
 
+    @suggests_arguments
     def generate(
-        self, prompts: Sequence[str], *, include_prompt: bool = True, **options: Any
+        self,
+        prompts: Sequence[str],
+        *,
+        include_prompt: bool = True,
+        **options: Unpack[SearchKeywords],
     ) -> list[str]:
         """Returns the best continuation of each prompt, in order.
 
@@ -104,8 +112,13 @@ class TextGenerator:
         best = [candidates[:1] for candidates in found]
         return [text for [text] in self._texts(prompts, ids, best, include_prompt)]
 
+    @suggests_arguments
     def generate_n_best(
-        self, prompts: Sequence[str], *, include_prompt: bool = True, **options: Any
+        self,
+        prompts: Sequence[str],
+        *,
+        include_prompt: bool = True,
+        **options: Unpack[SearchKeywords],
     ) -> list[list[Hypothesis]]:
         """Returns the best continuations of each prompt, best first; samples in their order.
 
@@ -133,8 +146,9 @@ class TextGenerator:
             for parts, candidates in zip(texts, found, strict=True)
         ]
 
+    @suggests_arguments
     def generate_ids(
-        self, prompt_ids: IdRows, *, return_scores: bool = True, **options: Any
+        self, prompt_ids: IdRows, *, return_scores: bool = True, **options: Unpack[SearchKeywords]
     ) -> list[list[Candidate]]:
         """Continues as `generate_n_best` does, from token ids to token ids.
 
@@ -155,7 +169,10 @@ class TextGenerator:
         rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
         return self._engine.search(rows, chosen, with_scores=return_scores)
 
-    def stream(self, prompt: str, *, include_prompt: bool = True, **options: Any) -> Iterator[str]:
+    @suggests_arguments
+    def stream(
+        self, prompt: str, *, include_prompt: bool = True, **options: Unpack[SearchKeywords]
+    ) -> Iterator[str]:
         """Yields one continuation piece by piece, each as soon as it is certain.
 
         The pieces, joined, are what `generate` returns, but for a text that cannot be ended since
@@ -174,7 +191,7 @@ class TextGenerator:
             TypeError: As for `generate`.
         """
         # A model's own beams are no wish of the caller's.
-        chosen = self.search_options(**{"beam_size": 1, **options})
+        chosen = search_options(self.search, {"beam_size": 1, **options})
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "stream yields one text piece by piece, so it needs beam_size 1 and "
@@ -188,7 +205,8 @@ class TextGenerator:
             tokens = self._engine.stream(ids, chosen)
         return self._stream(prompt, ids, tokens, include_prompt)
 
-    def score(self, texts: Sequence[str], **options: Any) -> list[Hypothesis]:
+    @suggests_arguments
+    def score(self, texts: Sequence[str], **options: Unpack[SearchKeywords]) -> list[Hypothesis]:
         """Scores given texts from their first token to eos, without a search's constraints.
 
         Args:

@@ -3,7 +3,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import numpy as np
@@ -11,7 +11,10 @@ import numpy.typing as npt
 
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.family_model import FamilyModel
+from keras_transformer.search.defaults import search_options
+from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.translation.marked import MarkedEngine, without_languages
 
 Tensor = Any
@@ -63,7 +66,10 @@ class WritingModel(FamilyModel):
 class TranslatingModel(WritingModel):
     """The base of models with an encoder and a decoder."""
 
-    def generate(self, source_ids: Tensor, target_ids: Tensor = None, **options: Any) -> Ids:
+    @suggests_arguments
+    def generate(
+        self, source_ids: Tensor, target_ids: Tensor = None, **options: Unpack[SearchKeywords]
+    ) -> Ids:
         """Searches for translations, or draws them.
 
         Args:
@@ -86,7 +92,7 @@ class TranslatingModel(WritingModel):
             `model.generate([[5, 6, 7], [8, 9]], beam_size=4, max_length=20)`
         """
         special_ids = self.config.special_ids
-        asked = SearchOptions(**options)
+        asked = search_options({}, options)
         begins = self.config.marks.begins(asked.source_language, asked.target_language)
         chosen = without_languages(asked)
         sources = [
@@ -108,7 +114,10 @@ class TranslatingModel(WritingModel):
 class ContinuingModel(WritingModel):
     """The base of models with a decoder alone."""
 
-    def generate(self, token_ids: Tensor, *, strip_prompt: bool = False, **options: Any) -> Ids:
+    @suggests_arguments
+    def generate(
+        self, token_ids: Tensor, *, strip_prompt: bool = False, **options: Unpack[SearchKeywords]
+    ) -> Ids:
         """Searches for what follows prompts, or draws it.
 
         Args:
@@ -130,7 +139,7 @@ class ContinuingModel(WritingModel):
         Example:
             `model.generate([[5, 6, 7], [8, 9]], max_length=20, sample=True, top_p=0.9)`
         """
-        chosen = SearchOptions(**options)
+        chosen = search_options({}, options)
         prompts = self._without_start(_rows("token_ids", token_ids, self.config.special_ids.pad))
         found = self._engine().search(prompts, chosen)
         before = [[] for _ in prompts] if strip_prompt else prompts

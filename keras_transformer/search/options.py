@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
+from keras_transformer.suggestions import suggests_arguments
+
 LengthPenaltyType = Literal["gnmt", "exponent"]
 EarlyStopping = Literal["first", "likely", "exact"]
 # Marks a field that commands give no flag.
@@ -18,6 +20,7 @@ _MOST_TOKENS = 2**20
 _MOST_PENALTY = 1e30
 
 
+@suggests_arguments
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """Options of greedy search, beam search and sampling.

@@ -6,13 +6,15 @@ It works with any `TextTranslator`, on Keras or onnxruntime, and needs no Tensor
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Unpack
 
 from keras_transformer.search.inputs import check_texts
+from keras_transformer.search.keywords import NBestKeywords, TranslateKeywords
 from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
+from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.translator import TextTranslator
@@ -137,7 +139,8 @@ class SentenceTranslator:
         """Returns how many parts the texts have together."""
         return len(self._prepare(texts, {})[1])
 
-    def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
+    @suggests_arguments
+    def translate(self, texts: Sequence[str], **options: Unpack[TranslateKeywords]) -> list[str]:
         """Returns the best translation of each text, line breaks and spaces as in the source.
 
         Args:
@@ -148,12 +151,15 @@ class SentenceTranslator:
             TypeError: As for the translator's `translate`.
             ValueError: As for the translator's `translate`.
         """
-        passages, parts, options = self._prepare(texts, options)
+        passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate(parts, **options))
+            found = iter(self.translator.translate(parts, **passed))
         return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
 
-    def translate_n_best(self, texts: Sequence[str], **options: Any) -> list[list[Hypothesis]]:
+    @suggests_arguments
+    def translate_n_best(
+        self, texts: Sequence[str], **options: Unpack[NBestKeywords]
+    ) -> list[list[Hypothesis]]:
         """Returns the hypotheses of each text, made of those of its parts by `join_hypotheses`.
 
         Args:
@@ -167,11 +173,14 @@ class SentenceTranslator:
         if options.pop("return_attention", False):
             raise ValueError("attention belongs to one part: ask translate_parts for it.")
         found = self.translate_passages(texts, **options)
-        named = {k: v for k, v in options.items() if k != "target_prefixes"}
+        named: dict[str, Any] = {k: v for k, v in options.items() if k != "target_prefixes"}
         search = self.translator.search_options(**named)
         return [join_hypotheses(passage, parts, search) for passage, parts in found]
 
-    def translate_parts(self, texts: Sequence[str], **options: Any) -> list[list[TranslatedPart]]:
+    @suggests_arguments
+    def translate_parts(
+        self, texts: Sequence[str], **options: Unpack[NBestKeywords]
+    ) -> list[list[TranslatedPart]]:
         """Returns each text's parts with their hypotheses, ids and scores.
 
         Args:
@@ -187,8 +196,9 @@ class SentenceTranslator:
             for passage, parts in self.translate_passages(texts, **options)
         ]
 
+    @suggests_arguments
     def translate_passages(
-        self, texts: Sequence[str], **options: Any
+        self, texts: Sequence[str], **options: Unpack[NBestKeywords]
     ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
         """Returns each text's passage and its parts' hypotheses, for `join_hypotheses`.
 
@@ -200,13 +210,13 @@ class SentenceTranslator:
             TypeError: As for the translator's `translate_n_best`.
             ValueError: As for the translator's `translate_n_best`.
         """
-        passages, parts, options = self._prepare(texts, options)
+        passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate_n_best(parts, **options))
+            found = iter(self.translator.translate_n_best(parts, **passed))
         return [(passage, [next(found) for _ in passage.parts]) for passage in passages]
 
     def _prepare(
-        self, texts: Sequence[str], options: dict[str, Any]
+        self, texts: Sequence[str], options: Mapping[str, Any]
     ) -> tuple[list[Passage], list[str], dict[str, Any]]:
         """Returns the texts' passages, all parts, and the options with a prefix for every part.
 
@@ -219,7 +229,7 @@ class SentenceTranslator:
         parts = [passage.lead + part for passage in passages for part in passage.parts]
         prefixes = options.get("target_prefixes")
         if prefixes is None:
-            return passages, parts, options
+            return passages, parts, dict(options)
         prefixes = check_texts(prefixes, "target_prefixes")
         if len(prefixes) != len(passages):
             raise ValueError(

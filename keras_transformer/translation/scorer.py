@@ -3,7 +3,7 @@ has in common: options, languages and lengths.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,10 @@ from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults, search_options
 from keras_transformer.search.inputs import SourceLimit, check_texts
+from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
+from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
@@ -71,7 +73,8 @@ class TextScorer:
         self._limit = limit
         self.marks = marks or SentenceMarks()
 
-    def search_options(self, **options: Any) -> SearchOptions:
+    @suggests_arguments
+    def search_options(self, **options: Unpack[SearchKeywords]) -> SearchOptions:
         """Returns a search's options: these, else the model's own, else the defaults.
 
         Raises:
@@ -89,13 +92,14 @@ class TextScorer:
         rests = [self.marks.read_tag(text).text for text in check_texts(texts)]
         return [len(ids) for ids in self._source.encode(rests)]
 
+    @suggests_arguments
     def score(
         self,
         sources: Sequence[str],
         targets: Sequence[str],
         *,
         return_attention: bool = False,
-        **options: Any,
+        **options: Unpack[SearchKeywords],
     ) -> list[Hypothesis]:
         """Scores given translations as a search would, but without its constraints.
 
@@ -134,7 +138,10 @@ class TextScorer:
             for text, one, alignment in zip(texts, candidates, alignments, strict=True)
         ]
 
-    def score_ids(self, source_ids: IdRows, target_ids: IdRows, **options: Any) -> list[Candidate]:
+    @suggests_arguments
+    def score_ids(
+        self, source_ids: IdRows, target_ids: IdRows, **options: Unpack[SearchKeywords]
+    ) -> list[Candidate]:
         """Scores given translations as `score` does, from ids without bos and eos.
 
         Args:
@@ -200,7 +207,9 @@ class TextScorer:
         )
         return [(first + source, target) for source, target in words]
 
-    def _ask(self, texts: Sequence[str], options: dict[str, Any], name: str = "texts") -> "Asked":
+    def _ask(
+        self, texts: Sequence[str], options: Mapping[str, Any], name: str = "texts"
+    ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self.search_options(**options)
         rests, begins = read_tags(self.marks, check_texts(texts, name), chosen)
@@ -208,7 +217,9 @@ class TextScorer:
         engine = MarkedEngine(self._engine, begins)
         return Asked(engine, without_languages(chosen), begins, rests, sources)
 
-    def _between(self, options: dict[str, Any]) -> tuple[TranslationEngine, SearchOptions, Begins]:
+    def _between(
+        self, options: Mapping[str, Any]
+    ) -> tuple[TranslationEngine, SearchOptions, Begins]:
         """Returns the engine for rows of ids in the options' languages, and the marks of these."""
         chosen = self.search_options(**options)
         begins = self.marks.begins(chosen.source_language, chosen.target_language)

@@ -3,11 +3,13 @@ the same order.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Unpack
 
 from keras_transformer.search.inputs import check_texts
+from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis
+from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.translation.results import attentions_of, to_hypotheses
 from keras_transformer.translation.scorer import TextScorer, plain
 from keras_transformer.translation.unknown_words import replace_unknown
@@ -19,13 +21,14 @@ class TextTranslator(TextScorer):
     Takes the arguments of `TextScorer` and has its attributes.
     """
 
+    @suggests_arguments
     def translate(
         self,
         texts: Sequence[str],
         *,
         target_prefixes: Sequence[str] | None = None,
         replace_unk: bool = False,
-        **options: Any,
+        **options: Unpack[SearchKeywords],
     ) -> list[str]:
         """Returns the best translation of each text, in order.
 
@@ -65,13 +68,14 @@ class TextTranslator(TextScorer):
             )
         ]
 
+    @suggests_arguments
     def translate_n_best(
         self,
         texts: Sequence[str],
         *,
         target_prefixes: Sequence[str] | None = None,
         return_attention: bool = False,
-        **options: Any,
+        **options: Unpack[SearchKeywords],
     ) -> list[list[Hypothesis]]:
         """Returns the best hypotheses of each text, in order, best first; samples in their order.
 
@@ -98,13 +102,14 @@ class TextTranslator(TextScorer):
             seen = attentions_of(self._engine, asked.begins, asked.sources, found)
         return to_hypotheses(found, self._target, self.min_score, seen)
 
+    @suggests_arguments
     def translate_ids(
         self,
         source_ids: IdRows,
         *,
         prefixes: IdRows | None = None,
         return_scores: bool = True,
-        **options: Any,
+        **options: Unpack[SearchKeywords],
     ) -> list[list[Candidate]]:
         """Translates as `translate_n_best` does, from token ids to token ids.
 
@@ -125,8 +130,9 @@ class TextTranslator(TextScorer):
         rows = self._limit.fit(plain(source_ids))
         return engine.search(rows, chosen, prefixes, with_scores=return_scores)
 
+    @suggests_arguments
     def translate_stream(
-        self, text: str, *, target_prefix: str = "", **options: Any
+        self, text: str, *, target_prefix: str = "", **options: Unpack[SearchKeywords]
     ) -> Iterator[str]:
         """Yields one translation piece by piece, each as soon as it is certain.
 

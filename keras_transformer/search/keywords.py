@@ -1,0 +1,47 @@
+"""The fields of `SearchOptions` as typed keyword arguments, for editors and type checkers; a test
+compares both.
+"""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from keras_transformer.search.options import EarlyStopping, LengthPenaltyType
+
+
+class SearchKeywords(TypedDict, total=False):
+    """Options of a search; `SearchOptions` says what each means."""
+
+    beam_size: int
+    length_penalty: float
+    length_penalty_type: LengthPenaltyType
+    num_hypotheses: int
+    max_length: int
+    max_length_ratio: float | None
+    min_length: int
+    early_stopping: EarlyStopping
+    no_repeat_ngram_size: int
+    repetition_penalty: float
+    banned_sequences: Sequence[Sequence[int]]
+    forced_tokens: Sequence[Sequence[int]]
+    sample: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int | None
+    source_language: str | None
+    target_language: str | None
+    first_place: int
+
+
+class TranslateKeywords(SearchKeywords, total=False):
+    """What `TextTranslator.translate` takes besides texts."""
+
+    target_prefixes: Sequence[str] | None
+    replace_unk: bool
+
+
+class NBestKeywords(SearchKeywords, total=False):
+    """What `TextTranslator.translate_n_best` takes besides texts."""
+
+    target_prefixes: Sequence[str] | None
+    return_attention: bool
