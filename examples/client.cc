@@ -7,6 +7,7 @@
 // writes a line for each line: the translation, a tab and its token ids. Needs the headers and libraries of
 // onnxruntime 1.20 or newer and of SentencePiece.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -134,6 +135,7 @@ std::vector<int> translate(Graph& encoder, Graph& decoder, std::vector<int> piec
 int main(int count, char** arguments) try {
   if (count != 2) throw std::invalid_argument("usage: client ARTEFACT < lines");
   const std::filesystem::path directory = arguments[1];
+  setenv("ORT_DISABLE_TELEMETRY", "1", 0);  // onnxruntime reports to its makers otherwise
   sentencepiece::SentencePieceProcessor source, target;
   load(source, directory, "source");
   load(target, directory, "target");

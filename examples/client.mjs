@@ -13,6 +13,9 @@ import { SentencePieceProcessor } from "@sctg/sentencepiece-js";
 import ort from "onnxruntime-node";
 import { openTranslator } from "./greedy.mjs";
 
+// onnxruntime reports to its makers otherwise; it reads this when it opens the first graph.
+process.env.ORT_DISABLE_TELEMETRY ??= "1";
+
 const directory = process.argv[2];
 if (!directory) throw new Error("usage: node client.mjs ARTEFACT < lines");
 const manifest = JSON.parse(readFileSync(join(directory, "manifest.json"), "utf8"));

@@ -1,8 +1,8 @@
 """Transformer models: Keras training, ONNX export, decoding without Keras.
 
 The public names below are loaded on first use, so importing the package costs no TensorFlow; the
-classes that saved models name are registered with Keras even so. What writes artefacts lives in
-`keras_transformer.export`.
+classes that saved models name are registered with Keras even so, and what dependencies would
+report to their makers is switched off. What writes artefacts lives in `keras_transformer.export`.
 """
 
 from importlib import import_module
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.distribution import install_command
 from keras_transformer.serializable import register_with_keras
+from keras_transformer.telemetry import silence
 
 if TYPE_CHECKING:
     from keras_transformer.config.decoder_only import DecoderConfig
@@ -174,6 +175,7 @@ _HOMES = {
 
 
 register_with_keras()
+silence()
 
 
 def __getattr__(name: str) -> object:

@@ -13,6 +13,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+import keras_transformer  # noqa: F401  Silences onnxruntime, which must not be loaded before.
+
 # `tests` itself is no package here: tf2onnx installs one of that name.
 pytest_plugins = [
     *("artefacts", "browsers", "few_updates", "paper", "screening", "searches", "small_models"),
