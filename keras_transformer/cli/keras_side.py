@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+from keras_transformer.cores import available_cores, quota_cores
 from keras_transformer.distribution import install_command
 from keras_transformer.keras_backend import require_tensorflow_backend
 
@@ -24,6 +25,7 @@ def load_training() -> ModuleType:
         ValueError: Keras runs on another backend than TensorFlow.
     """
     require_tensorflow_backend("this command")
+    _limit_threads()
     try:
         with _without_start_messages():
             return import_module("keras_transformer.training.run.train")
@@ -44,6 +46,17 @@ def require_training() -> None:
     for name in ("tensorflow", "keras"):
         if find_spec(name) is None:
             raise _missing(name)
+
+
+def _limit_threads() -> None:
+    """Has TensorFlow start no more threads than the quota allows, where one holds.
+
+    It reads these variables when it first computes, and knows affinities alone by itself.
+    """
+    quota = quota_cores()
+    if quota is not None:
+        for pool in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+            os.environ.setdefault(pool, str(available_cores()))
 
 
 def _missing(name: str | None) -> ImportError:

@@ -52,3 +52,22 @@ def test_messages_of_a_failed_import_are_shown(monkeypatch, capfd) -> None:
     with pytest.raises(RuntimeError, match="broken"):
         keras_side.load_training()
     assert capfd.readouterr().err == "cannot load library\n"
+
+
+@pytest.mark.parametrize(("quota", "users", "expected"), [(None, {}, None), (2, {}, "2")])
+def test_tensorflow_keeps_to_the_quota_of_its_container(
+    monkeypatch, quota: int | None, users: dict[str, str], expected: str | None
+) -> None:
+    pools = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    for pool in pools:
+        monkeypatch.delenv(pool, raising=False)
+    monkeypatch.setattr(keras_side, "quota_cores", lambda: quota)
+    monkeypatch.setattr(keras_side, "available_cores", lambda: 2)
+    monkeypatch.setattr(keras_side, "import_module", lambda name: None)
+    keras_side.load_training()
+    assert [os.environ.get(pool) for pool in pools] == [expected] * 2
+    monkeypatch.setenv(pools[0], "7")
+    keras_side.load_training()
+    assert os.environ[pools[0]] == "7"
+    for pool in pools:
+        monkeypatch.delenv(pool, raising=False)

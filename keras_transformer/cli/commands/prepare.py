@@ -22,7 +22,7 @@ class TextOptions(TextFiles):
         output: Directory to write. A killed preparation continues when called again.
         tokenizer: Existing SentencePiece model or tokenizer.json, or one for the source and one for
             the target; trained on the training pairs if not given.
-        workers: Processes that work at once (default: as many as processors).
+        workers: Processes that work at once (default: one for each core that the process may use).
         **file_fields: As for `TextFiles`.
     """
 

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.cores import available_cores
 from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.prepared.pieces import PieceSettings, keep_pairs
 from keras_transformer.data.prepared.processes import worker_processes
@@ -58,7 +59,7 @@ def prepare(
         tokenizers: Existing model files: one for both sides, or source and target; none to
             train new ones on the training pairs.
         options: How to prepare the corpus.
-        workers: Number of parallel processes; the number of processors if not given.
+        workers: Number of parallel processes; one for each core that may be used if not given.
         say: Takes a line of progress.
 
     Returns:
@@ -76,7 +77,7 @@ def prepare(
     directory = Path(directory)
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
-    workers = workers or os.cpu_count() or 1
+    workers = workers or available_cores()
     _check_directory(directory)
     for path in tokenizers:
         Tokenizer.load(path)

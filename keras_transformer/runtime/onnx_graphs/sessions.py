@@ -2,7 +2,6 @@
 sessions, whose threads do not get in each other's way.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from onnxruntime import SessionOptions
 
 from keras_transformer.artefact.entries import TensorSpec
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.cores import available_cores
 from keras_transformer.runtime.onnx_graphs.operators import register_operators
 from keras_transformer.runtime.onnx_graphs.providers import Provider, check_providers, describe
 
@@ -92,13 +92,6 @@ def check_threads(threads: int | None) -> int:
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}.")
     return threads
-
-
-def available_cores() -> int:
-    """Returns how many cores this process may use, at least 1."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _unreadable(path: Path, weights: Path, error: Exception) -> str:

@@ -6,6 +6,7 @@ from itertools import compress
 import sentencepiece
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.cores import available_cores
 from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.text.subwords.sentencepiece_stream import SentencePieceStream
 from keras_transformer.text.subwords.symbols_apart import SymbolsApart, ids_in_mark, is_kept
@@ -65,7 +66,7 @@ class SentencePieceModel:
         if len(texts) < _MANY:
             rows = [self._processor.encode(text) for text in texts]
         else:
-            rows = self._processor.encode(texts)
+            rows = self._processor.encode(texts, num_threads=available_cores())
         unk = self._processor.unk_id()
         if self._has_unused and any(unk in row for row in rows):
             rows = [
@@ -126,7 +127,7 @@ class SentencePieceModel:
         """Returns the text of each row of ids."""
         if len(rows) < _MANY:
             return [self._processor.decode(row) for row in rows]
-        return self._processor.decode(rows)
+        return self._processor.decode(rows, num_threads=available_cores())
 
     def stream(self, skipped: Collection[int] = ()) -> SentencePieceStream:
         """Returns what decodes ids one by one."""

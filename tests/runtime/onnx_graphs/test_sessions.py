@@ -7,8 +7,9 @@ import onnxruntime
 import pytest
 
 from keras_transformer.artefact.manifest import GRAPHS
+from keras_transformer.cores import available_cores
 from keras_transformer.export import Manifest
-from keras_transformer.runtime.onnx_graphs.sessions import available_cores, open_session
+from keras_transformer.runtime.onnx_graphs.sessions import open_session
 
 
 @pytest.fixture(scope="module")
