@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 done, 1 failed, 2 wrong arguments, 130 interrupted, 141 the reader
-        of the output is gone.
+        of the output is gone, 143 terminated.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
@@ -91,7 +91,9 @@ def _run(command: str, arguments: list[str], *, debug: bool) -> int:
     except SystemExit as stop:  # --help and --print_config end this way
         return stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt as interrupt:
-        return _fail(command, f"interrupted{interrupt}", code=130)
+        ended = type(interrupt).__name__ == "Terminated"  # without importing what trains
+        what = "terminated" if ended else "interrupted"
+        return _fail(command, f"{what}{interrupt}", code=143 if ended else 130)
     except BrokenPipeError:
         # The reader left (`| head`); without this the interpreter complains again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -133,7 +135,7 @@ def _one_line(error: Exception) -> str:
 
 def _fail(command: str, message: str, *, code: int) -> int:
     name = f"keras-transformer {command}".strip()
-    print(f"{name}: {'' if code == 130 else 'error: '}{message}", file=sys.stderr)
+    print(f"{name}: {'' if code in (130, 143) else 'error: '}{message}", file=sys.stderr)
     return code
 
 

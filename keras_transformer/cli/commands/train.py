@@ -30,7 +30,7 @@ from keras_transformer.cli.single_texts import single_stack_fields, text_recipe,
 from keras_transformer.config import PRESETS, SpecialIds
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.defaults import default_options
-from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
+from keras_transformer.training.run.checkpoints import checkpoint_step, list_to_resume
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
     DEFAULT_VOCAB_SIZE,
@@ -196,16 +196,16 @@ def _train(
 
 @contextmanager
 def _advice_when_interrupted(output: Path) -> Iterator[None]:
-    """Makes Ctrl-C print how the run is continued, and from where."""
+    """Makes Ctrl-C and SIGTERM print how the run is continued, and from where."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        kept = list_checkpoints(RunDirectory(output).checkpoints)
+        kept = list_to_resume(RunDirectory(output).checkpoints)
         advice = "there is no checkpoint yet, the same command with --resume starts again"
         if kept:
             step = checkpoint_step(kept[-1])
             advice = f"the same command with --resume goes on after update {step:,}"
-        raise KeyboardInterrupt(f": {advice}.") from interrupt
+        raise type(interrupt)(f": {advice}.") from interrupt
 
 
 def _refuse_vocabulary(data: str, run: RunOptions) -> None:

@@ -34,8 +34,9 @@ class RoundProgress(keras.callbacks.ProgbarLogger):
         if self.verbose:
             seen = 1 + epoch * self._pace.round // self._pace.epoch
             print(f"Round {epoch + 1}/{self._rounds} (epoch {seen}/{self._epochs})", flush=True)
-        # The last round has what is left.
-        self.target = min(self._pace.round, self._pace.total - epoch * self._pace.round)
+        # The last round, and one that was broken off, have what is left.
+        end = min((epoch + 1) * self._pace.round, self._pace.total)
+        self.target = end - int(self.model.optimizer.iterations)
         super().on_epoch_begin(epoch, logs)
 
 
@@ -56,21 +57,35 @@ class RoundEnd(keras.callbacks.Callback):
         self.end_round(int(self.model.optimizer.iterations), figures)
 
 
-class StopAtStep(keras.callbacks.Callback):
-    """Ends training when the optimizer has made `step` updates.
+class EndRounds(keras.callbacks.Callback):
+    """Ends training after its last update, and the round that an interrupted run goes on with.
+
+    `fit` counts a round's updates from where it begins, so that a round that was broken off would
+    end late.
 
     Args:
-        step: Number of updates.
+        pace: Number of updates in a round and in the run.
     """
 
-    def __init__(self, step: int) -> None:
+    def __init__(self, pace: Pace) -> None:
         super().__init__()
-        self.step = step
+        self._pace = pace
+        self._is_early = False
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Asks `fit` to stop once the step is reached."""
-        if int(self.model.optimizer.iterations) >= self.step:
+        """Asks `fit` to stop once the round's or the run's last update is made."""
+        done = int(self.model.optimizer.iterations)
+        is_last = done >= self._pace.total
+        self._is_early = (
+            not is_last and done % self._pace.round == 0 and batch + 1 < self._pace.round
+        )
+        if is_last or self._is_early:
             self.model.stop_training = True
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Lets `fit` go on after a round that ended early."""
+        if self._is_early:
+            self.model.stop_training = False
 
 
 class StopWithoutGain(keras.callbacks.Callback):

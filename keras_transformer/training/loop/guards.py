@@ -27,15 +27,22 @@ class FiniteGuard(keras.callbacks.Callback):
         batch_lines: Takes the number of updates before a batch and returns the positions of its
             pairs in the training text, from 0.
         bad_batch: File to write the line numbers of the batch to, from 1, one per line.
+        has_checkpoints: Returns whether the run has checkpoints.
 
     Raises:
         FloatingPointError: The loss, the weights or the validation loss is not finite.
     """
 
-    def __init__(self, batch_lines: Callable[[int], npt.NDArray[Any]], bad_batch: Path) -> None:
+    def __init__(
+        self,
+        batch_lines: Callable[[int], npt.NDArray[Any]],
+        bad_batch: Path,
+        has_checkpoints: Callable[[], bool],
+    ) -> None:
         super().__init__()
         self.batch_lines = batch_lines
         self.bad_batch = bad_batch
+        self.has_checkpoints = has_checkpoints
         self.step = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -60,7 +67,7 @@ class FiniteGuard(keras.callbacks.Callback):
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"the validation loss after update {self.step} is {loss}, though the training "
-                f"loss was finite: look for odd validation pairs. {_ADVICE}"
+                f"loss was finite: look for odd validation pairs. {self._advice()}"
             )
 
     def _error(self, what: str) -> FloatingPointError:
@@ -70,14 +77,15 @@ class FiniteGuard(keras.callbacks.Callback):
         more = f" and {len(lines) - _SHOWN_LINES} more" if len(lines) > _SHOWN_LINES else ""
         return FloatingPointError(
             f"{what}. Its batch holds {len(lines)} training pairs, on lines {shown}{more} (all in "
-            f"{self.bad_batch}). {_ADVICE}"
+            f"{self.bad_batch}). {self._advice()}"
         )
 
-
-_ADVICE = (
-    "The checkpoints are from before and good. Look at these pairs; if nothing is wrong with "
-    "them, train into another directory with a lower learning rate or clip norm."
-)
+    def _advice(self) -> str:
+        kept = "The checkpoints are from before and good. " if self.has_checkpoints() else ""
+        return (
+            f"{kept}Look at these pairs; if nothing is wrong with them, train into another "
+            "directory with a lower learning rate or clip norm."
+        )
 
 
 def _finite_check(model: keras.Model) -> Callable[[], bool]:

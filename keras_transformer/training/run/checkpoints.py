@@ -18,7 +18,7 @@ from keras_transformer.whole_files import remove_partials, whole_file
 if TYPE_CHECKING:  # a run's files are checked before TensorFlow is loaded, and without it
     import keras
 
-_NAME = re.compile(r"step_(\d{8})\.npz")
+_NAME = re.compile(r"(?P<kind>step|interrupted)_(?P<step>\d{8})\.npz")
 # The arrays are followed by the SHA-256 of all bytes before it. The checksums inside npz files are
 # not enough: a changed bit in their directory can hide whole arrays.
 _DIGEST_BYTES = 32
@@ -34,11 +34,25 @@ def checkpoint_path(directory: Path, step: int) -> Path:
     return directory / f"step_{step:08d}.npz"
 
 
+def interrupted_path(directory: Path, step: int) -> Path:
+    """Returns the file that holds the state after `step` updates, at which a round was broken off.
+
+    It serves to resume the run and is in no average: it goes with the end of the next round.
+    """
+    return directory / f"interrupted_{step:08d}.npz"
+
+
 def list_checkpoints(directory: Path) -> list[Path]:
-    """Returns a run's checkpoints, oldest first."""
+    """Returns the checkpoints at the ends of a run's rounds, oldest first."""
+    return [path for path in list_to_resume(directory) if not _is_interrupted(path)]
+
+
+def list_to_resume(directory: Path) -> list[Path]:
+    """Returns all checkpoints that a run can be resumed from, oldest first."""
     if not directory.is_dir():
         return []
-    return sorted(path for path in directory.iterdir() if _NAME.fullmatch(path.name))
+    found = [path for path in directory.iterdir() if _NAME.fullmatch(path.name)]
+    return sorted(found, key=checkpoint_step)
 
 
 def checkpoint_step(path: Path) -> int:
@@ -46,7 +60,12 @@ def checkpoint_step(path: Path) -> int:
     match = _NAME.fullmatch(path.name)
     if match is None:
         raise ValueError(f"{path} is not named like a checkpoint (step_00001000.npz).")
-    return int(match.group(1))
+    return int(match["step"])
+
+
+def _is_interrupted(path: Path) -> bool:
+    match = _NAME.fullmatch(path.name)
+    return match is not None and match["kind"] == "interrupted"
 
 
 def save_checkpoint(model: "keras.Model", path: Path) -> None:
@@ -108,15 +127,16 @@ def average_checkpoints(model: "keras.Model", paths: Sequence[Path]) -> None:
 
 
 def prune_checkpoints(directory: Path, keep: int, also: Collection[int] = ()) -> None:
-    """Deletes old checkpoints and the partial files of a killed writer.
+    """Deletes old checkpoints, those of broken rounds and the partial files of a killed writer.
 
     Args:
         directory: Directory of the checkpoints.
         keep: How many of the newest to keep.
         also: Steps of other checkpoints to keep.
     """
-    for path in list_checkpoints(directory)[:-keep]:
-        if checkpoint_step(path) not in also:
+    kept = list_checkpoints(directory)[-keep:]
+    for path in list_to_resume(directory):
+        if path not in kept and (_is_interrupted(path) or checkpoint_step(path) not in also):
             path.unlink()
     remove_partials(directory)
 

@@ -18,6 +18,7 @@ from keras_transformer.training.run.checkpoints import (
     check_whole,
     checkpoint_step,
     list_checkpoints,
+    list_to_resume,
     load_checkpoint,
 )
 from keras_transformer.training.run.history import History
@@ -39,7 +40,7 @@ def restore_newest(model: keras.Model, directory: Path) -> int:
         DamagedCheckpointError: There are checkpoints, but none is intact.
     """
     damaged: list[tuple[Path, DamagedCheckpointError]] = []
-    for path in reversed(list_checkpoints(directory)):
+    for path in reversed(list_to_resume(directory)):
         try:
             load_checkpoint(model, path)
         except DamagedCheckpointError as error:

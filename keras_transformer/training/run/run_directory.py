@@ -13,7 +13,7 @@ from keras_transformer.config.families import CONFIG, MODEL, ModelConfig, load_c
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers, save_tokenizers
 from keras_transformer.text.training_text import TrainingText
-from keras_transformer.training.run.checkpoints import list_checkpoints
+from keras_transformer.training.run.checkpoints import list_to_resume
 from keras_transformer.training.run.history import CRITERION, STEP, History
 from keras_transformer.whole_files import remove_partials, write_text
 
@@ -63,7 +63,7 @@ class RunDirectory:
     @property
     def has_checkpoints(self) -> bool:
         """Whether there is something to resume from."""
-        return bool(list_checkpoints(self.checkpoints))
+        return bool(list_to_resume(self.checkpoints))
 
     @property
     def logs(self) -> Path:

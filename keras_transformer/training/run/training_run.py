@@ -21,10 +21,10 @@ from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file, save_model
 from keras_transformer.models.lora.adaptation import without_low_rank
 from keras_transformer.training.loop.callbacks import (
+    EndRounds,
     LearningRateLog,
     RoundEnd,
     RoundProgress,
-    StopAtStep,
     StopWithoutGain,
 )
 from keras_transformer.training.loop.compiling import compile_training
@@ -38,6 +38,7 @@ from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.checkpoints import (
     average_checkpoints,
     checkpoint_path,
+    interrupted_path,
     load_checkpoint,
     prune_checkpoints,
     save_checkpoint,
@@ -155,17 +156,20 @@ class TrainingRun:
             OSError: A file cannot be written, for example because the disk is full.
             ConnectionError: Another worker is gone.
             KeyboardInterrupt: Ctrl-C, even if library code swallowed it.
+            Terminated: SIGTERM.
         """
         done = self.restore()
         self.history = self.history.until(done)
         patience = self.options.patience or math.inf
         if done >= self.pace.total or self.history.rounds_since_best >= patience:
+            print(self._nothing_to_do(done))
             return
         self.directory.save_training(self.record, self.history, finished=False)
         feed = Feed(self.data, self.options, self.replicas)
         losses = LossRecord(self.directory.losses)
         with (
             Interrupts() as interrupts,
+            self._keeping_what_is_learnt(interrupts),
             self.replicas.clear_worker_errors(),
             _clear_log_errors(self.directory.logs),
             contextlib.closing(losses),
@@ -174,9 +178,13 @@ class TrainingRun:
                 feed,
                 done,
                 [
-                    FiniteGuard(feed.lines, self.directory.bad_batch),
+                    FiniteGuard(
+                        feed.lines,
+                        self.directory.bad_batch,
+                        lambda: self.directory.has_checkpoints,
+                    ),
                     losses,
-                    StopAtStep(self.pace.total),
+                    EndRounds(self.pace),
                     LearningRateLog(),
                     *progress(
                         self.task.validation(self.transformer, self.data), self.directory.logs
@@ -252,6 +260,33 @@ class TrainingRun:
             callbacks=callbacks,
             verbose=1 if sys.stdout.isatty() else 2,
         )
+
+    def _nothing_to_do(self, done: int) -> str:
+        """Returns why a resumed run makes no update."""
+        if done < self.pace.total:
+            return (
+                f"no update is made: after {done:,} of them the validation loss was lowest "
+                f"{self.history.rounds_since_best} rounds ago, and patience={self.options.patience}"
+            )
+        limit = self.options.max_steps
+        return (
+            f"no update is made: the run has {done:,} of them, and epochs={self.options.epochs}"
+            f"{'' if limit is None else f', max_steps={limit:,}'} asks for {self.pace.total:,}"
+        )
+
+    @contextlib.contextmanager
+    def _keeping_what_is_learnt(self, interrupts: Interrupts) -> Iterator[None]:
+        """Writes a checkpoint where a round is broken off between two updates."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            step = int(self.model.optimizer.iterations)
+            # At its end a round is not over before it was validated.
+            if interrupts.is_between_updates and step % self.pace.round and self.directory.is_chief:
+                path = interrupted_path(self.directory.checkpoints, step)
+                if not path.exists():
+                    save_checkpoint(self.model, path)
+            raise
 
     @property
     def _adapts(self) -> bool:

@@ -13,6 +13,7 @@ from keras_transformer.cli.commands import train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.cli.flags.training import DEMO_TRAINING
 from keras_transformer.config import TransformerConfig
+from keras_transformer.training.loop.interrupts import Terminated
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 
@@ -279,22 +280,26 @@ def test_wrong_settings_are_told_in_one_line_before_any_work(
     assert message in result.err and result.err.count("\n") == 1
 
 
+AGAIN = "there is no checkpoint yet, the same command with --resume starts again."
+LATER = "the same command with --resume goes on after update 2,000."
+
+
 @pytest.mark.parametrize(
-    ("steps", "advice"),
+    ("names", "error", "code", "advice"),
     [
-        ((), "there is no checkpoint yet, the same command with --resume starts again."),
-        ((1000, 2000), "the same command with --resume goes on after update 2,000."),
+        ((), KeyboardInterrupt, 130, f"interrupted: {AGAIN}"),
+        (("step_00001000", "step_00002000"), KeyboardInterrupt, 130, f"interrupted: {LATER}"),
+        (("step_00001000", "interrupted_00002000"), Terminated, 143, f"terminated: {LATER}"),
     ],
 )
 def test_an_interrupted_run_names_resume(
-    run_cli, monkeypatch, files, steps: tuple[int, ...], advice: str
+    run_cli, monkeypatch, files, names: tuple[str, ...], error, code: int, advice: str
 ) -> None:
     def interrupted_train(corpus, directory, **settings):
         (directory / "checkpoints").mkdir(parents=True)
-        for step in steps:
-            (directory / "checkpoints" / f"step_{step:08d}.npz").touch()
-        (directory / "checkpoints" / "step_copy.npz").touch()
-        raise KeyboardInterrupt
+        for name in (*names, "step_copy"):
+            (directory / "checkpoints" / f"{name}.npz").touch()
+        raise error
 
     training = types.SimpleNamespace(train=interrupted_train)
     monkeypatch.setattr(train, "load_training", lambda: training)
@@ -302,7 +307,7 @@ def test_an_interrupted_run_names_resume(
         *("train", "--data", "files", "--output", files / "run"),
         *("--train-source", files / "a.en", "--train-target", files / "a.es"),
     )
-    assert (result.code, result.err) == (130, f"keras-transformer train: interrupted: {advice}\n")
+    assert (result.code, result.err) == (code, f"keras-transformer train: {advice}\n")
 
 
 def test_every_config_field_has_a_flag_but_what_tokenizers_decide(run_cli) -> None:

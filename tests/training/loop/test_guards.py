@@ -21,7 +21,9 @@ def model() -> keras.Model:
 @pytest.fixture
 def guard(model: keras.Model, tmp_path: Path) -> FiniteGuard:
     """A guard after 6 updates; the batch after n updates holds the pairs 10n + 2 and 10n."""
-    guard = FiniteGuard(lambda n: np.array([10 * n + 2, 10 * n]), tmp_path / "bad_batch.txt")
+    guard = FiniteGuard(
+        lambda n: np.array([10 * n + 2, 10 * n]), tmp_path / "bad_batch.txt", lambda: True
+    )
     guard.set_model(model)
     guard.on_train_begin()
     return guard
@@ -66,3 +68,13 @@ def test_a_validation_loss_that_is_not_finite_ends_training(guard: FiniteGuard) 
     guard.on_epoch_end(0, {})
     with pytest.raises(FloatingPointError, match="validation loss after update 6 is nan"):
         guard.on_epoch_end(0, {"val_loss": np.nan})
+
+
+@pytest.mark.parametrize("has_checkpoints", [True, False])
+def test_checkpoints_are_called_good_where_there_are_some(
+    guard: FiniteGuard, has_checkpoints: bool
+) -> None:
+    guard.has_checkpoints = lambda: has_checkpoints
+    with pytest.raises(FloatingPointError) as error:
+        guard.on_train_batch_end(0, {"batch_loss": np.nan})
+    assert ("The checkpoints are from before and good" in str(error.value)) == has_checkpoints

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import resource
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import tensorflow as tf
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.loop.interrupts import Terminated
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.loss_record import read_losses
 from keras_transformer.training.run.options import TrainOptions
@@ -253,3 +255,51 @@ def test_a_handler_of_ones_own_that_raises_nothing_does_not_end_training(
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen == [signal.SIGINT] * 2 and steps(tmp_path) == [2, 4]
+
+
+class Send(keras.callbacks.Callback):
+    """Sends the process a signal within the third update, or within the first validation."""
+
+    def __init__(self, number: int, *, validating: bool = False) -> None:
+        super().__init__()
+        self.number, self.validating = number, validating
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if int(self.model.optimizer.iterations) == 2 and not self.validating:
+            signal.raise_signal(self.number)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        if self.validating:
+            signal.raise_signal(self.number)
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        (signal.SIGTERM, Terminated),
+        pytest.param(signal.SIGINT, KeyboardInterrupt, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_a_round_that_a_signal_breaks_off_goes_on_where_it_was(
+    start, tmp_path: Path, number: int, error: type[BaseException]
+) -> None:
+    with pytest.raises(error):
+        start(callbacks=[Send(number)])
+    assert (tmp_path / "checkpoints/interrupted_00000003.npz").exists() and steps(tmp_path) == [2]
+    broken = start()
+    assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == {
+        "step_00000002.npz",
+        "step_00000004.npz",
+    }
+    assert list(read_losses(tmp_path / "losses.tsv")) == [1, 2, 3, 4]
+    shutil.rmtree(tmp_path)
+    for mine, unbroken in zip(broken.get_weights(), start().get_weights(), strict=True):
+        np.testing.assert_allclose(mine, unbroken, atol=1e-6)
+
+
+def test_a_validation_ends_before_sigterm_ends_training(start, tmp_path: Path) -> None:
+    with pytest.raises(Terminated):
+        start(callbacks=[Send(signal.SIGTERM, validating=True)])
+    assert steps(tmp_path) == [2] and read_record(tmp_path)["history"]["step"] == [2]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
