@@ -81,7 +81,13 @@ SHARED_WITH_SERVER = SHARED | {
     "keras_transformer.translation.by_sentence",
 }
 # The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.
-SERVER_PACKAGES = RUNTIME_PACKAGES | {"prometheus_client", "starlette", "uvicorn", "uvloop"}
+SERVER_PACKAGES = RUNTIME_PACKAGES | {
+    "httptools",
+    "prometheus_client",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+}
 MODEL_CONFIG_IMPORTS = ("google.protobuf.", "tensorflow_serving.config.")
 GRPC_IMPORTS = ("google.protobuf.", "grpc", "tensorflow.core.", "tensorflow_serving.")
 # The package itself loads its public names lazily: tests/test_package.py looks at that.

@@ -82,8 +82,8 @@ _PROBABLE = (
     TensorSpec("perplexity", "float32", (None,), "Of each token, the end token included."),
 )
 _OPTIONS = (
-    TensorSpec("max_length", "int32", (None,), "Most new tokens."),
-    TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty."),
+    TensorSpec("max_length", "int32", (None,), "Most new tokens.", least=1),
+    TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty.", least=0),
 )
 
 

@@ -22,12 +22,14 @@ class TensorSpec:
         dtype: "string" (an object array of bytes), "int32", "float32" or "bool".
         shape: Its sizes; None if a request decides.
         description: What it is, for readers of the documentation.
+        least: The least number that the server takes; None for any.
     """
 
     name: str
     dtype: Dtype
     shape: tuple[int | None, ...]
     description: str = ""
+    least: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,8 +160,8 @@ _LOG_PROBABILITY = TensorSpec(
     "log_probability", "float32", (None,), "In nats, the end token included."
 )
 _OPTIONS = (
-    TensorSpec("max_length", "int32", (None,), "Most tokens of the translation."),
-    TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty."),
+    TensorSpec("max_length", "int32", (None,), "Most tokens of the translation.", least=1),
+    TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty.", least=0),
 )
 
 _LANGUAGES = (

@@ -4,11 +4,16 @@ the client.
 
 import enum
 
+# A client's own text may be repeated in a message, however long it is.
+_MOST_CHARACTERS = 2000
+
 
 class Code(enum.Enum):
     """Kinds of failure, named as gRPC names them."""
 
     INVALID_ARGUMENT = 400
+    UNAUTHENTICATED = 401
+    PERMISSION_DENIED = 403
     NOT_FOUND = 404
     RESOURCE_EXHAUSTED = 429
     DEADLINE_EXCEEDED = 504
@@ -27,10 +32,14 @@ class ServingError(Exception):
 
     Args:
         code: What kind of failure it is.
-        message: What was wrong and what was expected, for the client to read.
+        message: What was wrong and what was expected, for the client to read; it is cut where it
+            is very long, and can always be encoded.
     """
 
     def __init__(self, code: Code, message: str) -> None:
+        if len(message) > _MOST_CHARACTERS:
+            message = message[:_MOST_CHARACTERS] + "…"
+        message = encodable(message)
         super().__init__(message)
         self.code = code
         self.message = message
@@ -39,3 +48,8 @@ class ServingError(Exception):
     def http_status(self) -> int:
         """The status of an HTTP answer."""
         return self.code.http_status
+
+
+def encodable(text: str) -> str:
+    r"""Returns a text that UTF-8 can encode: half a surrogate pair becomes its escape, `\ud800`."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -16,7 +16,7 @@ from typing import IO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.errors import Code, ServingError, encodable
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -210,7 +210,8 @@ class Journal:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            self._stream.write(json.dumps({"time": now, **fields}, ensure_ascii=False) + "\n")
+            line = json.dumps({"time": now, **fields}, ensure_ascii=False)
+            self._stream.write(encodable(line) + "\n")
             self._stream.flush()
         except (OSError, ValueError):
             self._lost_lines.inc()

@@ -8,6 +8,7 @@ import math
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -16,6 +17,7 @@ import uvloop
 from keras_transformer.distribution import install_command
 from keras_transformer.serving.http.app import build_app
 from keras_transformer.serving.http.connection import Connection
+from keras_transformer.serving.http.gate import Gate
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.service import Service
@@ -36,7 +38,9 @@ _LOOK_SECONDS = 0.02
 def run_server(
     options: ServeOptions, search: Mapping[str, Any], tell: Callable[[str], None] = print
 ) -> None:
-    """Serves until a signal, SIGTERM or SIGINT, then finishes what it has accepted.
+    """Serves until SIGTERM, SIGINT or SIGHUP, then finishes what it has accepted.
+
+    A process that was started with SIGHUP ignored, as `nohup` does, goes on ignoring it.
 
     Args:
         options: What to serve, and where.
@@ -52,8 +56,9 @@ def run_server(
 
     async def run() -> None:
         stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(options, search, tell, stop)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -112,9 +117,10 @@ class _RestServer:
         self._socket = _listen(options.host, options.port, "--port")
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        gate = Gate(options.max_header_bytes, options.header_timeout, service.journal)
         config = uvicorn.Config(
             build_app(service, options),
-            http=Connection,
+            http=partial(Connection, gate=gate),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,

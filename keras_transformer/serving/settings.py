@@ -38,6 +38,10 @@ class ServeOptions:
         max_queue: Most sentences that wait for the model; more are refused.
         request_timeout: Seconds after which a request is given up; a client may set a shorter time.
         max_body_bytes: Largest body of a REST request, largest message of a gRPC one.
+        max_header_bytes: Most bytes of a REST request's line and headers together, its trailers
+            included.
+        header_timeout: Seconds within which a REST request's head must have arrived, and within
+            which the rest of one must follow that was answered before its end.
         max_sentences: Most sentences in one request, those of its texts included.
         max_source_length: Most tokens translated as one text.
         long_texts: "split" translates texts sentence by sentence (as many together as the model was
@@ -72,6 +76,8 @@ class ServeOptions:
     max_queue: int = 1024
     request_timeout: float = 30.0
     max_body_bytes: int = 1 << 20
+    max_header_bytes: int = 1 << 15
+    header_timeout: float = 10.0
     max_sentences: int = 256
     max_source_length: int = MAX_SOURCE_LENGTH
     long_texts: LongTexts = "split"
@@ -89,12 +95,13 @@ class ServeOptions:
             "max_batch",
             "max_queue",
             "max_body_bytes",
+            "max_header_bytes",
             "max_sentences",
             "max_source_length",
         ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        for name in ("request_timeout", "poll_seconds"):
+        for name in ("request_timeout", "header_timeout", "poll_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)}.")
         for name in ("max_wait_ms", "drain_seconds"):

@@ -21,10 +21,16 @@ _REACHES = (64, 512, 4096)
 
 
 class TooManyPartsError(ValueError):
-    """A text has more parts than allowed."""
+    """A text has more parts than allowed.
 
-    def __init__(self, most_parts: int) -> None:
-        super().__init__(f"the text has more than {most_parts} sentences: split it.")
+    Args:
+        most_parts: The most that are allowed.
+        most_tokens: The longest part, where longer sentences were halved; None if none was.
+    """
+
+    def __init__(self, most_parts: int, most_tokens: int | None = None) -> None:
+        parts = "sentences" if most_tokens is None else f"parts of at most {most_tokens} tokens"
+        super().__init__(f"the text has more than {most_parts} {parts}: split it.")
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,7 @@ def split_passage(
     """
     pieces: list[str] = []
     parts = 0
+    halved_to = None
     for line in _lines(text):
         sentences = split_sentences(line, language)
         lengths = lengths_of(sentences)
@@ -148,8 +155,10 @@ def split_passage(
             for piece in _halved(group, tokens, lengths_of, bound):
                 pieces.append(piece)
                 parts += bool(piece.strip())
+                if piece != group:
+                    halved_to = most_tokens
                 if most_parts is not None and parts > most_parts:
-                    raise TooManyPartsError(most_parts)
+                    raise TooManyPartsError(most_parts, halved_to)
     return _passage(pieces)
 
 

@@ -132,6 +132,20 @@ def start() -> Iterator[Callable[..., Server]]:
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def start_shared() -> Iterator[Callable[..., Server]]:
+    """As `start`, for servers that a file's tests share."""
+    started: list[Server] = []
+
+    def begin(artefact: Path, **options: Any) -> Server:
+        started.append(start_server(artefact, SearchOptions(max_length=40), **options))
+        return started[-1]
+
+    yield begin
+    for server in started:
+        server.stop()
+
+
 GREEDY = {"max_length": 40}
 BEAM = {"max_length": 40, "beam_size": 3, "num_hypotheses": 2}
 

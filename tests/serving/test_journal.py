@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -132,3 +133,10 @@ def test_gauges_show_the_present() -> None:
     assert 'keras_transformer_queue_length{model="demo"} 4.0' in metrics
     assert 'keras_transformer_model_version{model="demo"} 12.0' in metrics
     assert 'keras_transformer_model_version{model="back"} 1.0' in metrics
+
+
+def test_a_line_holds_any_text_that_a_file_system_or_a_client_has(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w", encoding="utf-8") as stream:
+        Journal(stream=stream).event("version", directory="/models/\udcff")
+    [line] = (tmp_path / "log").read_text("utf-8").splitlines()
+    assert json.loads(line)["directory"] == "/models/\udcff"

@@ -4,12 +4,13 @@ import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import requests
 
 # gRPC's packages may not write into the log: every line of it is JSON.
 @pytest.mark.parametrize(
-    ("number", "flags"), [(signal.SIGTERM, ["--grpc-port", "0"]), (signal.SIGINT, [])]
+    ("number", "flags"),
+    [(signal.SIGTERM, ["--grpc-port", "0"]), (signal.SIGINT, []), (signal.SIGHUP, [])],
 )
 def test_a_process_serves_and_ends_well_and_its_log_holds_no_text(
     exported: Any, tmp_path: Path, number, flags
@@ -49,6 +51,36 @@ def test_a_process_serves_and_ends_well_and_its_log_holds_no_text(
     assert (request["code"], request["sentences"], request["batch"]) == ("OK", 1, 1)
     assert {"time", "protocol", "signature", "queue_ms", "total_ms"} < set(request)
     assert "red" not in log.read_text()
+
+
+def test_half_sent_requests_give_way_where_few_files_may_be_open(
+    exported: Any, tmp_path: Path
+) -> None:
+    serve = f"exec {sys.executable} -m keras_transformer.cli serve {exported.path} --port 0"
+    command = ["bash", "-c", f"ulimit -n 64; {serve} --model-name demo"]
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            [(host, port)] = re.findall(r"http://([\d.]+):(\d+)", process.stdout.readline())
+            half_sent = [socket.create_connection((host, int(port))) for _ in range(100)]
+            for connection in half_sent:
+                with suppress(ConnectionError):
+                    connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+            time.sleep(0.5)
+            for _ in range(20):
+                url = f"http://{host}:{port}/v1/models/demo:predict"
+                body = {"instances": ["the red dog"]}
+                assert requests.post(url, json=body, timeout=5).status_code == 200
+            for connection in half_sent:
+                connection.close()
+        finally:
+            process.terminate()
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    [told] = [line for line in lines if line.get("event") == "too many open files"]
+    assert "ulimit -n" in told["action"]
 
 
 @pytest.mark.parametrize("trouble", ["its reader is gone", "its disk is full", "it is closed"])

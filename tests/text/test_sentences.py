@@ -98,11 +98,15 @@ def test_a_line_of_many_thousand_words_comes_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"), [("One. " * 9 + "Ten.", 10), (" \n" * 20 + "a b " * 8, 8)]
+    ("text", "parts", "kind"),
+    [
+        ("One. " * 9 + "Ten.", 10, "sentences"),
+        (" \n" * 20 + "a b " * 8, 8, "parts of at most 2 tokens"),
+    ],
 )
-def test_too_many_parts_are_refused(text: str, parts: int) -> None:
+def test_too_many_parts_are_refused(text: str, parts: int, kind: str) -> None:
     assert len(split_passage(text, words, most_tokens=2, most_parts=parts).parts) == parts
-    with pytest.raises(TooManyPartsError, match=f"more than {parts - 1} sentences"):
+    with pytest.raises(TooManyPartsError, match=f"more than {parts - 1} {kind}"):
         split_passage(text, words, most_tokens=2, most_parts=parts - 1)
 
 

@@ -154,9 +154,8 @@ class ServedGenerator:
         length, penalty = own
         return PromptRow(
             prompt,
-            min(max(length, 1), self.search.max_length),
-            # An invalid penalty counts as none: a graph could not refuse a single row either.
-            penalty if math.isfinite(penalty) and penalty > 0 else 0.0,
+            min(length, self.search.max_length),
+            penalty,
         )
 
     def _options(self, row: PromptRow) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.http.exchange import (
+    JsonResponse,
     answer_http_error,
     answer_serving_error,
     error_response,
@@ -100,20 +101,20 @@ def _operations(service: Service, options: ServeOptions) -> list[Route]:
     """Returns the routes for operators: health and metrics."""
 
     async def is_alive(_: Request) -> Response:
-        return JSONResponse({"status": "alive"})
+        return JsonResponse({"status": "alive"})
 
     async def is_ready(_: Request) -> Response:
         if service.is_ready:
-            return JSONResponse({"status": "ready"})
+            return JsonResponse({"status": "ready"})
         reason = "draining" if service.draining else "loading"
-        return JSONResponse({"status": reason}, status_code=503)
+        return JsonResponse({"status": reason}, status_code=503)
 
     async def metrics(_: Request) -> Response:
         return Response(service.journal.metrics(), media_type=_METRICS_TYPE)
 
     async def openapi(_: Request) -> Response:
         kinds = service.kinds()
-        return JSONResponse(describe(service.models, options, service.search, kinds))
+        return JsonResponse(describe(service.models, options, service.search, kinds))
 
     return [
         Route("/healthz", is_alive, methods=["GET"]),

@@ -4,6 +4,7 @@ answer's body, in row format ("instances") and in column format ("inputs").
 
 import base64
 import binascii
+import collections
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from keras_transformer.serving.errors import Code, ServingError
 _INT32 = np.iinfo(np.int32)
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BASE64_KEY = "b64"
+_PREDICT_KEYS = ("signature_name", "instances", "inputs")
+_MOST_SHOWN = 40
 _DTYPES = {"string": object, "int32": np.int32, "float32": np.float32, "bool": np.bool_}
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), default=lambda text: _to_text(text)
@@ -41,16 +44,27 @@ def read_object(body: bytes) -> dict[str, Any]:
     """Reads a body that must be a JSON object.
 
     Raises:
-        ServingError: It is not.
+        ServingError: It is not, or an object in it has a key twice.
     """
     try:
-        value = json.loads(body)
+        value = _parse(body)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise _refusal(f"JSON Parse error: {reason}") from error
     if not isinstance(value, dict):
         raise _refusal(f"Request body must be a JSON object, got {_kind(value)}.")
     return value
+
+
+def check_keys(found: Iterable[str], known: Sequence[str]) -> None:
+    """Checks the keys of a body.
+
+    Raises:
+        ServingError: One is unknown; the message names it and those that are known.
+    """
+    for key in found:
+        if key not in known:
+            raise _refusal(f"unknown key {key!r}, expected {', '.join(known)}.")
 
 
 def read_predict(body: bytes) -> PredictRequest:
@@ -60,6 +74,7 @@ def read_predict(body: bytes) -> PredictRequest:
         ServingError: It is not a predict request.
     """
     request = read_object(body)
+    check_keys(request, _PREDICT_KEYS)
     name = request.get("signature_name", "")
     if not isinstance(name, str):
         raise _refusal(f"'signature_name' key must be a string value, got {_kind(name)}.")
@@ -102,6 +117,38 @@ def write_outputs(
         return b'{"predictions":%b}' % _json_list(columns[0])
     rows = [_json_object(names, row) for row in zip(*columns, strict=True)]
     return b'{"predictions":%b}' % _json_list(rows)
+
+
+def _parse(body: bytes) -> Any:
+    text = body.decode(json.detect_encoding(body), "surrogatepass")
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return _LONG_NUMBERS.decode(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = collections.Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise _refusal(f"the key {twice!r} is given twice.")
+    return found
+
+
+def _integer(digits: str) -> float:
+    """Returns an integer, or infinity where Python reads no integer of so many digits."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+# Slower, for the input of such a number to be named.
+_LONG_NUMBERS = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
 
 
 def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
@@ -181,13 +228,13 @@ def _leaf(value: Any, spec: TensorSpec) -> Any:
     if spec.dtype == "string":
         return _to_bytes(value, spec)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if spec.dtype == "float32":
-            # A number beyond float32 becomes infinite, as it does where it is read as one.
-            too_large = abs(value) > _FLOAT32_MAX
-            return float("inf" if value > 0 else "-inf") if too_large else value
+        # NaN is not below the largest number either.
+        if spec.dtype == "float32" and abs(value) <= _FLOAT32_MAX:
+            return value
         if isinstance(value, int) and _INT32.min <= value <= _INT32.max:
             return value
-    raise _refusal(f"{spec.name} must hold {spec.dtype} values, got {_shown(value)}.")
+    expected = "finite float32" if spec.dtype == "float32" else spec.dtype
+    raise _refusal(f"{spec.name} must hold {expected} values, got {_shown(value)}.")
 
 
 def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
@@ -245,7 +292,8 @@ def _shown(value: Any) -> str:
     """Returns a value as it was sent, if it is short."""
     if isinstance(value, dict | list | str):
         return _kind(value)
-    return json.dumps(value)[:40]
+    text = json.dumps(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _refusal(message: str) -> ServingError:

@@ -8,12 +8,12 @@ from typing import Any, get_args
 import numpy as np
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.http.exchange import read_timeout, until_hang_up
-from keras_transformer.serving.http.json_tensors import read_object
+from keras_transformer.serving.http.exchange import JsonResponse, read_timeout, until_hang_up
+from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
 from keras_transformer.serving.models.judgements import Judgement, judge
@@ -49,14 +49,12 @@ async def _answer(service: Service, kind: Judgement, request: Request) -> Respon
         loaded = service.find(model, version)
     with until_hang_up(request.receive):
         results = await judge(service, loaded, kind, texts, name, timeout=timeout)
-    return JSONResponse({"results": results})
+    return JsonResponse({"results": results})
 
 
 def _read(body: dict[str, Any]) -> tuple[str, Any]:
     """Returns the name of the signature and the texts of the examples."""
-    for key in body:
-        if key not in _KEYS:
-            raise _refusal(f"unknown key {key!r}, expected {', '.join(_KEYS)}.")
+    check_keys(body, _KEYS)
     name, context, examples = (
         body.get("signature_name", ""),
         body.get("context", {}),

@@ -8,12 +8,12 @@ from contextlib import aclosing
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.http.exchange import read_timeout, until_hang_up
-from keras_transformer.serving.http.json_tensors import read_object
+from keras_transformer.serving.errors import Code, ServingError, encodable
+from keras_transformer.serving.http.exchange import JsonResponse, read_timeout, until_hang_up
+from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
 from keras_transformer.serving.models.served import languages_of, streaming
@@ -72,14 +72,14 @@ class _Live:
             loaded = self._service.find(model, version)
         with until_hang_up(request.receive):
             found = self._service.explain(loaded, body["text"], timeout, _languages(body))
-            return JSONResponse(await found)
+            return JsonResponse(await found)
 
     async def languages(self, request: Request) -> Response:
         """Sends the languages that requests may choose between, and the defaults."""
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             found = languages_of(self._service.find(model, version).model)
-        return JSONResponse(
+        return JsonResponse(
             {
                 "languages": found.codes,
                 "names_source": found.source,
@@ -117,9 +117,7 @@ class _Live:
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""
         body = read_object(await self._service.bodies.read(request.scope, request.receive))
-        for name in body:
-            if name not in names:
-                raise _refusal(f"unknown key {name!r}, expected {', '.join(names)}.")
+        check_keys(body, names)
         if names[0] not in body:
             raise _refusal(f"the key {names[0]!r} is missing.")
         for name, value in body.items():
@@ -140,7 +138,7 @@ def _languages(body: dict[str, str]) -> tuple[str, str]:
 
 def _event(data: dict[str, Any], name: str | None = None) -> str:
     event = f"event: {name}\n" if name else ""
-    return f"{event}data: {json.dumps(data, ensure_ascii=False)}\n\n"
+    return f"{event}data: {encodable(json.dumps(data, ensure_ascii=False))}\n\n"
 
 
 def _refusal(message: str) -> ServingError:

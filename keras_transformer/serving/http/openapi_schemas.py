@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.serving.settings import ServeOptions
 
 Schema = dict[str, Any]
 
 _NUMBER: Schema = {"type": "number"}
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_FLOAT32: Schema = {"type": "number", "minimum": -_FLOAT32_MAX, "maximum": _FLOAT32_MAX}
 _STRING: Schema = {"type": "string"}
 _INT32: Schema = {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
 _TEXT: Schema = {
@@ -29,7 +33,7 @@ _ROWS: dict[tuple[str, int], Schema] = {
     ("string", 0): _TEXT,
     ("int32", 0): _INT32,
     ("int32", 1): _IDS,
-    ("float32", 0): _NUMBER,
+    ("float32", 0): _FLOAT32,
 }
 # Codes; the model's defaults if they are left out or empty.
 _LANGUAGES: dict[str, Schema] = {"source_language": _STRING, "target_language": _STRING}
@@ -168,7 +172,8 @@ def _rows(options: ServeOptions) -> Schema:
 
 
 def _row(spec: TensorSpec) -> Schema:
-    return _ROWS[spec.dtype, len(spec.shape) - 1]
+    schema = _ROWS[spec.dtype, len(spec.shape) - 1]
+    return schema if spec.least is None else {**schema, "minimum": spec.least}
 
 
 def _row_request(name: str, fields: dict[str, Schema], rows: Schema) -> Schema:
@@ -200,6 +205,7 @@ def _request(name: str, key: str, values: Schema) -> Schema:
         "title": f"{name}, {'rows' if key == 'instances' else 'columns'}",
         "required": required,
         "properties": {"signature_name": signature, key: values, other: False},
+        "additionalProperties": False,
     }
 
 

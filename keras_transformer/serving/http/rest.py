@@ -3,10 +3,11 @@
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
+from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.predict import Predict, asked_version
 from keras_transformer.serving.models.service import Service
 
@@ -37,7 +38,7 @@ class _Rest:
     async def status(self, request: Request) -> Response:
         """Returns the state of the versions."""
         statuses = self._service.status(*asked_version(request.scope))
-        return JSONResponse(
+        return JsonResponse(
             {
                 "model_version_status": [
                     {
@@ -59,7 +60,7 @@ class _Rest:
         definitions = {
             name: _definition(signature) for name, signature in loaded.model.signatures.items()
         }
-        return JSONResponse(
+        return JsonResponse(
             {
                 "model_spec": {
                     "name": loaded.name,

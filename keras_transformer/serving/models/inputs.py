@@ -3,8 +3,11 @@ against the signature, turns texts into ids, and refuses those that are too long
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins, TaggedText
@@ -29,7 +32,8 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
     """Checks a request's arrays against a signature and returns the number of rows.
 
     Raises:
-        ServingError: One is missing, unknown, or of another dtype or shape; the message names it.
+        ServingError: One is missing, unknown, of another dtype or shape, or holds a number out of
+            range; the message names it.
     """
     names = [spec.name for spec in signature.inputs]
     if set(inputs) != set(names):
@@ -45,11 +49,27 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
             raise _refusal(
                 f"{spec.name} must have the shape {_shape_text(spec)}, got {list(array.shape)}."
             )
+        _check_range(spec, array)
     sizes = {spec.name: len(inputs[spec.name]) for spec in signature.inputs}
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{size} of {name}" for name, size in sizes.items())
         raise _refusal(f"all inputs must have the same number of rows, got {found}.")
     return next(iter(sizes.values()))
+
+
+def _check_range(spec: TensorSpec, array: npt.NDArray[Any]) -> None:
+    """Refuses numbers that are not finite, or less than an input's least."""
+    if spec.dtype not in ("int32", "float32"):
+        return
+    is_wrong = ~np.isfinite(array)
+    if spec.least is not None:
+        is_wrong |= array < spec.least
+    if is_wrong.any():
+        row = int(is_wrong.reshape(len(array), -1).any(1).argmax())
+        value = array[row] if array.ndim == 1 else array[row][is_wrong[row]].ravel()[0]
+        expected = "a finite number" if spec.dtype == "float32" else "an integer"
+        least = "" if spec.least is None else f", at least {spec.least}"
+        raise _refusal(f"row {row} of {spec.name} must be {expected}{least}, got {value}.")
 
 
 class RowReader:
@@ -129,8 +149,7 @@ class RowReader:
             (
                 prefix,
                 min(max(max_length, self._limits.target_begins + 1), self._search.max_length),
-                # An invalid penalty counts as none: a graph could not refuse a single row either.
-                penalty if math.isfinite(penalty) and penalty > 0 else 0.0,
+                penalty,
             )
             for prefix, max_length, penalty in zip(
                 *(inputs[name].tolist() for name in names), strict=True

@@ -7,6 +7,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from keras_transformer.serving.http.connection import Connection
+from keras_transformer.serving.http.gate import Gate
+from keras_transformer.serving.journal import Journal
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 SECONDS = 0.02
@@ -32,6 +34,9 @@ class Transport:
     def get_extra_info(self, name: str) -> Any:
         return None
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def resume_reading(self) -> None:
         pass
 
@@ -42,7 +47,8 @@ def answer(app: Any, request: bytes = GET) -> Transport:
     async def run() -> Transport:
         config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none")
         config.load()
-        connection, transport = Connection(config, ServerState(), {}), Transport()
+        gate = Gate(1 << 15, 10.0, Journal())
+        connection, transport = Connection(config, ServerState(), {}, gate=gate), Transport()
         connection.connection_made(transport)
         connection.data_received(request)
         await asyncio.sleep(5 * SECONDS)

@@ -97,7 +97,7 @@ def test_each_row_has_options_of_its_own(server, translator, search) -> None:
     rows = [
         {"text": "the red dog", "max_length": 3, "length_penalty": 0.0, "target_prefix": ""},
         {"text": "the red dog", "max_length": 99, "length_penalty": 1.5, "target_prefix": "hello"},
-        {"text": "hello", "max_length": -1, "length_penalty": -2.0, "target_prefix": "the house"},
+        {"text": "hello", "max_length": 1, "length_penalty": 0, "target_prefix": "the house"},
         # Penalties beyond float32, and beyond all numbers.
         {"text": "hello", "max_length": 40, "length_penalty": 1e3, "target_prefix": ""},
         {"text": "hello", "max_length": 40, "length_penalty": 3e38, "target_prefix": ""},
@@ -112,11 +112,39 @@ def test_each_row_has_options_of_its_own(server, translator, search) -> None:
         )
         assert prediction["translation"] == best.text
         assert prediction["score"] == pytest.approx(best.score, abs=1e-4)
-    # Neither a number is refused, that a graph could not refuse.
-    odd = b'{"signature_name": "translate_with_options", "inputs": {"text": ["hello"], '
-    odd += b'"max_length": [5], "length_penalty": [NaN], "target_prefix": [""]}}'
-    plain = odd.replace(b"NaN", b"0")
-    assert server.predict(odd).json() == server.predict(plain).json()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("max_length", "0", "row 1 of max_length must be an integer, at least 1, got 0"),
+        ("max_length", "-1", "row 1 of max_length must be an integer, at least 1, got -1"),
+        ("max_length", "2.5", "max_length must hold int32 values, got 2.5"),
+        ("max_length", "1" * 4000, f"max_length must hold int32 values, got {'1' * 40}…"),
+        ("max_length", "1" * 5000, "max_length must hold int32 values, got Infinity"),
+        ("max_length", "NaN", "max_length must hold int32 values, got NaN"),
+        ("length_penalty", "-0.5", "row 1 of length_penalty must be a finite number, at least 0"),
+        ("length_penalty", "NaN", "length_penalty must hold finite float32 values, got NaN"),
+        ("length_penalty", "Infinity", "must hold finite float32 values, got Infinity"),
+        ("length_penalty", "-Infinity", "must hold finite float32 values, got -Infinity"),
+        ("length_penalty", "1e39", "must hold finite float32 values, got 1e+39"),
+        ("length_penalty", "1e999", "must hold finite float32 values, got Infinity"),
+        ("length_penalty", "1" * 4000, f"must hold finite float32 values, got {'1' * 40}…"),
+        ("length_penalty", "1" * 5000, "must hold finite float32 values, got Infinity"),
+        ("length_penalty", "true", "must hold finite float32 values, got true"),
+        ("length_penalty", '"1"', "must hold finite float32 values, got a string"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_an_option_out_of_range_is_refused_by_name(server, name, value, message) -> None:
+    columns = {"max_length": "5", "length_penalty": "1", "target_prefix": '""', "text": '"hello"'}
+    inputs = ", ".join(
+        f'"{key}": [{good}, {value if key == name else good}]' for key, good in columns.items()
+    )
+    body = f'{{"signature_name": "translate_with_options", "inputs": {{{inputs}}}}}'
+    response = server.predict(body.encode())
+    assert response.status_code == 400
+    assert message in response.json()["error"]
 
 
 def test_bytes_may_come_in_base64_and_need_not_be_utf8(
@@ -154,7 +182,16 @@ def test_no_rows_give_no_rows(server, body) -> None:
         (b'{"instances": ["a"]', "JSON Parse error"),
         (b'{"instances": ["\xff"]}', "JSON Parse error"),
         (b"[" * 100_000, "nested too deeply"),
-        (b'{"instances": [' + b"9" * 5000 + b"]}", "JSON Parse error"),
+        (b'{"instances": [' + b"9" * 5000 + b"]}", "text must hold strings, got Infinity"),
+        (b'{"instances": ["a"], "instances": ["b"]}', "the key 'instances' is given twice"),
+        (b'{"instances": [{"text": "a", "text": "b"}]}', "the key 'text' is given twice"),
+        ({"instances": ["a"], "instnaces": []}, "unknown key 'instnaces', expected signature_name"),
+        ({"instances": ["a"], "\udfff": 1}, r"unknown key '\udfff', expected"),
+        ({"instances": [{"\ud800": "a"}]}, r"must have text, got \ud800"),
+        ({"inputs": {"\ud800": ["a"]}}, r"must have text, got \ud800"),
+        ({"signature_name": "\ud800", "instances": ["a"]}, r'"\ud800" not found in signature def'),
+        (b'{"instances": ["a"], "\xed\xa0\x80": 1}', r"unknown key '\ud800', expected"),
+        ({"instances": ["a"], "k" * 9999: 1}, f"unknown key '{'k' * 1900}"),
         ([], "must be a JSON object, got a list"),
         ({}, "got neither"),
         ({"instances": ["a"], "inputs": ["a"]}, "got both"),
@@ -190,7 +227,7 @@ def test_no_rows_give_no_rows(server, body) -> None:
         ),
         ({"instances": ["a"] * 300}, "may have 256 sentences, got 300"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 def test_what_is_wrong_with_a_request_is_said(server, body, message) -> None:
     response = server.predict(body)
