@@ -7,6 +7,8 @@ toolkit. Names load on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from keras_transformer.suggestions import did_you_mean, suggests_arguments
+
 if TYPE_CHECKING:
     from keras_transformer.artefact.manifest import Manifest
     from keras_transformer.runtime.translator import OnnxTranslator
@@ -41,8 +43,9 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     """Import the module that defines the public name `name` and keep the value here."""
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+        hint = did_you_mean(name, _HOMES)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+    value = suggests_arguments(getattr(import_module(_HOMES[name]), name))
     globals()[name] = value
     return value
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.distribution import install_command
 from keras_transformer.serializable import register_with_keras
+from keras_transformer.suggestions import did_you_mean, suggests_arguments
 from keras_transformer.telemetry import silence
 
 if TYPE_CHECKING:
@@ -181,15 +182,17 @@ silence()
 def __getattr__(name: str) -> object:
     """Import the module that defines the public name `name` and keep the value here."""
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = did_you_mean(name, _HOMES)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     try:
-        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith(__name__):
             raise
         raise ImportError(
             f"{__name__}.{name} needs {error.name}: install it with `{install_command('train')}`."
         ) from error
+    value = suggests_arguments(found)
     globals()[name] = value
     return value
 

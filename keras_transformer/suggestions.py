@@ -1,6 +1,7 @@
 """Did-you-mean: the known name that a misspelt option, value, flag or key probably means."""
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, TypeVar, Unpack, cast, get_args, get_origin
@@ -25,7 +26,8 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 def suggests_arguments(callee: Callee) -> Callee:
     """Makes a function or a class name the argument that an unknown keyword probably means.
 
-    The keywords of `**options: Unpack[...]` count as arguments. Other errors stay as they are.
+    The keywords of `**options: Unpack[...]` count as arguments; what takes any others stays as it
+    is. The public names of the package become so as they are loaded.
 
     Raises:
         TypeError: By the callee, if it does not know a keyword.
@@ -40,6 +42,8 @@ def suggests_arguments(callee: Callee) -> Callee:
 
 def _checked(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
     known = _arguments(function)
+    if not known or hasattr(function, "__wrapped__"):
+        return function
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -53,8 +57,10 @@ def _checked(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
 
 
 def _arguments(function: Callable[..., Any]) -> dict[str, None]:
-    """Returns the names that a function takes as keywords, in their order."""
-    code = function.__code__
+    """Returns the names that a function takes as keywords, in their order; none if any will do."""
+    code = getattr(function, "__code__", None)
+    if code is None:  # Not written in Python.
+        return {}
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     typed = [
         name
@@ -62,7 +68,8 @@ def _arguments(function: Callable[..., Any]) -> dict[str, None]:
         if get_origin(annotation) is Unpack
         for name in get_args(annotation)[0].__annotations__
     ]
-    return dict.fromkeys(name for name in (*names, *typed) if name not in ("self", "cls"))
+    takes_any = bool(code.co_flags & inspect.CO_VARKEYWORDS) and not typed
+    return {} if takes_any else dict.fromkeys(name for name in (*names, *typed) if name != "self")
 
 
 def _letters(name: str) -> str:

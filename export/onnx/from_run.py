@@ -3,12 +3,14 @@ of its model.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
 
 # Imported first: it says what to install if TensorFlow is missing.
 from .export import export_onnx
@@ -20,13 +22,26 @@ from keras_transformer.training.run.train import load_run  # isort: skip
 from keras_transformer.training.run.run_directory import RunDirectory  # isort: skip
 
 
+class OnnxKeywords(TypedDict, total=False):
+    """Options of `export_onnx`, which says what each means; a test compares both."""
+
+    target_tokenizer: Tokenizer | None
+    target: str
+    quantize: str | None
+    opset: int
+    min_score: float | None
+    overwrite: bool
+    training_text: TrainingText | None
+    search: Mapping[str, Any] | None
+
+
 def export_run(
     run: str | os.PathLike[str],
     directory: str | os.PathLike[str],
     *,
     shortlist: Shortlist | Pairs | str | os.PathLike[str] | None = None,
     shortlist_candidates: int = CANDIDATES,
-    **options: Any,
+    **options: Unpack[OnnxKeywords],
 ) -> Path:
     """Exports a run's model of any family with its tokenizers and all that the run says of it.
 

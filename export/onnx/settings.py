@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE, TARGETS
+from keras_transformer.config.checks import check_choice
 from keras_transformer.runtime.onnx_graphs.operators import check_library
 
 from ..placement import check_place
@@ -25,13 +26,10 @@ def check_settings(
         OSError: The directory cannot be made.
         ValueError: A setting is unknown or out of range, or two do not fit each other.
     """
-    if target not in EXPORT_TARGETS:
-        raise ValueError(f"target must be one of {', '.join(EXPORT_TARGETS)}, got {target!r}.")
+    check_choice("target", target, EXPORT_TARGETS)
     _check_opset(opset)
-    if quantize not in (None, *PRECISIONS[1:]):
-        raise ValueError(
-            f"quantize must be one of {', '.join(PRECISIONS[1:])} or None, got {quantize!r}."
-        )
+    if quantize is not None:
+        check_choice("quantize", quantize, PRECISIONS[1:])
     if target == "portable" and quantize is not None and quantize.startswith("int8"):
         raise ValueError(
             f"quantize={quantize!r} needs onnxruntime's operators: give target='onnxruntime'."

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Literal, get_args
 
+from keras_transformer.config.checks import check_choice
+
 from ..placement import check_place
 
 PretrainedFormat = Literal["marian", "huggingface", "ctranslate2"]
@@ -22,7 +24,5 @@ def check_settings(directory: Path, *, format: str, overwrite: bool) -> None:
         OSError: The directory cannot be made.
         ValueError: The format is unknown.
     """
-    if format not in MARKS:
-        known = ", ".join(get_args(PretrainedFormat))
-        raise ValueError(f"format must be one of {known}, got {format!r}.")
+    check_choice("format", format, get_args(PretrainedFormat))
     check_place(directory, mark=MARKS[format], overwrite=overwrite)

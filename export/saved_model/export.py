@@ -5,9 +5,9 @@ version directory that gets its name only after it was checked in a session.
 import gc
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
@@ -37,6 +37,7 @@ from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import with_defaults
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
+from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run
@@ -63,7 +64,7 @@ def export_saved_model(
     min_score: float | None = None,
     overwrite: bool = False,
     progress: Callable[[str], object] | None = None,
-    **options: Any,
+    **options: Unpack[SearchKeywords],
 ) -> Path:
     """Writes `<directory>/<version>/` for TensorFlow Serving; other versions stay as they are.
 
@@ -114,10 +115,11 @@ def export_saved_model(
         overwrite=overwrite,
     )
     check_min_score(min_score)
+    search: Mapping[str, Any] = options
     if isinstance(run_or_model, str | os.PathLike):
         run = RunDirectory(Path(run_or_model))
         min_score = run.load_min_score() if min_score is None else min_score
-        options = with_defaults(run.load_search(), options)
+        search = with_defaults(run.load_search(), options)
     progress = progress or (lambda line: None)
     model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
     if signatures == "text" and not all(map(can_be_read_in_graphs, (source, target))):
@@ -130,7 +132,7 @@ def export_saved_model(
         kind=signatures,
         max_source_length=max_source_length,
         min_score=min_score,
-        options=options,
+        options=dict(search),
     )
     content = _maker_for(model)(model, source, target, chosen)
     final = base / str(version)

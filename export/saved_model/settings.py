@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE
+from keras_transformer.config.checks import check_choice
 
 from ..placement import check_place
 
@@ -35,10 +36,7 @@ def check_settings(
             raise TypeError(f"{name} must be an integer, got {value!r}.")
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
-    if signatures not in get_args(SignatureKind):
-        raise ValueError(
-            f"signatures must be one of {', '.join(get_args(SignatureKind))}, got {signatures!r}."
-        )
+    check_choice("signatures", signatures, get_args(SignatureKind))
     if (base / MANIFEST_FILE).exists():
         raise ValueError(f"{base} is an ONNX artefact: choose another directory for SavedModels.")
     check_place(base / str(version), mark=DESCRIPTION_FILE, overwrite=overwrite)

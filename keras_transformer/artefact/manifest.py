@@ -31,6 +31,7 @@ from keras_transformer.artefact.families import (
     later_graphs,
     tokenizer_names,
 )
+from keras_transformer.config.checks import check_choice
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.training_text import TrainingText
@@ -122,8 +123,7 @@ class Manifest:
                     f"{field} must have the keys {', '.join(expected)}, got "
                     f"{', '.join(getattr(self, field)) or 'none'}."
                 )
-        if self.target not in TARGETS:
-            raise ValueError(f"target must be one of {', '.join(TARGETS)}, got {self.target!r}.")
+        check_choice("target", self.target, TARGETS)
         check_config(self.config, self.special_ids)
         check_operators(self)
         if self.native is not None:

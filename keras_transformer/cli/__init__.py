@@ -6,12 +6,12 @@ An error becomes one line on stderr and an exit code.
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 
 from keras_transformer import __version__
 from keras_transformer.distribution import install_command
+from keras_transformer.suggestions import did_you_mean
 
 COMMANDS = {
     "prepare": "tokenize a corpus once, for training that streams it from disk",
@@ -140,8 +140,7 @@ def _fail(command: str, message: str, *, code: int) -> int:
 
 
 def _unknown_command(name: str) -> str:
-    close = get_close_matches(name, COMMANDS, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(name, COMMANDS)
     return f"unknown command {name!r}, expected one of {', '.join(COMMANDS)}{hint}"
 
 

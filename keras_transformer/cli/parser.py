@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from jsonargparse import ArgumentError, ArgumentParser, DefaultHelpFormatter, Namespace
 
 from keras_transformer.cli.flags.declarations import (
+    choices,
     declaration,
     default_of,
     description,
@@ -21,6 +22,7 @@ from keras_transformer.cli.flags.declarations import (
     own_first,
     without_none,
 )
+from keras_transformer.suggestions import did_you_mean
 
 Options = TypeVar("Options")
 
@@ -47,6 +49,7 @@ class CommandParser:
     def __init__(self, command: str, summary: str) -> None:
         self.command = command
         self._types: dict[str, Any] = {}
+        self._flags = ["--config", "--help"]
         self._positionals: set[str] = set()
         self._parser = ArgumentParser(
             prog=f"keras-transformer {command}",
@@ -112,11 +115,11 @@ class CommandParser:
             if default is None and type(None) not in get_args(annotation):
                 annotation = annotation | None
             self._types[prefix + field.name] = annotation
-            group.add_argument(
-                f"--{prefix}{field.name.replace('_', '-')}",
-                help=texts.get(field.name, ""),
-                **declaration(annotation, default),
+            flag = flag_of(prefix + field.name)
+            added = group.add_argument(
+                flag, help=texts.get(field.name, ""), **declaration(annotation, default)
             )
+            self._flags += added.option_strings
 
     def parse(self, arguments: Sequence[str]) -> Namespace:
         """Reads flags and YAML.
@@ -154,19 +157,26 @@ class CommandParser:
         key = about_key.group(1) if about_key else None
         if key in self._types:
             given = re.search(r"(?:Given|Got) value: (.*)", message)
-            value = f", got {given.group(1)!r}" if given else ""
+            value = given.group(1) if given else ""
+            hint = did_you_mean(value, choices(self._types[key])) or "."
+            got = f", got {value!r}{hint}" if given else "."
             shown = self._shown(key)
             typed = any(argument.partition("=")[0] == shown for argument in arguments)
             if file and not typed and key not in self._positionals:
                 shown = f"{key} in {file}"
-            return f"{shown} expects {description(self._types[key])}{value}."
+            return f"{shown} expects {description(self._types[key])}{got}"
         missing = re.match(r"the following arguments are required: (.+)", message)
         if missing:
             keys = [key.strip() for key in missing.group(1).split(",")]
             return f"missing: {', '.join(map(self._shown, keys))}; see --help."
         unknown = re.match(r"Option '([\w.-]+)' is not accepted", message)
         if unknown:
-            return f"unknown key {unknown.group(1)!r} in {file or 'the --config file'}; see --help."
+            name = unknown.group(1)
+            hint = did_you_mean(name, self._types) or "; see --help."
+            return f"unknown key {name!r} in {file or 'the --config file'}{hint}"
+        foreign = re.match(r"unrecognized arguments: (-[^\s=]*)", message)
+        if foreign:
+            message += did_you_mean(foreign.group(1), self._flags) or "; see --help."
         message = message.removeprefix('Parser key "config": ')
         if file and (about_key or message.startswith("Problems parsing config")):
             message = f"--config {file}: {message}"

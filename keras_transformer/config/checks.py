@@ -2,8 +2,10 @@
 
 import dataclasses
 import numbers
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
+
+from keras_transformer.suggestions import did_you_mean
 
 
 def make_numbers_plain(config: Any) -> None:
@@ -43,7 +45,8 @@ def check_rate(name: str, value: float) -> None:
         raise ValueError(f"{name} is a probability in [0, 1), got {value}.")
 
 
-def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raises unless a value is one of the choices."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+        hint = did_you_mean(value, choices) or "."
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}{hint}")

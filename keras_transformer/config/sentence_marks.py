@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.suggestions import did_you_mean
 
 LanguageMarks = Literal["both", "source", "ends"]
 _SHOWN = 8
@@ -226,7 +227,8 @@ class SentenceMarks:
     def _id(self, name: str, code: str | None) -> int:
         if code is not None and code in self.languages:
             return self.languages[code]
-        raise ValueError(f"{name} must be one of {self.shown_languages}, got {code!r}.")
+        hint = did_you_mean(code, self.languages) or "."
+        raise ValueError(f"{name} must be one of {self.shown_languages}, got {code!r}{hint}")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""

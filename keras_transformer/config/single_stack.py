@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from keras_transformer.config.checks import check_size, make_numbers_plain
+from keras_transformer.config.checks import check_choice, check_size, make_numbers_plain
 from keras_transformer.config.embedding import EmbeddedConfig, Positions
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import BlockConfig, StackConfig
@@ -67,8 +67,7 @@ class SingleStackConfig(EmbeddedConfig):
             vocab_size: Size of the vocabulary, special ids included.
             **overrides: Any field of the config, replacing the preset's value.
         """
-        if name not in cls.presets:
-            raise ValueError(f"preset must be one of {', '.join(cls.presets)}, got {name!r}.")
+        check_choice("preset", name, cls.presets)
         return cls(**{"vocab_size": vocab_size, **cls.presets[name], **overrides})
 
     def to_dict(self) -> dict[str, Any]:

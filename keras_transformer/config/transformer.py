@@ -175,8 +175,7 @@ class TransformerConfig(EmbeddedConfig):
             vocab_size: Size of the shared vocabulary, special ids included.
             **overrides: Any field of the config, replacing the preset's value.
         """
-        if name not in PRESETS:
-            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}.")
+        check_choice("preset", name, PRESETS)
         return cls(**{"source_vocab_size": vocab_size, **PRESETS[name], **overrides})
 
     @property

@@ -4,6 +4,7 @@ from typing import Literal, get_args
 
 from matplotlib.figure import Figure
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.plotting.sentences import SeenPair
 from keras_transformer.plotting.style import draw_weights, label_tokens, new_figure, styled
 
@@ -28,8 +29,7 @@ def attention_heads(pair: SeenPair, part: Part) -> Figure:
     Raises:
         ValueError: There is no such part, or the model has none.
     """
-    if part not in _TITLES:
-        raise ValueError(f"part must be one of {', '.join(get_args(Part))}, got {part!r}.")
+    check_choice("part", part, get_args(Part))
     if getattr(pair.maps, part) is None:
         raise ValueError(
             f"part {part!r} has no attention, as the decoder has a recurrence in its place: draw "

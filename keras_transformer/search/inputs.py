@@ -5,6 +5,7 @@ that every engine refuses alike, in the same words.
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.search.model_limits import ModelLimits
 
 # Attention's memory grows with the square of the length; trained models end far below this.
@@ -81,10 +82,7 @@ class SourceLimit:
                 )
             if max_source_length < 1:
                 raise ValueError(f"max_source_length must be at least 1, got {max_source_length}.")
-        if long_texts not in get_args(LongTexts):
-            raise ValueError(
-                f"long_texts must be one of {', '.join(get_args(LongTexts))}, got {long_texts!r}."
-            )
+        check_choice("long_texts", long_texts, get_args(LongTexts))
         bounds = [max_source_length, limits.source_positions]
         self.length = min((bound for bound in bounds if bound is not None), default=None)
         self._cuts = long_texts == "cut"

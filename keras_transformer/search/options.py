@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.suggestions import suggests_arguments
 
 LengthPenaltyType = Literal["gnmt", "exponent"]
@@ -114,11 +115,7 @@ class SearchOptions:
             ("length_penalty_type", LengthPenaltyType),
             ("early_stopping", EarlyStopping),
         ):
-            if getattr(self, name) not in get_args(kind):
-                raise ValueError(
-                    f"{name} must be one of {', '.join(get_args(kind))}, "
-                    f"got {getattr(self, name)!r}."
-                )
+            check_choice(name, getattr(self, name), get_args(kind))
         if self.max_length > _MOST_TOKENS:
             raise ValueError(f"max_length must be at most {_MOST_TOKENS}, got {self.max_length}.")
         if self.min_length > self.max_length:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import get_args
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.inputs import LongTexts
 from keras_transformer.search.model_limits import IdRows
@@ -58,10 +59,7 @@ class LengthLimit:
                 )
             if max_text_length < 1:
                 raise ValueError(f"max_text_length must be at least 1, got {max_text_length}.")
-        if long_texts not in get_args(LongTexts):
-            raise ValueError(
-                f"long_texts must be one of {', '.join(get_args(LongTexts))}, got {long_texts!r}."
-            )
+        check_choice("long_texts", long_texts, get_args(LongTexts))
         bounds = [bound for bound in (max_text_length, room) if bound is not None]
         self.length = min(bounds, default=None)
         self._cuts = long_texts == "cut"

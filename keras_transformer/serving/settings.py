@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Literal, get_args
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
@@ -112,11 +113,7 @@ class ServeOptions:
             if value is not None and not 0 <= value < 1 << 16:
                 raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
         check_min_score(self.min_score)
-        if self.long_texts not in get_args(LongTexts):
-            raise ValueError(
-                f"long_texts must be one of {', '.join(get_args(LongTexts))}, got "
-                f"{self.long_texts!r}."
-            )
+        check_choice("long_texts", self.long_texts, get_args(LongTexts))
         if self.max_sentences > self.max_queue:
             raise ValueError(
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "

@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.config.checks import check_size
+from keras_transformer.config.checks import check_choice, check_size
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
 from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.model_limits import IdRows
@@ -135,9 +135,8 @@ class TextUnderstanding:
             ValueError: As for `states`, or `pooling` is neither of the two.
             RuntimeError: As for `states`.
         """
-        if pooling not in (None, *get_args(Pooling)):
-            choices = ", ".join(get_args(Pooling))
-            raise ValueError(f"pooling must be one of {choices}, got {pooling!r}.")
+        if pooling is not None:
+            check_choice("pooling", pooling, get_args(Pooling))
         rows = self._rows.of_texts(texts)
         if self.config.head == "embedding" and pooling in (None, self.config.pooling):
             return self._as_vectors(self._engine.head(rows))

@@ -118,7 +118,11 @@ def test_the_printed_config_can_be_read_back(parser, tmp_path, capsys) -> None:
         (["--rate", "fast"], "--rate expects a number, got 'fast'."),
         (["--kind", "middle"], "--kind expects one of small, big, got 'middle'."),
         (["--pair", "1", "x"], "--pair expects one or more values (an integer), got 'x'."),
-        (["--beam", "2"], "unrecognized arguments: --beam 2"),
+        (["--kind", "smal"], "--kind expects one of small, big, got 'smal'; did you mean 'small'?"),
+        (["--beam", "2"], "unrecognized arguments: --beam 2; did you mean '--beam-size'?"),
+        (["--beam_size=2"], "unrecognized arguments: --beam_size=2; did you mean '--beam-size'?"),
+        (["--xyz"], "unrecognized arguments: --xyz; see --help."),
+        (["extra"], "unrecognized arguments: extra"),
         (["--config", "none.yaml"], "--config none.yaml: File does not exist: "),
         (["--bans", "7"], "--bans expects one or more lists without spaces, each [INT,...], such"),
     ],
@@ -134,7 +138,12 @@ def test_a_wrong_flag_is_named(parser, arguments: list[str], message: str) -> No
     ("text", "message"),
     [
         ("beam_size: two\n", "beam_size in {file} expects an integer, got 'two'."),
-        ("beamsize: 2\n", "unknown key 'beamsize' in {file}; see --help."),
+        ("beamsize: 2\n", "unknown key 'beamsize' in {file}; did you mean 'beam_size'?"),
+        ("xyz: 2\n", "unknown key 'xyz' in {file}; see --help."),
+        (
+            "kind: bigg\n",
+            "kind in {file} expects one of small, big, got 'bigg'; did you mean 'big'?",
+        ),
         ("beam_size: [\n", "--config {file}: Problems parsing config: "),
     ],
 )

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +18,7 @@ from keras_transformer.cli.parser import (
     read_fields,
 )
 from keras_transformer.data.encoding.id_pairs import check_max_length
+from keras_transformer.suggestions import did_you_mean
 from keras_transformer.text.tokenizer import check_vocab_size, train_tokenizer
 from keras_transformer.whole_files import check_output
 
@@ -151,8 +151,7 @@ class PlotParser:
         """
         name, *rest = arguments or [""]
         if name not in KINDS:
-            close = get_close_matches(name, KINDS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(name, KINDS)
             raise UsageError(f"unknown picture {name!r}, expected one of {', '.join(KINDS)}{hint}")
         kind = KINDS[name]
         parser = CommandParser(f"plot {name}", f"Draw {kind.summary}.")

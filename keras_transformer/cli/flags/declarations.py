@@ -70,6 +70,14 @@ def description(annotation: Any) -> str:
     return words.get(kind, "a text")
 
 
+def choices(annotation: Any) -> tuple[str, ...]:
+    """Returns the values that a field's type names; none if it names none."""
+    kind = without_none(annotation)
+    if get_origin(kind) in (tuple, list):
+        kind = get_args(kind)[0]
+    return tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()
+
+
 def field_texts(options_class: type) -> dict[str, str]:
     """Returns each field's description from the docstring of its class, on one line."""
     texts = {}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.objectives.choosing import Unit, begins_words, choose_units
 from keras_transformer.data.objectives.objective import Batch, Rows
@@ -54,10 +55,7 @@ class MaskedTokens:
             )
         if not 0 < self.share < 1:
             raise ValueError(f"share must lie between 0 and 1, got {self.share}.")
-        if self.unit not in get_args(Unit):
-            raise ValueError(
-                f"masking must be one of {', '.join(get_args(Unit))}, got {self.unit!r}."
-            )
+        check_choice("masking", self.unit, get_args(Unit))
         if (self.unit == "phrases") != (self.phrases is not None):
             raise ValueError(
                 f"masking='phrases' needs phrases, and nothing else does, got {self.unit!r} with "

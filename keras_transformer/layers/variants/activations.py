@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.products.few_passes import with_gradient_in_few_passes
+from keras_transformer.suggestions import did_you_mean
 
 Tensor = Any
 
@@ -32,7 +33,7 @@ def activation_named(identifier: Any) -> Any:
         ValueError: There is no activation of that name, it changes the number of features, or it
             needs more than the features.
     """
-    activation = gelu_tanh if identifier == _GELU_TANH else keras.activations.get(identifier)
+    activation = gelu_tanh if identifier == _GELU_TANH else _of_keras(identifier)
     if activation is keras.activations.glu:
         raise ValueError(
             "activation 'glu' halves the features, and an activation must keep the width: choose "
@@ -45,6 +46,16 @@ def activation_named(identifier: Any) -> Any:
             "choose one that takes the features alone."
         )
     return activation
+
+
+def _of_keras(identifier: Any) -> Any:
+    try:
+        return keras.activations.get(identifier)
+    except ValueError as error:
+        hint = did_you_mean(identifier, (_GELU_TANH, *dir(keras.activations))) or "."
+        raise ValueError(
+            f"activation must be one that Keras knows, got {identifier!r}{hint}"
+        ) from error
 
 
 def _further_arguments(activation: Any) -> list[str]:

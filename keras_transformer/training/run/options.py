@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
+from keras_transformer.suggestions import did_you_mean
 from keras_transformer.training.recipes import CLASSIFIERS, DENOISING, RECIPES, fine_tuning
 
 _CHOICES = {
@@ -122,9 +123,10 @@ class TrainOptions:
                 raise ValueError(f"{name} must be positive, got {value}.")
         check_max_length(self.max_length)
         if self.freeze not in (None, "embeddings", "encoder") and not self.freeze.isdecimal():
+            hint = did_you_mean(self.freeze, ("embeddings", "encoder")) or "."
             raise ValueError(
                 "freeze must be 'embeddings', 'encoder' or a number of blocks, got "
-                f"{self.freeze!r}."
+                f"{self.freeze!r}{hint}"
             )
         if not 0 < self.layer_decay <= 1:
             raise ValueError(f"layer_decay must lie in (0, 1], got {self.layer_decay}.")
@@ -229,8 +231,7 @@ class TrainOptions:
             name: The preset's name.
             **overrides: Any field, replacing the recipe's value.
         """
-        if name not in RECIPES:
-            raise ValueError(f"preset must be one of {', '.join(RECIPES)}, got {name!r}.")
+        check_choice("preset", name, RECIPES)
         return cls(**{**RECIPES[name], **overrides})
 
     @classmethod
