@@ -321,6 +321,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.config_fields", "config.families"}
     packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
+    packages |= {"config.text_vectors"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
 

@@ -52,10 +52,15 @@ _EMITTED = frozenset(
         "num_token_types",
         "pooler",
         "pooler_activation",
+        "keep_pooler",
         "head",
         "labels",
         "pooling",
+        "dense",
         "unit_vectors",
+        "prompts",
+        "default_prompt",
+        "max_row_length",
         "tied_head",
     }
 )

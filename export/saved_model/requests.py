@@ -51,6 +51,12 @@ def language_values(marks: SentenceMarks) -> Values:
     }
 
 
+def prompt_values(prompts: Mapping[str, str]) -> Values:
+    """Returns values for the input that names a prompt, one of them for none."""
+    names = [*prompts, ""]
+    return {("prompt_name", "string"): _as_bytes(["", names[0], names[-1]])}
+
+
 def single_values(tokenizer: Tokenizer, *, masks: bool = False) -> Values:
     """Returns values for the inputs of a model with one stack.
 

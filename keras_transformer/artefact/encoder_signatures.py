@@ -22,18 +22,22 @@ class EncoderSizes:
     Args:
         head: The config's head.
         num_labels: Number of labels of a head that chooses among labels.
-        model_dim: Width of states and vectors.
+        model_dim: Width of states.
+        vector_dim: Width of vectors.
         has_pooler: Whether a model without a head pools the state of the first token.
         num_hypotheses: Fillings of each text, if the head fills in masks.
         has_mask: Whether the vocabulary has a mask, without which a head has none to fill in.
+        has_prompts: Whether a prompt can be chosen that goes before each text to embed.
     """
 
     head: str | None = None
     num_labels: int | None = None
     model_dim: int | None = None
+    vector_dim: int | None = None
     has_pooler: bool = False
     num_hypotheses: int | None = None
     has_mask: bool = True
+    has_prompts: bool = False
 
 
 # What the function of two texts of a head that has one is called.
@@ -59,12 +63,13 @@ def encoder_text_signatures(sizes: EncoderSizes) -> dict[str, Signature]:
     They are those of the server and of a SavedModel that holds its tokenizer. The default is that
     of the head; without one it embeds.
     """
-    main = _main(sizes, of_text=True)
+    main, text = _main(sizes, of_text=True), strings("text", "The text.")
     return by_name(
         dataclasses.replace(main, name=DEFAULT_SIGNATURE),
         main,
         *_pairs(sizes, of_text=True),
-        *_common(strings("text", "The text."), sizes),
+        *_common(text, sizes),
+        *_prompted(text, sizes),
         *_by_ids(sizes),
     )
 
@@ -85,6 +90,7 @@ _FOLLOWS = TensorSpec("probability", "float32", (None,), "The probability that i
 _QUESTION = "A question that the text answers"
 _WHAT = {
     "embed": "Gives one vector for each text.",
+    "embed_with_prompt": "Gives one vector for each text, read behind a prompt.",
     "fill_mask": "Fills in the masks of each text, best fillings first.",
     "classify": "Chooses a label for each text.",
     "classify_pairs": "Chooses a label for each pair of texts.",
@@ -146,6 +152,15 @@ def _common(text: TensorSpec, sizes: EncoderSizes) -> list[Signature]:
     return common
 
 
+def _prompted(text: TensorSpec, sizes: EncoderSizes) -> list[Signature]:
+    """Returns the function that embeds texts behind prompts of the request's choice."""
+    if not sizes.has_prompts:
+        return []
+    prompt = strings("prompt_name", "Name of the prompt that goes before the text; empty for none.")
+    vector, name = _outputs("embed", sizes, of_text=True), "embed_with_prompt"
+    return [Signature(name, (text, prompt), vector, _WHAT[name])]
+
+
 def _outputs(name: str, sizes: EncoderSizes, *, of_text: bool) -> tuple[TensorSpec, ...]:
     row, places = (None,), (None, None)
     if name == "fill_mask":
@@ -175,7 +190,7 @@ def _outputs(name: str, sizes: EncoderSizes, *, of_text: bool) -> tuple[TensorSp
         )
     if name == "regress":
         return (TensorSpec("value", "float32", row, "The number."),)
-    return (TensorSpec("vector", "float32", (None, sizes.model_dim), "The vector."),)
+    return (TensorSpec("vector", "float32", (None, sizes.vector_dim), "The vector."),)
 
 
 def _fillings(sizes: EncoderSizes, *, of_text: bool) -> tuple[TensorSpec, ...]:

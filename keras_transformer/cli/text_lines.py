@@ -131,7 +131,7 @@ def tell_cuts(
         return
     for number, tokens in enumerate(model.text_lengths(block), start=done + 1):
         if tokens > limit:
-            message = f"line {number} of {file} was cut: it has {tokens} tokens."
+            message = f"line {number} of {file} was cut: it has {tokens} tokens, {limit} are read."
             print(f"keras-transformer {command}: {message}", file=sys.stderr)
 
 

@@ -1,22 +1,25 @@
 """The config of an encoder alone, as BERT is (Devlin et al. 2018), with the head that reads it."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
+from keras_transformer.config.text_vectors import (
+    DenseConfig,
+    check_prompts,
+    poolings_of,
+    read_dense,
+)
 
 EncoderHead = Literal[
     "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"
 ]
-Pooling = Literal["mean", "first"]
 PoolerActivation = Literal["tanh", "relu"]
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
-# What shorter vectors than this are divided by where they get unit length.
-SHORTEST = 1e-12
 # What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
 NEXT_SENTENCE_LABELS = ("next", "random")
 
@@ -38,10 +41,17 @@ class EncoderConfig(SingleStackConfig):
             "regression" a number for a text; "spans" logits of a span's first and last token;
             "embedding" one vector for a text.
         labels: The classes or tags, in the order of their logits; only with those two heads.
-        pooling: How "embedding" makes one vector of a text's states: their "mean", or the "first".
+        pooling: How "embedding" makes one vector of a text's states: the "first" or the "last" of
+            them, their "mean" or their "max" in each feature, their sum divided by the square root
+            of their number ("mean_sqrt_length"), or their mean weighted by the position counted
+            from 1 ("weighted_mean"); several joined by "+", as "first+mean", make vectors that are
+            put one behind the other.
+        dense: Linear layers that the vector goes through.
         unit_vectors: Whether that vector is divided by its length, so that products are cosines.
         max_row_length: Most tokens of a text that the model is meant to read, special ones
             included; None for as many as it has positions.
+        prompts: Texts that can be put before a text whose vector is wanted, by name.
+        default_prompt: The name of the prompt that is put there if none is asked for.
         **fields: As for `SingleStackConfig`.
 
     Raises:
@@ -84,9 +94,12 @@ class EncoderConfig(SingleStackConfig):
     keep_pooler: bool = False
     head: EncoderHead | None = None
     labels: tuple[str, ...] = ()
-    pooling: Pooling = "mean"
+    pooling: str = "mean"
+    dense: tuple[DenseConfig, ...] = ()
     unit_vectors: bool = False
     max_row_length: int | None = None
+    prompts: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    default_prompt: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,9 +109,14 @@ class EncoderConfig(SingleStackConfig):
         check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
-        check_choice("pooling", self.pooling, get_args(Pooling))
+        poolings_of(self.pooling)
+        object.__setattr__(self, "dense", read_dense(self.dense))
+        if self.dense and self.head != "embedding":
+            raise ValueError(f"dense needs head='embedding', got head={self.head!r}.")
         check_flag("unit_vectors", self.unit_vectors)
         self._check_row_length()
+        check_prompts(self.prompts, self.default_prompt)
+        object.__setattr__(self, "prompts", dict(self.prompts))
         if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
             raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -128,7 +146,18 @@ class EncoderConfig(SingleStackConfig):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the family and the fields as plain JSON values."""
-        return {**super().to_dict(), "labels": list(self.labels)}
+        dense = [dataclasses.asdict(layer) for layer in self.dense]
+        return {**super().to_dict(), "labels": list(self.labels), "dense": dense}
+
+    @property
+    def pooled_dim(self) -> int:
+        """Width of what the poolings make of a text's states."""
+        return len(poolings_of(self.pooling)) * self.model_dim
+
+    @property
+    def vector_dim(self) -> int:
+        """Width of a text's vector with the head "embedding"."""
+        return self.dense[-1].out_dim if self.dense else self.pooled_dim
 
     @property
     def reads_pooler(self) -> bool:
@@ -180,8 +209,15 @@ class EncoderConfig(SingleStackConfig):
             "pretraining": masked + 2 * (width + 1),
             "regression": width + 1,
             "spans": 2 * (width + 1),
-            "embedding": 0,
+            "embedding": self._dense_parameters(),
         }
         head = heads.get(self.head, len(self.labels) * (width + 1))
         head += dense if self.reads_pooler else 0
         return embeddings + self.stack.parameter_count() + head
+
+    def _dense_parameters(self) -> int:
+        widths = [self.pooled_dim, *(layer.out_dim for layer in self.dense)]
+        return sum(
+            (width + layer.use_bias) * layer.out_dim
+            for width, layer in zip(widths, self.dense, strict=False)
+        )

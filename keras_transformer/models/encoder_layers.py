@@ -12,7 +12,8 @@ from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, EncoderC
 from keras_transformer.layers import Embeddings, Encoder
 from keras_transformer.layers.heads.classes import ClassHead
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
-from keras_transformer.layers.heads.pooler import Pooler, first_state, mean_state, unit_vectors
+from keras_transformer.layers.heads.pooler import Pooler, first_state
+from keras_transformer.layers.heads.text_vector import VectorHead, pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.functional import ids_input, with_one
 
@@ -28,7 +29,7 @@ class EncoderLayers:
     embeddings: Embeddings
     stack: Encoder
     pooler: Pooler | None
-    head: Any  # MaskedTokenHead, ClassHead or None
+    head: Any  # MaskedTokenHead, ClassHead, VectorHead or None
     next_sentence: ClassHead | None = None
 
     @classmethod
@@ -73,9 +74,11 @@ class EncoderLayers:
         return first_state(states, keep) if self.pooler is None else self.pooler(states, keep)
 
     def vectors(self, states: Tensor, keep: Tensor) -> Tensor:
-        """Returns each text's embedding: `(batch, model_dim)`."""
-        pooled = (mean_state if self.config.pooling == "mean" else first_state)(states, keep)
-        return unit_vectors(pooled) if self.config.unit_vectors else pooled
+        """Returns each text's embedding: `(batch, vector_dim)`."""
+        found = pooled_states(states, keep, self.config.pooling)
+        if self.head is not None:
+            found = self.head(found)
+        return unit_vectors(found) if self.config.unit_vectors else found
 
     def outputs(self, inputs: Inputs) -> Any:
         """Returns the model's outputs; see `build_encoder`."""
@@ -142,6 +145,8 @@ def _make_embeddings(config: EncoderConfig) -> Embeddings:
 
 
 def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
+    if config.head == "embedding" and config.dense:
+        return VectorHead(config.dense, name="head")
     if config.head in (None, "embedding"):
         return None
     if config.head in ("masked_lm", "pretraining"):

@@ -34,7 +34,7 @@ def build_encoder(config: EncoderConfig, dtype_policy: str | None = None) -> "En
         vocab_size)`; "pretraining" `{"logits"`, the same, `"next_sentence": (batch, 2)}`;
         "classification" logits `(batch, labels)`; "tagging" logits `(batch, length,
         labels)`; "regression" `(batch, 1)`; "spans" logits `(batch, length, 2)`, first and last
-        token; "embedding" `(batch, model_dim)`.
+        token; "embedding" `(batch, vector_dim)`.
 
     Example:
         >>> model = build_encoder(EncoderConfig.preset("bert-tiny", vocab_size=100))
@@ -67,7 +67,7 @@ class EncoderOnly(FamilyModel):
     embeddings: Embeddings
     encoder_stack: Encoder
     pooler: Pooler | None
-    head: Any  # MaskedTokenHead, ClassHead or None
+    head: Any  # MaskedTokenHead, ClassHead, VectorHead or None
     next_sentence: ClassHead | None
 
     def __init__(

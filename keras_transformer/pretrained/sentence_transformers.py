@@ -1,35 +1,88 @@
 """How Sentence Transformers makes one vector of a text (Reimers and Gurevych 2019): takes a
-directory of that library and returns our config of its encoder.
+directory of that library and returns the fields of our config that say so, and the weights of its
+linear layers.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from keras_transformer.config.encoder_only import Pooling
+from keras_transformer.config.text_vectors import JOINT, DenseConfig, Pooling, check_prompts
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.languages import CONFIG, read_json
+from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
+from keras_transformer.pretrained.weight_table import Entry, linear
 
 MODULES = "modules.json"
-_POOLINGS: dict[str, Pooling] = {
-    "mean": "mean",
-    "mean_tokens": "mean",
-    "cls": "first",
+# Theirs → ours; configs name the first of each pair after "pooling_mode_".
+MODES: dict[str, Pooling] = {
     "cls_token": "first",
+    "max_tokens": "max",
+    "mean_tokens": "mean",
+    "mean_sqrt_len_tokens": "mean_sqrt_length",
+    "weightedmean_tokens": "weighted_mean",
+    "lasttoken": "last",
 }
-_MODES = (
-    *("mean_tokens", "cls_token", "max_tokens", "mean_sqrt_len_tokens"),
-    *("weightedmean_tokens", "lasttoken"),
-)
-NORMALIZE = "Normalize"
+# As "pooling_mode" names them.
+SHORT_MODES: dict[str, Pooling] = {
+    "cls": "first",
+    "max": "max",
+    "mean": "mean",
+    "weightedmean": "weighted_mean",
+    **MODES,
+}
+# PyTorch's class → the activation of Keras that is the same function.
+ACTIVATIONS = {
+    "Identity": "linear",
+    "Tanh": "tanh",
+    "ReLU": "relu",
+    "GELU": "gelu",
+    "Sigmoid": "sigmoid",
+    "SiLU": "silu",
+    "Softplus": "softplus",
+    "Softsign": "softsign",
+    "ELU": "elu",
+    "SELU": "selu",
+    "Mish": "mish",
+}
+POOLING, DENSE, NORMALIZE = "Pooling", "Dense", "Normalize"
 # How that library reads texts, and what it may put before each of them.
 READING = "sentence_bert_config.json"
-_PROMPTS = "config_sentence_transformers.json"
-_MODULES = ("Transformer", "Pooling", NORMALIZE)
+PROMPTS = "config_sentence_transformers.json"
+# What modules read and write.
+VECTOR = "sentence_embedding"
+# Without effect but in training.
+_DROPOUT = "Dropout"
+_ORDER = "Transformer, Pooling, any number of Dense and at most one Normalize"
 
 
-def read_embedding(path: Path, max_positions: int | None) -> dict[str, Any]:
-    """Returns fields of `EncoderConfig` that say how one vector is made; none if nothing does.
+class Module(NamedTuple):
+    """A module of a directory.
+
+    Attributes:
+        kind: The name of its class.
+        path: Its directory.
+    """
+
+    kind: str
+    path: Path
+
+
+class Embedding(NamedTuple):
+    """How a directory makes vectors.
+
+    Attributes:
+        fields: Fields of `EncoderConfig`.
+        tensors: The weights of its linear layers, by the names of `dense_table`.
+    """
+
+    fields: dict[str, Any]
+    tensors: Tensors
+
+
+def read_embedding(path: Path, max_positions: int | None) -> Embedding | None:
+    """Returns how one vector is made of a text; None if nothing says so.
 
     Args:
         path: The directory.
@@ -39,34 +92,129 @@ def read_embedding(path: Path, max_positions: int | None) -> dict[str, Any]:
         ImportRefusedError: A file is missing or damaged, or vectors are made in another way.
     """
     if not (path / MODULES).is_file():
-        return {}
-    listed = _read(path / MODULES)
-    if not isinstance(listed, list) or not all("type" in one for one in listed):
-        raise ImportRefusedError(f"{path / MODULES} holds no list of modules.")
-    modules = {str(one["type"]).rpartition(".")[2]: str(one.get("path", "")) for one in listed}
-    foreign = [name for name in modules if name not in _MODULES]
-    if foreign or "Pooling" not in modules:
+        return None
+    pooling, layers, is_unit = _in_order(path / MODULES)
+    prompts = _prompts(path)
+    tensors = Tensors({}, str(path / MODULES))
+    dense = []
+    for number, layer in enumerate(layers):
+        dense.append(_dense(layer / "config.json"))
+        own = open_huggingface(layer)
+        tensors = tensors.joined(own.renamed(lambda name, n=number: _dense_name(n, name)))
+    return Embedding(
+        {
+            "head": "embedding",
+            "pooling": _pooling(pooling / "config.json", has_prompts=any(prompts.values())),
+            "dense": tuple(dense),
+            "unit_vectors": is_unit,
+            "prompts": prompts,
+            "default_prompt": read_json(path / PROMPTS).get("default_prompt_name"),
+            "max_row_length": _longest(path, max_positions),
+        },
+        tensors,
+    )
+
+
+def dense_table(model: Any) -> Iterator[Entry]:
+    """Yields the entries of the linear layers behind a model's pooling."""
+    for number, layer in enumerate(model.head.layers if model.config.dense else ()):
+        yield from linear(layer, _dense_name(number, "linear"))
+
+
+def _dense_name(number: int, name: str) -> str:
+    """Returns what a tensor of a linear layer is called beside those of the other modules."""
+    return f"{DENSE}.{number}.{name}"
+
+
+def _in_order(file: Path) -> tuple[Path, list[Path], bool]:
+    """Returns the pooling's directory, those of linear layers, and whether vectors have length 1.
+
+    Raises:
+        ImportRefusedError: The file lists other modules, or in another order.
+    """
+    listed = _read(file)
+    if not isinstance(listed, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("type"), str) for one in listed
+    ):
+        raise ImportRefusedError(f"{file} holds no list of modules.")
+    modules = [
+        Module(one["type"].rpartition(".")[2], file.parent / str(one.get("path", "")))
+        for one in listed
+    ]
+    kinds = [module.kind for module in modules if module.kind != _DROPOUT]
+    is_unit = kinds[-1:] == [NORMALIZE]
+    layers = [module.path for module in modules if module.kind == DENSE]
+    wanted = ["Transformer", POOLING, *[DENSE] * len(layers), *[NORMALIZE] * is_unit]
+    if kinds != wanted:
         raise ImportRefusedError(
-            f"{path / MODULES} has {', '.join(foreign) or 'no Pooling'}, and {', '.join(_MODULES)} "
-            "are supported: without this file the encoder alone is imported."
+            f"{file} has the modules {', '.join(kinds) or 'none'}, and {_ORDER} are supported, in "
+            "this order: without this file the encoder alone is imported."
         )
-    file = path / modules["Pooling"] / "config.json"
+    return next(module.path for module in modules if module.kind == POOLING), layers, is_unit
+
+
+def _pooling(file: Path, *, has_prompts: bool) -> str:
     values = _read(file)
     if not isinstance(values, dict):
         raise ImportRefusedError(f"{file} holds no pooling modes.")
-    found = [mode for mode in _MODES if values.get(f"pooling_mode_{mode}") is True]
-    if "pooling_mode" in values:
-        found = [str(values["pooling_mode"])]
-    if len(found) != 1 or found[0] not in _POOLINGS:
+    found = [mode for mode in MODES if values.get(f"pooling_mode_{mode}") is True]
+    told = values.get("pooling_mode", found)
+    modes = told if isinstance(told, list) else [told]
+    poolings = [SHORT_MODES.get(mode) if isinstance(mode, str) else None for mode in modes]
+    if not poolings or None in poolings or len(set(poolings)) < len(poolings):
         raise ImportRefusedError(
-            f"{file} has pooling modes {found}, and one of {list(_POOLINGS)} is supported."
+            f"{file} has the pooling modes {modes}, and of {', '.join(MODES)} one or several "
+            "different ones are supported."
         )
-    return {
-        "head": "embedding",
-        "pooling": _POOLINGS[found[0]],
-        "unit_vectors": NORMALIZE in modules,
-        "max_row_length": _longest(path, max_positions),
-    }
+    if has_prompts and values.get("include_prompt") is False:
+        raise ImportRefusedError(
+            f"{file} has include_prompt: false, which is not supported with prompts: their tokens "
+            "are pooled as all others."
+        )
+    return JOINT.join(name for name in poolings if name is not None)
+
+
+def _dense(file: Path) -> DenseConfig:
+    values = _read(file)
+    if not isinstance(values, dict):
+        raise ImportRefusedError(f"{file} holds no fields of a linear layer.")
+    for name in ("module_input_name", "module_output_name"):
+        if values.get(name) not in (None, VECTOR):
+            raise ImportRefusedError(
+                f"{file} has {name}: {values[name]!r}, and {VECTOR!r} is supported."
+            )
+    if values.get("use_residual"):
+        raise ImportRefusedError(f"{file} has use_residual: true, which is not supported.")
+    activation = str(values.get("activation_function") or "Tanh").rpartition(".")[2]
+    if activation not in ACTIVATIONS:
+        raise ImportRefusedError(
+            f"{file} has the activation_function {activation}, and {', '.join(ACTIVATIONS)} are "
+            "supported."
+        )
+    try:
+        return DenseConfig(
+            out_dim=values.get("out_features", 0),
+            activation=ACTIVATIONS[activation],
+            use_bias=values.get("bias", True),
+        )
+    except (TypeError, ValueError) as error:
+        raise ImportRefusedError(f"{file}: {error}") from error
+
+
+def _prompts(path: Path) -> dict[str, str]:
+    """Returns the texts that may be put before others, by name.
+
+    Raises:
+        ImportRefusedError: They are no texts, or the one that is always put there is none of them.
+    """
+    file = path / PROMPTS
+    values = read_json(file)
+    prompts, chosen = values.get("prompts") or {}, values.get("default_prompt_name")
+    try:
+        check_prompts(prompts, chosen)
+    except (TypeError, ValueError) as error:
+        raise ImportRefusedError(f"{file}: {error}") from error
+    return prompts
 
 
 def _longest(path: Path, max_positions: int | None) -> int | None:
@@ -85,12 +233,6 @@ def _longest(path: Path, max_positions: int | None) -> int | None:
         raise ImportRefusedError(
             f"{file} has do_lower_case: true, which is not supported: set it to false and give "
             "texts in lower case, unless the tokenizer makes them so."
-        )
-    prompts = read_json(path / _PROMPTS)
-    if (prompts.get("prompts") or {}).get(prompts.get("default_prompt_name")):
-        raise ImportRefusedError(
-            f"{path / _PROMPTS} puts the prompt {prompts['default_prompt_name']!r} before each "
-            "text, which is not supported: set default_prompt_name to null and begin texts so."
         )
     told = values.get("max_seq_length") or read_json(path / CONFIG).get("model_max_length")
     if told is None or (max_positions is not None and told >= max_positions):

@@ -51,6 +51,10 @@ class Tensors(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._readers)
 
+    def joined(self, others: "Tensors") -> "Tensors":
+        """Returns these tensors and others, which have other names."""
+        return Tensors({**self._readers, **others._readers}, self.origin)
+
     def renamed(self, rename: Callable[[str], str]) -> "Tensors":
         """Returns the same tensors under the names that a function makes of theirs."""
         return Tensors({rename(name): one for name, one in self._readers.items()}, self.origin)

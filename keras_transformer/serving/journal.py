@@ -40,6 +40,7 @@ class Entry:
         batch: Rows of the largest batch that it was part of.
         queue_seconds: Seconds before the model took its first row.
         texts: Its texts, for the log if it is to have them.
+        cuts: Says of each text that was cut how much of it is read.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Entry:
     batch: int = 0
     queue_seconds: float = 0.0
     texts: Sequence[str] = ()
+    cuts: Sequence[str] = ()
 
 
 class Journal:
@@ -201,6 +203,8 @@ class Journal:
             "total_ms": round(seconds * 1e3, 3),
             "code": code,
         }
+        if entry.cuts:
+            fields["cuts"] = list(entry.cuts)
         if self.log_text:
             fields["texts"] = list(entry.texts)
         self._line(fields)

@@ -13,7 +13,7 @@ from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
 from keras_transformer.text.sentences import LANGUAGE
 
-LongTexts = Literal["split", "refuse"]
+LongTexts = Literal["split", "refuse", "cut"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,9 @@ class ServeOptions:
         max_source_length: Most tokens translated as one text.
         long_texts: "split" translates texts sentence by sentence (as many together as the model was
             trained on) and halves longer sentences; "refuse" translates texts whole, and
-            refuses those that are too long; a model trained on single sentences may drop some.
+            refuses those that are too long; a model trained on single sentences may drop some;
+            "cut", for encoders, reads the beginning of texts that are too long. Other models than
+            translators never split texts.
         language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.

@@ -51,7 +51,7 @@ class EncoderEngine(Protocol):
         Returns:
             float32, by the head: "masked_lm" and "pretraining" logits `(places, vocab_size)`;
             "classification" logits `(labels,)`; "tagging" logits `(length, labels)`; "spans"
-            logits `(length, 2)`; "regression" `(1,)`; "embedding" `(model_dim,)`; None, with a
+            logits `(length, 2)`; "regression" `(1,)`; "embedding" `(vector_dim,)`; None, with a
             pooler, its vector `(model_dim,)`.
 
         Raises:

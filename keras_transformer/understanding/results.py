@@ -1,13 +1,14 @@
 """What an encoder says of texts, as values."""
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.config.encoder_only import SHORTEST
+from keras_transformer.config.text_vectors import SHORTEST, Pooling, poolings_of
 from keras_transformer.understanding.engine import Array
 
 
@@ -73,8 +74,30 @@ class Span:
     score: float
 
 
+_POOLERS: dict[Pooling, Callable[[Array], Array]] = {
+    "first": lambda states: states[0],
+    "max": lambda states: states.max(axis=0),
+    "mean": lambda states: states.mean(axis=0),
+    "mean_sqrt_length": lambda states: states.sum(axis=0) / np.float32(math.sqrt(len(states))),
+    "weighted_mean": lambda states: np.average(
+        states, axis=0, weights=np.arange(1, len(states) + 1)
+    ),
+    "last": lambda states: states[-1],
+}
+
+
+def pooled(states: Array, pooling: str) -> Array:
+    """Returns one vector made of a text's states, as `EncoderConfig.pooling` says.
+
+    Args:
+        states: float32 `(tokens, model_dim)`, without padding.
+        pooling: As for `EncoderConfig`.
+    """
+    return np.concatenate([_POOLERS[name](states) for name in poolings_of(pooling)])
+
+
 def unit_vectors(vectors: Array) -> Array:
-    """Divides vectors `(texts, model_dim)` by their lengths."""
+    """Divides vectors `(texts, width)` by their lengths."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.maximum(lengths, SHORTEST)
 

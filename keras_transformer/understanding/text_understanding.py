@@ -3,13 +3,13 @@ masks, in the same order.
 """
 
 from collections.abc import Sequence
-from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.config.checks import check_choice, check_size
-from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, Pooling
+from keras_transformer.config.checks import check_size
+from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
+from keras_transformer.config.text_vectors import poolings_of, prompt_named
 from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.text.subwords.interface import Placed
@@ -29,6 +29,7 @@ from keras_transformer.understanding.results import (
     WordTag,
     best_span,
     most_probable,
+    pooled,
     softmax,
     unit_vectors,
     word_tags,
@@ -89,9 +90,14 @@ class TextUnderstanding:
         return [sum(len(ids) for _, ids in words) for words in self._rows.words(texts)]
 
     def mask_counts(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many masks each text has, however they are spelled in it."""
+        """Returns how many masks are read of each text, however they are spelled in it.
+
+        Raises:
+            TypeError: As for `text_lengths`.
+            ValueError: As for `states`.
+        """
         mask = self._special_ids.mask
-        return [sum(token == mask for token in row) for row in self._rows.encode(texts)]
+        return [list(row.token_ids).count(mask) for row in self._rows.of_texts(texts)]  # type: ignore[arg-type]
 
     def states(self, texts: Sequence[str]) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Returns the encoder's states of each text.
@@ -122,31 +128,52 @@ class TextUnderstanding:
         """
         return self._engine.states(self._rows.of_ids(ids))
 
-    def embed(self, texts: Sequence[str], pooling: Pooling | None = None) -> Array:
-        """Returns one vector for each text: float32 `(texts, model_dim)`.
+    def prompted(self, texts: Sequence[str], prompt_name: str | None = None) -> list[str]:
+        """Returns the texts as `embed` reads them, each behind a prompt.
 
         Args:
             texts: The texts.
-            pooling: "mean" of the states, special tokens included, or the "first" of them; the
-                config's if None.
+            prompt_name: As for `embed`.
 
         Raises:
             TypeError: As for `states`.
-            ValueError: As for `states`, or `pooling` is neither of the two.
+            ValueError: There is no prompt of this name.
+        """
+        name = self.config.default_prompt if prompt_name is None else prompt_name
+        prompt = "" if name is None else prompt_named(self.config.prompts, name)
+        return [prompt + text for text in check_texts(texts)]
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        pooling: str | None = None,
+        *,
+        prompt_name: str | None = None,
+    ) -> Array:
+        """Returns one vector for each text: float32 `(texts, vector_dim)`.
+
+        Args:
+            texts: The texts.
+            pooling: How a text's states become one vector, special tokens included, as for
+                `EncoderConfig`; the config's if None. Vectors that are pooled otherwise than the
+                config's go through none of its linear layers.
+            prompt_name: Which of the config's prompts is put before each text; "" for none, the
+                config's `default_prompt` if None.
+
+        Raises:
+            TypeError: As for `states`.
+            ValueError: As for `states`, or a name of a pooling or of a prompt is unknown.
             RuntimeError: As for `states`.
         """
-        if pooling is not None:
-            check_choice("pooling", pooling, get_args(Pooling))
-        rows = self._rows.of_texts(texts)
-        if self.config.head == "embedding" and pooling in (None, self.config.pooling):
-            return self._as_vectors(self._engine.head(rows))
-        mean = (pooling or self.config.pooling) == "mean"
-        states = self._engine.states(rows)
-        vectors = self._as_vectors([one.mean(axis=0) if mean else one[0] for one in states])
-        return unit_vectors(vectors) if self.config.unit_vectors else vectors
-
-    def _as_vectors(self, rows: Sequence[Array]) -> Array:
-        return np.array(rows, np.float32).reshape(-1, self.config.model_dim)
+        config = self.config
+        pooling = config.pooling if pooling is None else pooling
+        width = len(poolings_of(pooling)) * config.model_dim
+        rows = self._rows.of_texts(self.prompted(texts, prompt_name))
+        if config.head == "embedding" and pooling == config.pooling:
+            return _as_vectors(self._engine.head(rows), config.vector_dim)
+        found = [pooled(one, pooling) for one in self._engine.states(rows)]
+        vectors = _as_vectors(found, width)
+        return unit_vectors(vectors) if config.unit_vectors else vectors
 
     def classify(
         self, texts: Sequence[str], second_texts: Sequence[str] | None = None
@@ -294,3 +321,7 @@ class TextUnderstanding:
     ) -> Filling:
         filled = filled_text(text, masks, tokens, self._text_ids)
         return Filling(filled, self._text_ids.decode_parts([[token] for token in tokens]), score)
+
+
+def _as_vectors(rows: Sequence[Array], width: int) -> Array:
+    return np.array(rows, np.float32).reshape(-1, width)

@@ -18,6 +18,7 @@ CONFIGS = (EncoderConfig, DecoderConfig)
 PRESETS = [(kind, name) for kind in CONFIGS for name in kind.presets]
 every_config = pytest.mark.parametrize("kind", CONFIGS)
 every_preset = pytest.mark.parametrize(("kind", "name"), PRESETS)
+EMBEDS = {"head": "embedding"}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,22 @@ def test_what_cannot_be_is_named(kind: Any, fields: dict, error: Any, message: s
     ("fields", "error", "message"),
     [
         ({"head": "nsp"}, ValueError, "head must be one of masked_lm, .*, got 'nsp'"),
-        ({"pooling": "max"}, ValueError, "pooling must be one of mean, first, got 'max'"),
+        ({"pooling": "cls"}, ValueError, "pooling must be one of first, max, .*, got 'cls'"),
+        ({"pooling": "max+cls"}, ValueError, "pooling must be one of first, .*, got 'cls'"),
+        ({"pooling": "max+max"}, ValueError, r"each of its poolings once, got 'max\+max'"),
+        ({"pooling": None}, ValueError, "pooling must be one of .*, got None"),
+        ({"dense": 3}, TypeError, "dense must be a sequence of DenseConfig, got 3"),
+        ({"dense": (4,), **EMBEDS}, TypeError, "dense must hold DenseConfig, got 4"),
+        ({"dense": ({"out_dim": 0},), **EMBEDS}, ValueError, "dense.out_dim must be at least 1"),
+        ({"dense": ({"out_dim": 4},)}, ValueError, "dense needs head='embedding', got head=None"),
+        ({"prompts": ["a"]}, TypeError, r"prompts must be a mapping .*, got \['a'\]"),
+        ({"prompts": {"a": 1}}, TypeError, "prompts must be a mapping of names to texts"),
+        ({"prompts": {"": "a"}}, ValueError, "prompts must have names"),
+        (
+            {"prompts": {"a": "b"}, "default_prompt": "c"},
+            ValueError,
+            "default_prompt must be one of 'a', got 'c'",
+        ),
         ({"num_token_types": -1}, ValueError, "num_token_types must be at least 0, got -1"),
         ({"embedding_norm": None}, TypeError, "embedding_norm must be True or False, got None"),
         ({"pooler": "yes"}, TypeError, "pooler must be True or False, got 'yes'"),

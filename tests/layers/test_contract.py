@@ -114,6 +114,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "VocabularyHead": {"vocab_size": 6, "use_bias": False, "tied": False},
     "VocabularyHead with biases": {"vocab_size": 6, "use_bias": True, "tied": False},
     "ClassHead": {"num_classes": 6, "dropout": 0.2},
+    "VectorHead": {"dense": [{"out_dim": 6, "activation": "tanh", "use_bias": False}]},
     "MaskedTokenHead": {
         "vocab_size": 6,
         "activation": "gelu_tanh",
@@ -150,6 +151,7 @@ CALLS: dict[str, dict[str, str]] = {
     "VocabularyHead": {"states": "states"},
     "ClassHead": {"states": "states"},
     "MaskedTokenHead": {"states": "states"},
+    "VectorHead": {"vectors": "states"},
     "EncoderBlock": {"states": "states"},
     "DecoderBlock": {"states": "states", "encoder_states": "source"},
     "Encoder": {"states": "states", "keep_mask": "mask"},

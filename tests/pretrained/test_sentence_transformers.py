@@ -2,21 +2,26 @@
 
 import json
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from keras_transformer import TextEncoder
-from keras_transformer.export import export_pretrained
+from keras_transformer import OnnxEncoder, TextEncoder
+from keras_transformer.export import export_onnx, export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
 from keras_transformer.training.run.train import load_run
 from keras_transformer.training.transfer.import_run import import_run
+from tools.covering import sampled
 
 BERT = Path(__file__).parents[1] / "fixtures" / "stacks" / "bert"
+VECTORS = BERT.parents[1] / "sentence_vectors"
+KINDS = sorted(path.name for path in VECTORS.iterdir())
 TYPES = "sentence_transformers.models."
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": f"{TYPES}Transformer"},
@@ -128,15 +133,15 @@ def test_other_directories_are_encoders_alone(bare: Path) -> None:
 @pytest.mark.parametrize(
     ("modules", "modes", "message"),
     [
-        (MODULES, {"pooling_mode_max_tokens": True}, r"pooling modes \['max_tokens'\]"),
-        (
-            MODULES,
-            {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True},
-            r"\['mean_tokens', 'cls_token'\], and one of",
-        ),
-        ([*MODULES, {"path": "3_Dense", "type": f"{TYPES}Dense"}], {}, "has Dense, and"),
-        (MODULES[:1], {}, "has no Pooling"),
+        (MODULES, {"pooling_mode": "sum"}, r"the pooling modes \['sum'\], and of cls_token, "),
+        (MODULES, {"pooling_mode": ["cls", "cls_token"]}, "one or several different ones"),
+        (MODULES, {}, r"the pooling modes \[\], and of"),
+        ([*MODULES, {"path": "3", "type": f"{TYPES}CNN"}], {}, "Normalize, CNN, and Transformer"),
+        ([*MODULES, {"path": "3", "type": f"{TYPES}Dense"}], {}, "Normalize, Dense, and Tran"),
+        (MODULES[:1], {}, "has the modules Transformer, and"),
+        ([], {}, "has the modules none, and"),
         ({}, {}, "holds no list"),
+        ([{"type": 3}], {}, "holds no list"),
     ],
 )
 def test_other_vectors_are_refused(
@@ -199,8 +204,15 @@ PROMPTS = {"prompts": {"query": "query: ", "none": ""}}
         ("sentence_bert_config.json", [], "no max_seq_length"),
         (
             "config_sentence_transformers.json",
-            {**PROMPTS, "default_prompt_name": "query"},
-            "puts the prompt 'query' before each text",
+            {**PROMPTS, "default_prompt_name": "passage"},
+            "default_prompt must be one of 'query', 'none', got 'passage'",
+        ),
+        ("config_sentence_transformers.json", {"prompts": ["a"]}, "prompts must be a mapping"),
+        ("config_sentence_transformers.json", {"prompts": {"a": 1}}, "prompts must be a mapping"),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode": "mean", "include_prompt": False},
+            "include_prompt: false, which is not supported with prompts",
         ),
     ],
 )
@@ -208,6 +220,7 @@ def test_other_ways_to_read_texts_are_refused(
     file: str, values: Any, message: str, bare: Path
 ) -> None:
     describe(bare, pooling_mode="mean")
+    (bare / "config_sentence_transformers.json").write_text(json.dumps(PROMPTS))
     (bare / file).write_text(json.dumps(values))
     with pytest.raises(ImportRefusedError, match=message):
         read_pretrained(bare)
@@ -219,3 +232,118 @@ def test_prompts_that_nobody_chose_are_none(chosen: str | None, bare: Path) -> N
     values = {**PROMPTS, "default_prompt_name": chosen}
     (bare / "config_sentence_transformers.json").write_text(json.dumps(values))
     assert read_pretrained(bare).config.head == "embedding"  # type: ignore[union-attr]
+
+
+class Kind(NamedTuple):
+    """A directory that was read, and its references."""
+
+    model: Any
+    tokenizer: Any
+    texts: list[str]
+    vectors: dict[str, Any]
+
+    def check(self, encoder: Any) -> None:
+        """Compares vectors with theirs, for each prompt; "" stands for the model's own choice."""
+        for name, expected in self.vectors.items():
+            found = encoder.embed(self.texts, prompt_name=name or None)
+            np.testing.assert_allclose(found, expected, atol=1e-6, rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def kind() -> Callable[[str], Kind]:
+    """Reads a directory once."""
+
+    @cache
+    def read(name: str) -> Kind:
+        model, tokenizer, _ = from_pretrained(VECTORS / name)
+        reference = json.loads((VECTORS / name / "reference.json").read_text(encoding="utf-8"))
+        return Kind(model, tokenizer, reference["texts"], reference["vectors"])
+
+    return read
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_vectors_are_theirs(name: str, kind: Callable[[str], Kind]) -> None:
+    read = kind(name)
+    read.check(TextEncoder(read.model, read.tokenizer))
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        *sampled([(target, name) for target in ("onnxruntime", "native") for name in KINDS]),
+        *sampled([("portable", name) for name in KINDS]),
+    ],
+)
+def test_vectors_of_graphs_are_theirs(
+    target: str, name: str, kind: Callable[[str], Kind], tmp_path: Path
+) -> None:
+    read = kind(name)
+    export_onnx(read.model, read.tokenizer, tmp_path / "model", target=target)
+    with OnnxEncoder(tmp_path / "model", threads=1) as encoder:
+        read.check(encoder)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_all_of_a_directory_leaves_as_it_came(
+    name: str, kind: Callable[[str], Kind], tmp_path: Path
+) -> None:
+    read = kind(name)
+    out = export_pretrained(
+        read.model, tmp_path / "out", format="huggingface", tokenizer=read.tokenizer
+    )
+    for file in sorted((VECTORS / name).rglob("*.safetensors")):
+        theirs, ours = load_file(file), load_file(out / file.relative_to(VECTORS / name))
+        assert ours.keys() == theirs.keys()
+        for tensor in ours:
+            np.testing.assert_array_equal(ours[tensor], theirs[tensor])
+    model, tokenizer, _ = from_pretrained(out)
+    assert model.config == read.model.config
+    read._replace(model=model, tokenizer=tokenizer).check(TextEncoder(model, tokenizer))
+
+
+def test_poolings_in_another_order_leave_as_theirs(bare: Path, tmp_path: Path) -> None:
+    model, tokenizer, _ = from_pretrained(describe(bare, pooling_mode=["max", "cls"]))
+    assert model.config.pooling == "max+first"
+    out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    assert json.loads((out / "1_Pooling" / "config.json").read_text()) == {
+        "embedding_dimension": 16,
+        "pooling_mode": ["max", "cls"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"activation_function": "torch.nn.modules.activation.Tanhshrink"}, "Tanhshrink, and Id"),
+        ({"module_input_name": "token_embeddings"}, "module_input_name: 'token_embeddings', and"),
+        ({"use_residual": True}, "use_residual: true, which is not supported"),
+        ({"out_features": "many"}, "dense.out_dim must be an integer"),
+        ({"bias": "yes"}, "dense.use_bias must be True or False"),
+        ({"out_features": 5}, "gives a weight of shape .* but the config needs"),
+    ],
+)
+def test_other_linear_layers_are_refused(
+    fields: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = Path(shutil.copytree(VECTORS / "first_dense", tmp_path / "model"))
+    file = path / "2_Dense" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+    with pytest.raises(ImportRefusedError, match=message):
+        from_pretrained(path)
+    (path / "2_Dense" / "model.safetensors").unlink()
+    with pytest.raises(ImportRefusedError):
+        from_pretrained(path)
+
+
+def test_an_unknown_prompt_or_pooling_is_named(kind: Callable[[str], Kind]) -> None:
+    read = kind("first_dense")
+    encoder = TextEncoder(read.model, read.tokenizer)
+    with pytest.raises(ValueError, match="prompt_name must be one of 'document', 'query', got 'x'"):
+        encoder.embed(["a"], prompt_name="x")
+    with pytest.raises(ValueError, match="pooling must be one of first, .*, got 'sum'"):
+        encoder.embed(["a"], "sum")
+    assert encoder.embed(["a"], "first+max").shape == (1, 32)
+    np.testing.assert_array_equal(
+        encoder.embed(["question about this: a"], prompt_name=""), encoder.embed(["a"])
+    )

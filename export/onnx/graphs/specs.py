@@ -68,7 +68,7 @@ def head_specs(config: EncoderConfig) -> Specs:
         "tagging": (LOGITS, ("batch", "length", len(config.labels))),
         "spans": (LOGITS, ("batch", "length", 2)),
         "regression": ("values", ("batch", 1)),
-        "embedding": ("vectors", ("batch", config.model_dim)),
+        "embedding": ("vectors", ("batch", config.vector_dim)),
     }
     name, shape = outputs[config.head]
     return inputs, [TensorSpec(name=name, dtype="float32", shape=shape)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keras_transformer.config.encoder_only import SHORTEST, EncoderConfig
+from keras_transformer.config.text_vectors import SHORTEST, Pooling, poolings_of
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.specs import LOGITS
 from keras_transformer.export.onnx.layers.activations import Activation
@@ -25,18 +25,21 @@ def rows_that_are_read(
 ) -> Callable[[str], str] | None:
     """Returns what picks the states that the head reads; None if it reads all of them."""
     config = model.config
-    if config.head in ("tagging", "spans") or (config.head, config.pooling) == (
-        "embedding",
-        "mean",
-    ):
+    if config.head in ("tagging", "spans"):
+        return None
+    if config.head == "embedding" and config.pooling not in ("first", "last"):
         return None
     if config.head == "masked_lm":
         places = "places"
     else:
-        # See `pooler.first_state`.
-        places = graph.op("ArgMax", rows.mask, axis=1, keepdims=1)
+        places = _place(graph, rows.mask, config.head == "embedding" and config.pooling == "last")
     numbers = rows.numbers_at(places)
     return lambda states: graph.op("Gather", states, numbers, axis=0)
+
+
+def _place(graph: GraphBuilder, mask: str, is_last: bool) -> str:
+    """Returns the place of each text's first token, or of its last: int64 `(batch, 1)`."""
+    return graph.op("ArgMax", mask, axis=1, keepdims=1, select_last_index=int(is_last))
 
 
 def emit_head(
@@ -58,7 +61,7 @@ def emit_head(
         logits = kernels.linear(graph, states, Linear.of(model.head.linear))
         graph.output(LOGITS, rows.padded(logits, model.head.num_classes))
     elif kind == "embedding":
-        graph.output("vectors", _vectors(graph, model.config, states, rows))
+        graph.output("vectors", _vectors(graph, kernels, model, states, rows))
     else:
         name, found = _of_first_state(graph, kernels, model, states)
         graph.output(name, found)
@@ -90,19 +93,49 @@ def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, st
     return graph.op("Reshape", logits, graph.extended_shape("places", head.vocab_size))
 
 
-def _vectors(graph: GraphBuilder, config: EncoderConfig, states: str, rows: TokenRows) -> str:
-    """Returns one vector for each text: float32 `(batch, model_dim)`."""
-    if config.pooling == "mean":
-        states = _mean_state(graph, rows.padded(states, config.model_dim), rows.mask)
+def _vectors(
+    graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str, rows: TokenRows
+) -> str:
+    """Returns one vector for each text: float32 `(batch, vector_dim)`."""
+    config = model.config
+    if config.pooling not in ("first", "last"):
+        states = _pooled_states(graph, config.pooling, states, rows, config.model_dim)
+    for layer in model.head.layers if config.dense else ():
+        product = kernels.linear(graph, states, Linear.of(layer))
+        states = Activation(graph, layer.activation, layer.units)(product)
     if not config.unit_vectors:
         return states
     lengths = graph.op("ReduceL2", states, integers(1), keepdims=1)
     return graph.op("Div", states, graph.op("Max", lengths, np.float32(SHORTEST)))
 
 
-def _mean_state(graph: GraphBuilder, states: str, mask: str) -> str:
-    """Returns the mean of states `(batch, length, model_dim)` at tokens; see `mean_state`."""
-    weights = graph.op("Unsqueeze", graph.cast(mask, "float32"), integers(2))
-    total = graph.op("ReduceSum", graph.op("Mul", states, weights), integers(1), keepdims=0)
-    count = graph.op("ReduceSum", weights, integers(1), keepdims=0)
-    return graph.op("Div", total, graph.op("Max", count, np.float32(1)))
+def _pooled_states(
+    graph: GraphBuilder, pooling: str, states: str, rows: TokenRows, width: int
+) -> str:
+    """Returns what `text_vector.pooled_states` does, of states `(tokens, model_dim)`."""
+    # [batch, length, model_dim], [batch, length, 1]
+    padded = rows.padded(states, width)
+    keep = graph.op("Unsqueeze", graph.cast(rows.mask, "float32"), integers(2))
+
+    def mean(weights: str) -> str:
+        total = graph.op("ReduceSum", graph.op("Mul", padded, weights), integers(1), keepdims=0)
+        count = graph.op("ReduceSum", weights, integers(1), keepdims=0)
+        return graph.op("Div", total, graph.op("Max", count, np.float32(1)))
+
+    def one(name: Pooling) -> str:
+        if name in ("first", "last"):
+            numbers = rows.numbers_at(_place(graph, rows.mask, name == "last"))
+            return graph.op("Gather", states, numbers, axis=0)
+        if name == "max":
+            kept = graph.cast(keep, "bool")
+            real = graph.op("Where", kept, padded, np.float32(-np.inf))
+            return graph.op("ReduceMax", real, integers(1), keepdims=0)
+        if name == "weighted_mean":
+            return mean(graph.op("Mul", keep, graph.op("CumSum", keep, np.int64(1))))
+        if name == "mean_sqrt_length":
+            count = graph.op("ReduceSum", keep, integers(1), keepdims=0)
+            return graph.op("Mul", mean(keep), graph.op("Sqrt", count))
+        return mean(keep)
+
+    found = [one(name) for name in poolings_of(pooling)]
+    return found[0] if len(found) == 1 else graph.op("Concat", *found, axis=1)

@@ -6,12 +6,13 @@ from typing import Any
 
 from keras_transformer.pretrained.huggingface import bert_family
 from keras_transformer.pretrained.huggingface.bert_family import Names, encoder_table
+from keras_transformer.pretrained.sentence_transformers import DENSE
 from keras_transformer.pretrained.weight_table import Array, dump_weights
 
 from ..forms import Form
 from ..outgoing import Outgoing
 from .architecture import THEIR_ACTIVATIONS, Architecture
-from .sentence_vectors import save_embedding
+from .sentence_vectors import check_embedding, save_embedding
 from .vocabularies import check_json_tokenizer, save_json_tokenizer
 from .xlm_roberta import check_fairseq_ids, save_fairseq_tokenizer
 
@@ -34,6 +35,7 @@ _INPUTS = ("input_ids", "attention_mask")
 
 
 def _check_tokenizer(outgoing: Outgoing, name: str) -> None:
+    check_embedding(outgoing.config)
     if _is_sentencepiece(outgoing):
         check_fairseq_ids(outgoing, name)
     else:
@@ -145,7 +147,9 @@ def _tensors_of(names: Names) -> Callable[[Outgoing], dict[str, Array]]:
         if names is bert_family.ROBERTA and outgoing.config.head in _OF_WHOLE_TEXTS:
             present.append(bert_family.OUT_PROJECTION.format(names.classifier))
         beginnings: Any = dict.fromkeys(present)
-        return dump_weights(encoder_table(outgoing.model, beginnings, names))
+        found = dump_weights(encoder_table(outgoing.model, beginnings, names))
+        # Those of linear layers behind the pooling have files of their own.
+        return {name: one for name, one in found.items() if not name.startswith(f"{DENSE}.")}
 
     return tensors
 
@@ -157,7 +161,7 @@ def _save_tokenizer(outgoing: Outgoing, directory: Path, inputs: Sequence[str] =
     else:
         roles = {"cls": special.bos, "sep": special.eos}
         save_json_tokenizer(outgoing.source, directory, inputs, **roles)
-    save_embedding(outgoing.config, directory)
+    save_embedding(outgoing.model, directory)
 
 
 def _save_without_types(outgoing: Outgoing, directory: Path) -> None:
@@ -170,9 +174,12 @@ _FREE: dict[str, Any] = {
     "max_positions": None,
     "labels": None,
     "pooling": None,
+    "dense": None,
     "unit_vectors": None,
     "keep_pooler": None,
     "max_row_length": None,
+    "prompts": None,
+    "default_prompt": None,
 }
 BERT = Architecture(
     Form(

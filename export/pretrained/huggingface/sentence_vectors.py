@@ -1,5 +1,5 @@
-"""How Sentence Transformers makes a vector of a text (Reimers and Gurevych 2019): takes a config
-and writes the files beside a model that say so.
+"""Sentence Transformers' modules (Reimers and Gurevych 2019): writes the files beside an encoder
+that say how it makes one vector of a text.
 """
 
 import json
@@ -7,41 +7,94 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.pretrained.sentence_transformers import MODULES, NORMALIZE, READING
+from keras_transformer.config.text_vectors import POOLINGS, DenseConfig, poolings_of
+from keras_transformer.pretrained.sentence_transformers import (
+    ACTIVATIONS,
+    DENSE,
+    MODES,
+    MODULES,
+    NORMALIZE,
+    POOLING,
+    PROMPTS,
+    READING,
+    SHORT_MODES,
+    VECTOR,
+)
+from keras_transformer.pretrained.tensor_files import SAFETENSORS
+from keras_transformer.pretrained.weight_table import dump_weights, linear
+from keras_transformer.whole_files import write_bytes
 
-# The directories of the modules that follow the model's own, which lies at the top.
-_POOLING, _NORMALIZE = "1_Pooling", "2_Normalize"
+
+def check_embedding(config: EncoderConfig) -> None:
+    """Raises a ValueError if a linear layer has an activation that PyTorch has no class for."""
+    for layer in config.dense:
+        if layer.activation not in ACTIVATIONS.values():
+            raise ValueError(
+                f"Sentence Transformers has no dense layer with activation={layer.activation!r}: "
+                f"{', '.join(ACTIVATIONS.values())} can be written."
+            )
 
 
-def save_embedding(config: EncoderConfig, directory: Path) -> None:
+def save_embedding(model: Any, directory: Path) -> None:
     """Writes what makes a model with the head "embedding" one of that library; else nothing."""
+    from safetensors.numpy import save
+
+    config: EncoderConfig = model.config
     if config.head != "embedding":
         return
-    modules = [("Transformer", ""), ("Pooling", _POOLING)]
-    if config.unit_vectors:
-        modules.append((NORMALIZE, _NORMALIZE))
-        (directory / _NORMALIZE).mkdir()
+    kinds = [POOLING, *[DENSE] * len(config.dense), *[NORMALIZE] * config.unit_vectors]
+    # The model itself lies at the top.
+    paths = {0: "", **{place: f"{place}_{kind}" for place, kind in enumerate(kinds, start=1)}}
     listed = [
         {
             "idx": place,
             "name": str(place),
-            "path": path,
-            "type": f"sentence_transformers.models.{name}",
+            "path": paths[place],
+            "type": f"sentence_transformers.models.{kind}",
         }
-        for place, (name, path) in enumerate(modules)
+        for place, kind in enumerate(["Transformer", *kinds])
     ]
     _write(directory / MODULES, listed)
-    (directory / _POOLING).mkdir()
-    pooling = {
-        "word_embedding_dimension": config.model_dim,
-        "pooling_mode_cls_token": config.pooling == "first",
-        "pooling_mode_mean_tokens": config.pooling == "mean",
-        "pooling_mode_max_tokens": False,
-        "pooling_mode_mean_sqrt_len_tokens": False,
-    }
-    _write(directory / _POOLING / "config.json", pooling)
+    for place in range(1, len(listed)):
+        (directory / paths[place]).mkdir()
+    _write(directory / paths[1] / "config.json", _pooling(config))
+    width = config.pooled_dim
+    for number, layer in enumerate(config.dense):
+        path = directory / paths[2 + number]
+        _write(path / "config.json", _dense(layer, width))
+        tensors = dump_weights(linear(model.head.layers[number], "linear"))
+        write_bytes(path / SAFETENSORS, save(tensors, metadata={"format": "pt"}))
+        width = layer.out_dim
     limit = {"max_seq_length": config.longest_row, "do_lower_case": False}
     _write(directory / READING, limit)
+    prompts = {"prompts": dict(config.prompts), "default_prompt_name": config.default_prompt}
+    _write(directory / PROMPTS, {**prompts, "similarity_fn_name": "cosine"})
+
+
+def _pooling(config: EncoderConfig) -> dict[str, Any]:
+    poolings = poolings_of(config.pooling)
+    if list(poolings) != sorted(poolings, key=POOLINGS.index):
+        # Only that library's later versions join vectors in an order of the file's own.
+        theirs = {ours: name for name, ours in reversed(SHORT_MODES.items())}
+        return {
+            "embedding_dimension": config.model_dim,
+            "pooling_mode": [theirs[name] for name in poolings],
+        }
+    modes = {f"pooling_mode_{name}": ours in poolings for name, ours in MODES.items()}
+    return {"word_embedding_dimension": config.model_dim, **modes}
+
+
+def _dense(layer: DenseConfig, width: int) -> dict[str, Any]:
+    name = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == layer.activation)
+    module = "linear" if name == "Identity" else "activation"
+    return {
+        "in_features": width,
+        "out_features": layer.out_dim,
+        "bias": layer.use_bias,
+        "activation_function": f"torch.nn.modules.{module}.{name}",
+        "module_input_name": VECTOR,
+        "module_output_name": VECTOR,
+    }
 
 
 def _write(path: Path, values: Any) -> None:

@@ -9,7 +9,8 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.decoding.parts import ROWS, shared
-from keras_transformer.layers.heads.pooler import first_state, mean_state, unit_vectors
+from keras_transformer.layers.heads.pooler import first_state
+from keras_transformer.layers.heads.text_vector import pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
 
@@ -78,10 +79,12 @@ class EncoderAnswers:
         return self._read(row, tf.cast(behind & (row != pad), tf.int32)), starts
 
     def vectors(self, read: Read) -> Tensor:
-        """Returns one vector for each row, float32 `(batch, model_dim)`."""
+        """Returns one vector for each row, float32 `(batch, vector_dim)`."""
         config = self.model.config
-        pooled = (mean_state if config.pooling == "mean" else first_state)(read.states, read.keep)
-        return unit_vectors(pooled) if config.unit_vectors else pooled
+        found = pooled_states(read.states, read.keep, config.pooling)
+        if config.dense:
+            found = self.model.head(found)
+        return unit_vectors(found) if config.unit_vectors else found
 
     def pooled(self, read: Read) -> Tensor:
         """Returns what heads of whole texts read, float32 `(batch, model_dim)`."""

@@ -18,7 +18,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 from ...inputs import check_inputs, in_float32
 from ..content import Settings
-from ..requests import Request, requests_for, single_values
+from ..requests import Request, prompt_values, requests_for, single_values
 from .answers import EncoderAnswers
 from .signatures import IdSignatures, TextSignatures
 
@@ -54,9 +54,11 @@ class EncoderContent:
             head=config.head,
             num_labels=len(config.labels),
             model_dim=config.model_dim,
+            vector_dim=config.vector_dim,
             has_pooler=config.has_pooler and config.head is None,
             num_hypotheses=self.num_hypotheses,
             has_mask=config.special_ids.mask is not None,
+            has_prompts=bool(config.prompts),
         )
         by_kind = {"text": encoder_text_signatures, "ids": encoder_id_signatures}
         return by_kind[self.settings.kind](sizes)
@@ -64,7 +66,8 @@ class EncoderContent:
     @property
     def requests(self) -> dict[str, Request]:
         """A request for each signature."""
-        return requests_for(self.declared, single_values(self.tokenizer, masks=self._fills_masks))
+        values = single_values(self.tokenizer, masks=self._fills_masks)
+        return requests_for(self.declared, {**values, **prompt_values(self.model.config.prompts)})
 
     def trace(self, module: tf.Module) -> dict[str, Any]:
         """Returns the signatures; the module gets the tokenizer that they use."""

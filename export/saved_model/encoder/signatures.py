@@ -172,6 +172,7 @@ class TextSignatures:
         self, answers: EncoderAnswers, limit: int, reader: GraphTokenizer, tokenizer: Tokenizer
     ) -> None:
         self._by_ids = IdSignatures(answers, limit)
+        self._config = answers.model.config
         self._special_ids = answers.special_ids
         self._reader = reader
         self._tokenizer = tokenizer
@@ -179,7 +180,8 @@ class TextSignatures:
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the declared signatures as concrete functions, by name."""
         functions: dict[str, Callable[..., Outputs]] = {
-            "embed": lambda text: self._by_ids.embed(self.ids(text)),
+            "embed": lambda text: self._by_ids.embed(self.ids(self._behind(text))),
+            "embed_with_prompt": self.embed_with_prompt,
             "encode": lambda text: self._by_ids.encoder_states(self.ids(text)),
             "pool": lambda text: self._by_ids.pool(self.ids(text)),
             "fill_mask": self.fill_mask,
@@ -200,6 +202,27 @@ class TextSignatures:
         by_ids = {name: one for name, one in declared.items() if name.endswith("_ids")}
         texts = {name: one for name, one in declared.items() if name not in by_ids}
         return {**_traced(functions, texts, ""), **self._by_ids.make(by_ids)}
+
+    def embed_with_prompt(self, text: Tensor, prompt_name: Tensor) -> Outputs:
+        """One vector for each text, behind the prompt of a name.
+
+        A name that is none ends the whole request, as a graph cannot refuse a row.
+        """
+        prompts = {"": "", **self._config.prompts}
+        found = prompt_name[:, None] == tf.constant(list(prompts))
+        known = tf.debugging.Assert(
+            tf.reduce_all(tf.reduce_any(found, axis=1)),
+            [f"prompt_name must be one of {', '.join(map(repr, prompts))}, got", prompt_name],
+        )
+        with tf.control_dependencies([known]):
+            places = tf.argmax(tf.cast(found, tf.int32), axis=1)
+        chosen = tf.gather(tf.constant(list(prompts.values())), places)
+        return self._by_ids.embed(self.ids(tf.strings.join([chosen, text])))
+
+    def _behind(self, text: Tensor) -> Tensor:
+        """Returns texts behind the prompt that is taken if none is asked for."""
+        prompt = self._config.prompts.get(self._config.default_prompt or "", "")
+        return tf.strings.join([prompt, text]) if prompt else text
 
     def tag(self, text: Tensor) -> Outputs:
         """The tokens of each text, and the most probable label of each."""

@@ -190,7 +190,8 @@ def _translate_input(
         for block in blocks:
             done = job.done
             for number, tokens in lines.cut_lines(job.translator, block, done + 1):
-                message = f"line {number} of the input was cut: it has {tokens} tokens."
+                read = f"{job.translator.max_source_length} are read"
+                message = f"line {number} of the input was cut: it has {tokens} tokens, {read}."
                 print(f"keras-transformer translate: {message}", file=sys.stderr)
             begun = prefixes.next(len(block), done)
             _, refused = answer_before_error(job.write, block, begun)

@@ -7,7 +7,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.config.encoder_only import SHORTEST
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.composite import Composite
 
@@ -39,14 +38,6 @@ def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
     real = ops.where(keep_mask[:, :, None], ops.cast(states, "float32"), 0)
     tokens = ops.sum(ops.cast(keep_mask, "float32"), axis=1)[:, None]
     return ops.cast(ops.sum(real, axis=1) / ops.maximum(tokens, 1), states.dtype)
-
-
-def unit_vectors(vectors: Tensor) -> Tensor:
-    """Returns vectors `(batch, model_dim)` divided by their lengths; 0 stays 0."""
-    # In float32: squares are more than half precision can hold.
-    exact = ops.cast(vectors, "float32")
-    lengths = ops.sqrt(ops.sum(ops.square(exact), axis=-1, keepdims=True))
-    return ops.cast(exact / ops.maximum(lengths, SHORTEST), vectors.dtype)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

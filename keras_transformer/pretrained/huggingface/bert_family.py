@@ -12,6 +12,7 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.sentence_transformers import dense_table
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
 
@@ -234,6 +235,8 @@ def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterat
         yield Entry(model.head.bias, bias)
     if head == "pretraining":
         yield from linear(model.next_sentence.linear, "cls.seq_relationship")
+    elif head == "embedding":
+        yield from dense_table(model)
     elif head == "spans":
         yield from linear(model.head.linear, "qa_outputs")
     elif head in ("classification", "regression", "tagging"):

@@ -56,9 +56,10 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
     unread = variant.unread
     if isinstance(config, EncoderConfig):
         embedding = read_embedding(path, config.max_positions)
-        if embedding:
+        if embedding is not None:
             # Some of them name the architecture that they were pretrained as.
-            config = replace(config, **{"labels": (), **embedding})
+            config = replace(config, **{"labels": (), **embedding.fields})
+            tensors = tensors.joined(embedding.tensors)
             unread = (*unread, *bert_family.HEADS_OF_PRETRAINING)
         config = replace(config, keep_pooler=config.pooler and not config.reads_pooler)
     return Imported(

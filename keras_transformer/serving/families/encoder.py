@@ -15,7 +15,14 @@ from keras_transformer.artefact.encoder_signatures import (
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
+from keras_transformer.search.inputs import LongTexts
+from keras_transformer.serving.families.text_rows import (
+    check_lengths,
+    cuts_of,
+    grid,
+    refusal,
+    texts_of,
+)
 from keras_transformer.serving.models.outputs import (
     Outputs,
     check_states,
@@ -39,6 +46,7 @@ class ServedEncoder:
     Args:
         directory: The artefact; its files are checked against the manifest's hashes.
         max_text_length: Most tokens of a text; fewer if the model allows fewer.
+        long_texts: "refuse" texts that are longer, or "cut" their ends and say so in the log.
         num_hypotheses: Fillings of each text with masks; `NUM_FILLINGS` if 1.
         threads: As for `OnnxEncoder`.
         providers: As for `OnnxEncoder`.
@@ -58,12 +66,18 @@ class ServedEncoder:
         *,
         max_text_length: int,
         num_hypotheses: int,
+        long_texts: LongTexts = "refuse",
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
         self._encoder = OnnxEncoder(
-            directory, threads, max_text_length=max_text_length, providers=providers
+            directory,
+            threads,
+            max_text_length=max_text_length,
+            long_texts=long_texts,
+            providers=providers,
         )
+        self._cuts = long_texts == "cut"
         self.graphs = self._encoder.describe()
         config = self._encoder.config
         most = len(config.special_ids.text_ids(config.vocab_size))
@@ -73,6 +87,8 @@ class ServedEncoder:
                 head=config.head,
                 num_labels=len(config.labels),
                 model_dim=config.model_dim,
+                vector_dim=config.vector_dim,
+                has_prompts=bool(config.prompts),
                 num_hypotheses=self._fillings,
             )
         )
@@ -82,6 +98,7 @@ class ServedEncoder:
         self._functions = {name: name for name in self.signatures} | {DEFAULT_SIGNATURE: main}
         self._runs: dict[str, Run] = {
             "embed": self._embed,
+            "embed_with_prompt": self._embed,
             "encode": self._states,
             "classify": self._encoder.classify,
             "classify_pairs": lambda rows: self._encoder.classify(*zip(*rows, strict=True)),
@@ -94,6 +111,7 @@ class ServedEncoder:
         }
         self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
             "embed": self._write_vectors,
+            "embed_with_prompt": self._write_vectors,
             "encode": self._write_states,
             "classify": self._write_classes,
             "classify_pairs": self._write_classes,
@@ -122,14 +140,21 @@ class ServedEncoder:
         name = self._functions[signature.name]
         if name in _OF_PAIRS:
             first, second = (spec.name for spec in signature.inputs)
-            return Request(self._pairs(first, second, inputs))
+            return self._pairs(first, second, inputs)
         texts = texts_of(inputs, "text")
+        if name == "embed":
+            texts = self._encoder.prompted(texts)
+        elif name == "embed_with_prompt":
+            texts = self._prompted(texts, texts_of(inputs, "prompt_name"))
         # A tagger reads word by word, which may take more tokens.
         count = self._encoder.tag_lengths if name == "tag" else self._encoder.text_lengths
-        lengths = count(texts)
-        check_lengths("text", lengths, self._encoder.max_text_length)
+        lengths, limit = count(texts), self._encoder.max_text_length
+        cuts = cuts_of("text", lengths, limit)
+        if not self._cuts:
+            check_lengths("text", lengths, limit)
         if name == "encode":
-            check_states(lengths, self._encoder.config.model_dim)
+            read = lengths if limit is None else [min(length, limit) for length in lengths]
+            check_states(read, self._encoder.config.model_dim)
         if name == "fill_mask":
             mask = self._encoder.mask_piece
             for number, masks in enumerate(self._encoder.mask_counts(texts)):
@@ -137,7 +162,7 @@ class ServedEncoder:
                     raise refusal(
                         f"row {number} of text has no {mask}: write {mask} where a word is missing."
                     )
-        return Request(texts)
+        return Request(texts, cuts=cuts)
 
     def run(self, signature: Signature) -> Run:
         """As `Served.run`."""
@@ -147,22 +172,31 @@ class ServedEncoder:
         """As `Served.write`."""
         return self._writers[self._functions[signature.name]](results)
 
-    def _pairs(self, first: str, second: str, inputs: Arrays) -> list[tuple[str, str]]:
+    def _prompted(self, texts: Sequence[str], names: Sequence[str]) -> list[str]:
+        found = []
+        for number, (text, name) in enumerate(zip(texts, names, strict=True)):
+            try:
+                found += self._encoder.prompted([text], name)
+            except ValueError as error:
+                raise refusal(f"row {number}: {error}") from error
+        return found
+
+    def _pairs(self, first: str, second: str, inputs: Arrays) -> Request:
         texts = texts_of(inputs, first), texts_of(inputs, second)
-        limit = self._encoder.max_text_length
-        if limit is not None:
-            counted = map(self._encoder.text_lengths, texts)
-            for number, lengths in enumerate(zip(*counted, strict=True)):
-                # Between the two there is another end token.
-                if sum(lengths) > limit - 1:
-                    raise refusal(
-                        f"row {number} has {sum(lengths)} tokens in {first} and {second}, more "
-                        f"than the limit of {limit - 1}: split the text."
-                    )
-        return list(zip(*texts, strict=True))
+        rows, limit = list(zip(*texts, strict=True)), self._encoder.max_text_length
+        if limit is None:
+            return Request(rows)
+        counted = map(self._encoder.text_lengths, texts)
+        lengths = [sum(pair) for pair in zip(*counted, strict=True)]
+        # Between the two there is another end token.
+        cuts = cuts_of(f"{first} and {second}", lengths, limit - 1)
+        if not self._cuts:
+            check_lengths(f"{first} and {second}", lengths, limit - 1)
+        return Request(rows, cuts=cuts)
 
     def _embed(self, rows: Sequence[str]) -> list[Any]:
-        return list(self._encoder.embed(rows))
+        # A prompt is part of the text by now.
+        return list(self._encoder.embed(rows, prompt_name=""))
 
     def _states(self, rows: Sequence[str]) -> list[npt.NDArray[np.float32]]:
         states, mask = self._encoder.states(rows)
@@ -183,7 +217,7 @@ class ServedEncoder:
         return self._encoder.find_spans(questions, texts)
 
     def _write_vectors(self, results: Sequence[Any]) -> Outputs:
-        width = self._encoder.config.model_dim
+        width = self._encoder.config.vector_dim
         return {"vector": np.array(results, np.float32).reshape(-1, width)}
 
     def _write_states(self, results: Sequence[Any]) -> Outputs:

@@ -18,6 +18,7 @@ from keras_transformer.serving.settings import ServeOptions
 
 # Of the server's options. The other families never split a text, as long_texts="refuse" says.
 _OF_TEXTS_TO_TRANSLATE = ("language", "min_score")
+_CUT = {"long_texts": "cut"}
 
 
 def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any]) -> Served:
@@ -47,6 +48,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
         return ServedEncoder(
             directory,
             max_text_length=options.max_source_length,
+            long_texts="cut" if options.long_texts == "cut" else "refuse",
             num_hypotheses=given.get("num_hypotheses", 1),
             threads=options.threads,
             providers=providers,
@@ -68,7 +70,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
         directory,
         search,
         max_source_length=options.max_source_length,
-        long_texts=options.long_texts,
+        long_texts="split" if options.long_texts == "cut" else options.long_texts,
         language=options.language,
         max_sentences=options.max_sentences,
         min_score=options.min_score,
@@ -93,8 +95,9 @@ def unused_options(
         options: The server's.
         given: As for `open_model`.
     """
+    cuts: dict[str, Any] = _CUT if options.long_texts == "cut" else {}
     if manifest.family == "encoder-decoder":
-        return {}
+        return dict(cuts)
     plain = dataclasses.asdict(SearchOptions())
     given = {name: value for name, value in given.items() if value != plain.get(name)}
     if manifest.family == "encoder":
@@ -102,7 +105,7 @@ def unused_options(
         fills = HEAD_FUNCTIONS.get(manifest.config.get("head") or "") == "fill_mask"
         unused = {name: one for name, one in given.items() if name != "num_hypotheses" or not fills}
     else:
-        unused = {name: given[name] for name in OF_TRANSLATION if name in given}
+        unused = {name: given[name] for name in OF_TRANSLATION if name in given} | cuts
     for name in _OF_TEXTS_TO_TRANSLATE:
         if getattr(options, name) != getattr(ServeOptions, name):
             unused[name] = getattr(options, name)

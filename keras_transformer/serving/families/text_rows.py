@@ -34,6 +34,15 @@ def check_lengths(name: str, lengths: Sequence[int], limit: int | None) -> None:
             )
 
 
+def cuts_of(name: str, lengths: Sequence[int], limit: int | None) -> list[str]:
+    """Returns what the log says of texts that are cut; arguments are as for `check_lengths`."""
+    return [
+        f"row {number} of {name} was cut: it has {length} tokens, {limit} are read."
+        for number, length in enumerate(lengths)
+        if limit is not None and length > limit
+    ]
+
+
 def refusal(message: str) -> ServingError:
     """Returns the error for a request that cannot be answered."""
     return ServingError(Code.INVALID_ARGUMENT, message)

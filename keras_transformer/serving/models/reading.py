@@ -58,6 +58,7 @@ class RequestReader:
             request = await before(until, asyncio.to_thread(model.read, signature, inputs))
         else:
             request = model.read(signature, inputs)
+        entry.cuts = request.cuts
         self._count(entry, len(request.rows))
         return request
 

@@ -70,7 +70,9 @@ class Request(NamedTuple):
     Attributes:
         rows: The rows that the model runs on: each a TranslationRow or a PairRow.
         passages: The texts whose parts the rows are, in order; none if rows are not parts of texts.
+        cuts: Says of each text that was cut how much of it is read.
     """
 
     rows: Sequence[Any]
     passages: Sequence[Passage] = ()
+    cuts: Sequence[str] = ()

@@ -96,6 +96,16 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "activation": "relu",
         "position_offset": 2,
     },
+    "embedding, joined": {
+        "head": "embedding",
+        "pooling": "mean_sqrt_length+weighted_mean+last+max+first+mean",
+        "dense": (
+            {"out_dim": 20, "activation": "gelu", "use_bias": False},
+            {"out_dim": 12, "activation": "tanh"},
+            {"out_dim": 8, "activation": "mish"},
+        ),
+    },
+    "embedding, last": {"head": "embedding", "pooling": "last", "dense": ({"out_dim": 8},)},
     "modern, post-norm": {"head": "masked_lm", **MODERN},
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
     "rotary, post-norm": {"head": "masked_lm", **ROTARY},

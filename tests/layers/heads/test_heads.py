@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config.text_vectors import POOLINGS, DenseConfig
 from keras_transformer.layers import ClassHead, MaskedTokenHead, Pooler, TokenEmbedding
 from keras_transformer.layers.heads.pooler import first_state, mean_state
+from keras_transformer.layers.heads.text_vector import VectorHead, pooled_states
 
 STATES = np.random.default_rng(0).standard_normal((2, 4, 6)).astype("float32")
 KEEP = np.array([[False, True, True, False], [True, True, True, True]])
@@ -26,6 +28,45 @@ def test_the_mean_state_leaves_padding_out() -> None:
 
 def test_the_mean_of_a_row_without_tokens_is_zero() -> None:
     assert not np.any(mean_state(STATES, np.zeros((2, 4), bool)))
+
+
+@pytest.mark.parametrize(
+    ("pooling", "weights"),
+    [
+        ("last", [0, 0, 0, 1]),
+        ("weighted_mean", np.array([1, 2, 3, 4]) / 10),
+        ("mean_sqrt_length", [0.5] * 4),
+    ],
+)
+def test_a_text_is_pooled(pooling: str, weights: list[float]) -> None:
+    found = np.asarray(pooled_states(STATES, KEEP, pooling))
+    np.testing.assert_allclose(found[1], weights @ STATES[1], atol=1e-6)
+    short = pooled_states(STATES[:, 1:], KEEP[:, 1:], pooling)
+    whole = pooled_states(STATES[:1, 1:3], np.ones((1, 2), bool), pooling)
+    np.testing.assert_allclose(short[0], whole[0], atol=1e-6)
+
+
+def test_joined_poolings_stand_one_behind_the_other() -> None:
+    expected = [STATES[0, 1:3].max(0), STATES[0, 1]]
+    found = pooled_states(STATES, KEEP, "max+first")
+    np.testing.assert_array_equal(found[0], np.concatenate(expected))
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_what_is_pooled_of_no_token_is_a_number(pooling: str) -> None:
+    assert np.isfinite(pooled_states(STATES, np.zeros((2, 4), bool), pooling)).all()
+
+
+def test_a_vector_goes_through_linear_layers(paper, randomize) -> None:
+    head = VectorHead([DenseConfig(out_dim=3), {"out_dim": 2, "activation": "linear"}])
+    vectors = STATES[:, 0]
+    head(vectors)
+    randomize(head)
+    first, second = head.layers
+    expected = paper.linear(second, np.tanh(paper.linear(first, vectors)))
+    np.testing.assert_allclose(head(vectors), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="dense must name at least one layer"):
+        VectorHead([])
 
 
 def test_long_float16_texts_have_a_mean() -> None:

@@ -19,6 +19,13 @@ USED: dict[str | None, Any] = {
     "masked_lm": {"num_hypotheses"},
     "pretraining": {"num_hypotheses"},
 }
+# Of a model with the head "embedding".
+VECTORS = {
+    "pooling": "max+last",
+    "dense": ({"out_dim": 5},),
+    "prompts": {"query": "the river ", "none": ""},
+    "default_prompt": "query",
+}
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +46,8 @@ def family_artefact(
             if head == "decoder":
                 model = build_decoder(DecoderConfig(**settings))
             else:
-                labels = LABELS.get(head, ())
-                model = build_encoder(EncoderConfig(head=head, labels=labels, **settings))
+                own = VECTORS if head == "embedding" else {"labels": LABELS.get(head, ())}
+                model = build_encoder(EncoderConfig(head=head, **own, **settings))
             path = tmp_path_factory.mktemp("family") / str(head)
             made[head] = export_onnx(randomize(model), tokenizer, path)
         return made[head]

@@ -186,6 +186,61 @@ def test_long_texts_are_refused(serve: Callable[..., Any], head: Any) -> None:
     assert "split the text" in response.json()["error"]
 
 
+def test_embeds_behind_prompts(
+    serve: Callable[..., Any], family_artefact: Callable[[Any], Path]
+) -> None:
+    server = serve("embedding")
+    names = ["none", "query", "", "query"]
+    # Behind the prompt alone is it too long.
+    long = "the river " * 6
+    with OnnxEncoder(family_artefact("embedding")) as encoder:
+        usual = encoder.embed(TEXTS)
+        pairs = zip(TEXTS, names, strict=True)
+        wanted = [encoder.embed([text], prompt_name=name)[0] for text, name in pairs]
+        plain, prompted = encoder.text_lengths([long, *encoder.prompted([long])])
+    for signature in ("serving_default", "embed"):
+        np.testing.assert_allclose(ask(server, signature, TEXTS), usual, atol=1e-5)
+    given = {"text": TEXTS, "prompt_name": names}
+    found = np.array(ask(server, "embed_with_prompt", given))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert found.shape == (4, 5) and not np.allclose(found[0], usual[0])
+    given["prompt_name"] = ["", "x", "", ""]
+    response = server.predict({"signature_name": "embed_with_prompt", "inputs": given})
+    assert response.status_code == 400
+    assert "row 1: prompt_name must be one of 'query', 'none', got 'x'" in response.json()["error"]
+    assert plain <= 18 < prompted
+    assert server.predict({"instances": [long]}).status_code == 400
+
+
+@pytest.mark.parametrize("head", [None, "embedding", "classification", "tagging", "spans"])
+def test_long_texts_are_cut_and_named_in_the_log(
+    serve: Callable[..., Any], family_artefact: Callable[[Any], Path], head: Any, capsys: Any
+) -> None:
+    server = serve(head, long_texts="cut", log_requests=True)
+    row = {"text": LONG, **({"question": "hello"} if head == "spans" else {})}
+    response = server.predict({"instances": ["a", LONG] if len(row) == 1 else [row, row]})
+    assert response.status_code == 200, response.text
+    server.stop()
+    limit, name = (17, "question and text") if head == "spans" else (18, "text")
+    options: Any = {"max_text_length": 18, "long_texts": "cut"}
+    with OnnxEncoder(family_artefact(head), **options) as encoder:
+        texts = encoder.prompted([LONG]) if head == "embedding" else [LONG]
+        [tokens] = (encoder.tag_lengths if head == "tagging" else encoder.text_lengths)(texts)
+        if head in (None, "embedding"):
+            found = response.json()["predictions"][1]
+            np.testing.assert_allclose(found, encoder.embed([LONG])[0], atol=1e-5)
+        if head == "spans":
+            tokens += encoder.text_lengths(["hello"])[0]
+    wanted = f'"row 1 of {name} was cut: it has {tokens} tokens, {limit} are read."'
+    assert wanted in capsys.readouterr().err
+
+
+def test_a_mask_that_is_cut_off_is_refused(serve: Callable[..., Any]) -> None:
+    response = serve("masked_lm", long_texts="cut").predict({"instances": [f"{LONG} <mask>"]})
+    assert response.status_code == 400
+    assert "row 0 of text has no <mask>" in response.json()["error"]
+
+
 def test_metadata_and_description_fit_the_kind(serve: Callable[..., Any]) -> None:
     server = serve("classification")
     metadata = server.get("/metadata").json()["metadata"]["signature_def"]["signature_def"]

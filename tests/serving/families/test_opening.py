@@ -21,6 +21,7 @@ FILE = ServeOptions(model_config=Path("models.config"), language="de", min_score
         ("tagging", {}, {"min_score": -1.0, "language": "de"}, "for language=de, min_score=-1.0"),
         ("decoder", {"max_length_ratio": 2.0}, {}, "'decoder' has no use for max_length_ratio"),
         ("decoder", {}, {"language": "de"}, "'decoder' has no use for language=de"),
+        ("decoder", {}, {"long_texts": "cut"}, "'decoder' has no use for long_texts=cut"),
     ],
 )
 def test_an_option_without_a_meaning_is_refused(

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.text_lines import TextLineOptions, blocks_of_input
+from keras_transformer.cli.text_lines import CountedLines, TextLineOptions, blocks_of_input
 from keras_transformer.cli.text_models import open_encoder
-from keras_transformer.config.encoder_only import Pooling
+from keras_transformer.config.text_vectors import poolings_of
 from keras_transformer.whole_files import check_output, whole_file
 
 
@@ -19,13 +20,22 @@ class EmbedOptions:
     """What is written, and where.
 
     Args:
-        output: NumPy file (.npy) for the vectors, float32 (lines, model_dim); written whole or not
-            at all.
-        pooling: "mean" of a line's states or the "first" of them; the model's own if not given.
+        output: NumPy file (.npy) for the vectors, float32 (lines, width); written whole or not at
+            all.
+        pooling: How a line's states become one vector: "first", "max", "mean", "mean_sqrt_length",
+            "weighted_mean", "last", or several of them joined by "+"; the model's own if not given.
+            Vectors that are pooled otherwise than the model's go through none of its linear layers.
+        prompt_name: Which of the model's prompts is put before each line; "" for none, the model's
+            own choice if not given.
     """
 
     output: Path
-    pooling: Pooling | None = None
+    pooling: str | None = None
+    prompt_name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.pooling is not None:
+            poolings_of(self.pooling)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,11 +45,15 @@ def main(arguments: Sequence[str]) -> int:
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     check_output(options.output, is_directory=False)
     encoder = open_encoder(given.model, runtime, **lines.limits)
-    vectors = [np.zeros((0, encoder.config.model_dim), np.float32)]
-    vectors += blocks_of_input(
-        "embed", encoder, lines, lambda block: encoder.embed(block, options.pooling)
-    )
-    whole = np.concatenate(vectors)
+
+    def embed(block: list[str]) -> Any:
+        return encoder.embed(block, options.pooling, prompt_name=options.prompt_name)
+
+    def lengths(block: Sequence[str]) -> list[int]:
+        return encoder.text_lengths(encoder.prompted(block, options.prompt_name))
+
+    counted = CountedLines(encoder.max_text_length, lengths)
+    whole = np.concatenate([embed([]), *blocks_of_input("embed", counted, lines, embed)])
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(options.output, whole.nbytes) as partial, partial.open("wb") as file:
         np.save(file, whole)

@@ -88,7 +88,7 @@ def test_a_line_that_leaves_little_room_is_named(run_cli, generator) -> None:
     stdin = b"a\n" + b"a" * 90 + b"\n"
     result = run_cli("generate", "model", *flags, stdin=stdin)
     assert result.err == (
-        "keras-transformer generate: line 2 of the input was cut: it has 90 tokens.\n"
+        "keras-transformer generate: line 2 of the input was cut: it has 90 tokens, 70 are read.\n"
     )
     result = run_cli("generate", "model", *flags, "--long-lines", "refuse", stdin=stdin)
     assert (result.code, result.err) == (

@@ -69,9 +69,16 @@ class SpellingEncoder:
             for text in texts
         ]
 
-    def embed(self, texts: Sequence[str], pooling: str | None) -> np.ndarray:
+    def prompted(self, texts: Sequence[str], prompt_name: str | None = None) -> list[str]:
+        return [f"{prompt_name or ''}{text}" for text in texts]
+
+    def embed(
+        self, texts: Sequence[str], pooling: str | None, *, prompt_name: str | None = None
+    ) -> np.ndarray:
+        texts = self.prompted(texts, prompt_name)
         self._take(texts)
-        return np.array([[len(text), pooling == "first"] for text in texts], np.float32)
+        rows = [[len(text), pooling == "first"] for text in texts]
+        return np.array(rows, np.float32).reshape(-1, 2)
 
 
 @pytest.fixture
@@ -162,7 +169,7 @@ def test_of_two_bad_lines_the_first_is_named_after_those_before_it(run_cli, enco
 def test_a_pair_is_as_long_as_its_texts_and_the_token_between(run_cli, encoder) -> None:
     result = run_cli("classify", "model", "--pairs", "--max-text-length", 4, stdin=b"a\tbc\nab\tbc")
     assert result.err == (
-        "keras-transformer classify: line 2 of the input was cut: it has 5 tokens.\n"
+        "keras-transformer classify: line 2 of the input was cut: it has 5 tokens, 4 are read.\n"
     )
 
 
@@ -174,7 +181,7 @@ def test_each_word_has_its_tag(run_cli, encoder) -> None:
 def test_a_line_is_as_long_as_a_tagger_reads_it(run_cli, encoder) -> None:
     result = run_cli("tag", "model", "--max-text-length", 5, stdin=b"a\na b c\n")
     assert result.code == 0
-    assert result.err == "keras-transformer tag: line 2 of the input was cut: it has 6 tokens.\n"
+    assert "line 2 of the input was cut: it has 6 tokens, 5 are read.\n" in result.err
 
 
 def test_long_labelled_texts_are_cut_and_named(run_cli, two_classes, tmp_path: Path) -> None:
@@ -184,7 +191,8 @@ def test_long_labelled_texts_are_cut_and_named(run_cli, two_classes, tmp_path: P
         limit = ["--test-tsv", test, "--max-text-length", 4]
         result = run_cli("classify", "model", *limit, stdin=b"")
         assert result.err == (
-            f"keras-transformer classify: line 2 of {test} was cut: it has {tokens} tokens.\n"
+            f"keras-transformer classify: line 2 of {test} was cut: it has {tokens} tokens, 4 are "
+            "read.\n"
         )
     test.write_text("a\tax\nb\tbaxes\n")
     result = run_cli("classify", "model", *limit, "--long-lines", "refuse", stdin=b"")
@@ -224,7 +232,7 @@ def test_long_lines_are_cut_and_named(run_cli, encoder) -> None:
     result = run_cli("classify", "model", "--max-text-length", 3, stdin=b"ab\nabcd\nabc\n")
     assert (result.code, result.out.count("\n")) == (0, 3)
     assert result.err == (
-        "keras-transformer classify: line 2 of the input was cut: it has 4 tokens.\n"
+        "keras-transformer classify: line 2 of the input was cut: it has 4 tokens, 3 are read.\n"
     )
     assert encoder.limits == {"max_text_length": 3, "long_texts": "cut"}
 
@@ -248,6 +256,22 @@ def test_vectors_are_written_to_a_file(run_cli, encoder, tmp_path) -> None:
     np.testing.assert_array_equal(found, [[1, 1], [2, 1], [0, 1]])
     result = run_cli("embed", "model", "--output", output, stdin=b"")
     assert (result.code, np.load(output).shape) == (0, (0, 2))
+
+
+def test_a_prompt_counts_as_a_part_of_each_line(run_cli, encoder, tmp_path) -> None:
+    output = tmp_path / "vectors.npy"
+    flags = ["--output", output, "--prompt-name", "to: ", "--max-text-length", 6]
+    result = run_cli("embed", "model", *flags, stdin=b"a\nbcd\n")
+    assert result.err == (
+        "keras-transformer embed: line 2 of the input was cut: it has 7 tokens, 6 are read.\n"
+    )
+    assert encoder.blocks[-1] == ["to: a", "to: bcd"]
+
+
+def test_an_unknown_pooling_is_refused_before_the_model_is_opened(run_cli, tmp_path) -> None:
+    flags = ["--output", tmp_path / "vectors.npy", "--pooling", "max+cls"]
+    result = run_cli("embed", "no model", *flags, stdin=b"a\n")
+    assert result.code == 1 and "pooling must be one of first, max" in result.err
 
 
 def test_vectors_are_written_whole_or_not_at_all(run_cli, encoder, tmp_path) -> None:

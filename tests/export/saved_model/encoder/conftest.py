@@ -13,6 +13,13 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 LABELS = {"classification": ("good", "bad", "neither"), "tagging": ("noun", "verb")}
+# Of a model with the head "embedding".
+VECTORS = {
+    "pooling": "max+weighted_mean",
+    "dense": ({"out_dim": 5},),
+    "prompts": {"query": "the river ", "none": ""},
+    "default_prompt": "query",
+}
 LIMIT = 14
 
 
@@ -60,6 +67,7 @@ def make_encoder(mask_tokenizer: Tokenizer, randomize: Callable[..., Any]) -> Ca
             "num_heads": 2,
             "num_layers": 1,
             "max_positions": LIMIT + 2,
+            **(VECTORS if head == "embedding" else {}),
             "labels": LABELS.get(head or "", ()),
             "special_ids": mask_tokenizer.special_ids,
         }

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_transformer import TextEncoder
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.search.text_limits import LengthLimit
 
@@ -38,6 +40,21 @@ def test_embed_is_the_mean_of_the_states_and_pool_the_pooler_s(
     np.testing.assert_array_equal(
         served.run("serving_default", text=TEXTS)["vector"], found["vector"]
     )
+
+
+def test_embed_goes_behind_prompts(serve_encoder: Callable[..., Any]) -> None:
+    served = serve_encoder("embedding")
+    text_encoder = TextEncoder(served.model, served.tokenizer, long_texts="cut")
+    usual = served.run("serving_default", text=TEXTS)["vector"]
+    np.testing.assert_allclose(usual, text_encoder.embed(TEXTS), atol=1e-5)
+    names = ["none", "query", "", "query"]
+    found = served.run("embed_with_prompt", text=TEXTS, prompt_name=names)["vector"]
+    for vector, text, name in zip(found, TEXTS, names, strict=True):
+        expected = text_encoder.embed([text], prompt_name=name)[0]
+        np.testing.assert_allclose(vector, expected, atol=1e-5)
+    assert found.shape == (4, 5) and not np.allclose(found[0], usual[0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="prompt_name must be one of"):
+        served.run("embed_with_prompt", text=["a"], prompt_name=["x"])
 
 
 @pytest.mark.parametrize("kind", ["text", "ids"])
