@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import LOWEST, Signature, TensorSpec
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
+from .distinct import distinct
 from .id_rows import read_rows
 from .translation import Found, Translation
 
@@ -68,6 +69,7 @@ class IdSignatures:
     def translate_n_best(self, source_ids: Tensor) -> Outputs:
         """The N best translations of each source, best first."""
         found = self._translation.search(*self._source(source_ids))
+        found = found.best(self._translation.options.num_hypotheses)
         return {
             **found._asdict(),
             **_flags(found, self._min_score, self._translation.special_ids.pad),
@@ -164,9 +166,10 @@ class TextSignatures:
         """The N best translations of each text, best first."""
         found = self._translation.search(*self._read_source(text))
         count, length = found.ids.shape[1:]
-        texts = self._write(tf.reshape(found.ids, (-1, length)))
+        texts = tf.reshape(self._write(tf.reshape(found.ids, (-1, length))), (-1, count))
+        texts, found = distinct(texts, found, self._translation.options.num_hypotheses)
         return {
-            "translations": tf.reshape(texts, (-1, count)),
+            "translations": texts,
             "scores": found.scores,
             "log_probabilities": found.log_probabilities,
             **_flags(found, self._min_score, self._translation.special_ids.pad),

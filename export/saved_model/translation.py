@@ -13,6 +13,7 @@ from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.search.distinct import as_many_as_kept
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions, length_penalty
 
@@ -23,7 +24,8 @@ Tensor = Any
 
 
 class Found(NamedTuple):
-    """The N best hypotheses of each sentence, best first.
+    """The N best hypotheses of each sentence, best first: all that the search keeps, if more than
+    one is wanted, since some may have equal texts.
 
     A missing hypothesis has no tokens and the lowest finite number as its score. A source without a
     token has one hypothesis, which is empty and has score 0.
@@ -32,6 +34,10 @@ class Found(NamedTuple):
     ids: Tensor  # int32 [B, N, max_length], without bos and eos, padded
     scores: Tensor  # float32 [B, N]
     log_probabilities: Tensor  # float32 [B, N]
+
+    def best(self, count: int) -> "Found":
+        """Returns the first `count` of each sentence."""
+        return Found(*(one[:, :count] for one in self))
 
 
 class Translation:
@@ -54,6 +60,7 @@ class Translation:
     def __init__(self, model: Transformer, options: SearchOptions, max_source_length: int) -> None:
         self.model = model
         self.options = options
+        self._kept = as_many_as_kept(options)
         self.max_source_length = max_source_length
         self._limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
         self.max_target_length = self._limits.longest_target(max_source_length)
@@ -142,10 +149,10 @@ class Translation:
         ended = self._marked(source_ids, source_marks)
         steps, batch = self._cached_steps(ended), tf.shape(source_ids)[0]
         sentences = sentences._replace(skipped=empty)
-        advance = self._steps.advance(self.options, (ended, steps.cross), sentences)
-        found = search(steps, batch, self.options, sentences, advance)
+        advance = self._steps.advance(self._kept, (ended, steps.cross), sentences)
+        found = search(steps, batch, self._kept, sentences, advance)
         possible = is_possible(found.scores)
-        first = tf.range(self.options.num_hypotheses) == 0
+        first = tf.range(self._kept.num_hypotheses) == 0
         missing = tf.where(empty[:, None] & first, 0.0, LOWEST)
         tokens = possible[:, :, None] & (found.ids != self.special_ids.eos)
         return Found(

@@ -2,6 +2,7 @@
 and target word in Pharaoh's format, `0-0 1-2`.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,21 +47,27 @@ class AligningTranslator:
     ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
         if isinstance(self._translator, SentenceTranslator):
             return self._translator.translate_passages(lines, **options)
-        found = self._translator.translate_n_best(lines, **options)
-        whole = [Passage((line,), ("", "")) for line in lines]
+        tagged = map(self._translator.marks.read_tag, lines)
+        whole = [
+            dataclasses.replace(Passage.whole(one.text, self._whole.carried), lead=one.tag)
+            for one in tagged
+        ]
+        parts = [passage.lead + passage.parts[0] for passage in whole]
+        found = self._translator.translate_n_best(parts, **options, letterless="translate")
         return [(line, [hypotheses]) for line, hypotheses in zip(whole, found, strict=True)]
 
     def _align(self, passage: Passage, parts: Sequence[Hypothesis]) -> str:
         """Returns the pairs of a line's hypothesis, words counted through all of its parts."""
-        sources = _first_words(("", *passage.gaps), (passage.lead, *passage.parts))
+        sources = _first_words(("", *passage.gaps), (passage.lead, *passage.sources))
         texts = [hypothesis.text for hypothesis in parts]
         targets = _first_words(passage.gaps_between(texts), texts)
-        counted = zip(passage.parts, parts, sources[1:], targets, strict=True)
+        numbers = passage.word_numbers()
+        counted = zip(passage.parts, parts, numbers, sources[1:], targets, strict=True)
         # Parts that share words may share pairs.
         pairs = {
-            (first_source + source, first_target + target)
-            for text, hypothesis, first_source, first_target in counted
-            for source, target in self._whole.align_words(text, hypothesis)
+            (first_source + own[source], first_target + target)
+            for text, hypothesis, own, first_source, first_target in counted
+            for source, target in self._whole.align_words(text, hypothesis, letterless="translate")
         }
         return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
 
@@ -69,16 +76,22 @@ def _first_words(gaps: Sequence[str], parts: Sequence[str]) -> list[int]:
     """Returns the number of the word that each part of a text begins with, counted from 0.
 
     Args:
-        gaps: The space before each part, and any after the last one.
+        gaps: What stands before each part, and any after the last one.
         parts: The parts; without a space between them two share a word.
     """
-    found, words, word_goes_on = [], 0, False
+    found, words, last = [], 0, ""
     for gap, part in zip(gaps, parts, strict=False):
-        shared = word_goes_on and not gap and part[:1].strip() != ""
-        found.append(words - shared)
-        words += len(part.split()) - shared
-        word_goes_on = part[-1:].strip() != "" if part else word_goes_on and not gap
+        words += len(gap.split()) - _goes_on(last, gap)
+        last = gap[-1:] or last
+        found.append(words - _goes_on(last, part))
+        words = found[-1] + len(part.split())
+        last = part[-1:] or last
     return found
+
+
+def _goes_on(last: str, text: str) -> bool:
+    """Returns whether a text goes on with the word that ends in the last character before it."""
+    return last.strip() != "" and text[:1].strip() != ""
 
 
 def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 
@@ -20,11 +21,15 @@ class LineOptions:
             "cut" drops the end of the line and says so.
         language: Code of the source language (ISO 639-1), for its abbreviations, with --long-lines
             split.
+        letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
+            around the model ("copy"), or translated by it ("translate"); "auto" copies what was not
+            in one of a hundred of its training lines, and everything if that is unknown.
     """
 
     max_source_length: int = MAX_SOURCE_LENGTH
     long_lines: Literal["refuse", "cut", "split"] = "split"
     language: str = "en"
+    letterless: Letterless = "auto"
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -33,6 +38,7 @@ class LineOptions:
         return {
             "max_source_length": self.max_source_length,
             "long_texts": "cut" if cuts else "refuse",
+            "letterless": self.letterless,
         }
 
     def wrap(self, translator: TextTranslator) -> TextTranslator | SentenceTranslator:

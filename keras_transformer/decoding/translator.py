@@ -9,9 +9,10 @@ from keras_transformer.decoding.engine import KerasEngine
 from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
+from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
-from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.text_ids import SourceIds, TextIds
 from keras_transformer.translation.translator import TextTranslator
 
 
@@ -34,6 +35,7 @@ class Translator(TextTranslator):
             unknown.
         search: Fields of `SearchOptions` that hold where a call gives none: what `load_search`
             reads of a run whose model was imported with some; None for none.
+        letterless: As for `OnnxTranslator`.
 
     Attributes:
         model: As given.
@@ -61,6 +63,7 @@ class Translator(TextTranslator):
         training_text: TrainingText | None = None,
         min_score: float | None = None,
         search: Mapping[str, Any] | None = None,
+        letterless: Letterless = "auto",
     ) -> None:
         require_model(model, Transformer)
         self.model = model
@@ -70,11 +73,12 @@ class Translator(TextTranslator):
         engine = KerasEngine(model, batch_tokens)
         super().__init__(
             engine,
-            TextIds(self.source_tokenizer.subwords, model.config.special_ids),
+            SourceIds(self.source_tokenizer.subwords, model.config.special_ids),
             TextIds(self.target_tokenizer.subwords, model.config.special_ids),
             SourceLimit(max_source_length, long_texts, engine.limits),
             model.config.marks,
             training_text=training_text,
             min_score=min_score,
             search=search,
+            letterless=letterless,
         )

@@ -11,6 +11,7 @@ import numpy as np
 from keras_transformer.generation.engine import GenerationEngine, longest_prompt
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.defaults import check_defaults, search_options
+from keras_transformer.search.distinct import as_many_as_kept, distinct
 from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
@@ -128,8 +129,10 @@ class TextGenerator:
             **options: As for `generate`.
 
         Returns:
-            Hypotheses of each prompt: fewer than `num_hypotheses` if fewer are possible, and an
-            empty one of score -inf if none is. Ids, scores and log-probabilities are those of the
+            Hypotheses of each prompt: texts that differ, with ids and scores of the best tokens
+            that spell them; fewer than `num_hypotheses` if the search found fewer, and an empty one
+            of score -inf if none is possible. Samples are as they were drawn, and may repeat. Ids,
+            scores and log-probabilities are those of the
             tokens after the prompt.
 
         Raises:
@@ -139,12 +142,15 @@ class TextGenerator:
         """
         prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
         ids = self._prompt_ids(prompts, chosen)
-        found = self._engine.search(ids, chosen)
+        found = self._engine.search(ids, as_many_as_kept(chosen))
         texts = self._texts(prompts, ids, found, include_prompt)
-        return [
-            [Hypothesis(text, *one) for text, one in zip(parts, candidates, strict=True)]
-            for parts, candidates in zip(texts, found, strict=True)
-        ]
+        return distinct(
+            [
+                [Hypothesis(text, *one) for text, one in zip(parts, candidates, strict=True)]
+                for parts, candidates in zip(texts, found, strict=True)
+            ],
+            chosen,
+        )
 
     @suggests_arguments
     def generate_ids(

@@ -6,13 +6,13 @@ from pathlib import Path
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.subwords.opening import open_subwords
-from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.text_ids import SourceIds, TextIds
 
 _NAMES = {"sentencepiece": "SentencePiece model", "tokenizer_json": "tokenizer.json"}
 
 
 def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
-    """Opens the tokenizer of one side.
+    """Opens the tokenizer of one side; the source's gives `SourceIds`.
 
     Args:
         directory: The artefact.
@@ -50,7 +50,7 @@ def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
             f"{path} has {subwords.size} pieces, but the model's {field} is {size}: "
             "it is another model's tokenizer; export the model again."
         )
-    return TextIds(subwords, expected)
+    return (SourceIds if side == "source" else TextIds)(subwords, expected)
 
 
 def _listed(ids: SpecialIds) -> str:

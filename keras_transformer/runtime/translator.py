@@ -15,6 +15,7 @@ from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
 from keras_transformer.search.model_limits import ModelLimits
+from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.translator import TextTranslator
 
 
@@ -36,6 +37,9 @@ class OnnxTranslator(TextTranslator):
             index; "cut" drops their ends. `SentenceTranslator` splits them instead.
         min_score: Log-probability a token below which a hypothesis has `low_confidence`; the
             artefact's if None.
+        letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
+            around the model ("copy") or translated by it ("translate"); "auto" copies what was not
+            in one of a hundred of the model's training lines, and everything if that is unknown.
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
             of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
             than the CPU need an artefact exported with target="portable".
@@ -72,6 +76,7 @@ class OnnxTranslator(TextTranslator):
         min_score: float | None = None,
         providers: Sequence[Provider] | None = None,
         target: str | None = None,
+        letterless: Letterless = "auto",
     ) -> None:
         check_min_score(min_score)
         path = Path(directory)
@@ -95,6 +100,7 @@ class OnnxTranslator(TextTranslator):
             training_text=manifest.training_text,
             min_score=manifest.min_score if min_score is None else min_score,
             search=manifest.search,
+            letterless=letterless,
         )
 
     @property

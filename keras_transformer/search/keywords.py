@@ -45,3 +45,4 @@ class NBestKeywords(SearchKeywords, total=False):
 
     target_prefixes: Sequence[str] | None
     return_attention: bool
+    replace_unk: bool

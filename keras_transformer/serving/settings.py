@@ -11,6 +11,7 @@ from keras_transformer.config.checks import check_choice
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
+from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.sentences import LANGUAGE
 
 LongTexts = Literal["split", "refuse", "cut"]
@@ -51,6 +52,9 @@ class ServeOptions:
             "cut", for encoders, reads the beginning of texts that are too long. Other models than
             translators never split texts.
         language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
+        letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
+            around the model ("copy"), or translated by it ("translate"); "auto" copies what was not
+            in one of a hundred of its training lines, and everything if that is unknown.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.
@@ -85,6 +89,7 @@ class ServeOptions:
     max_source_length: int = MAX_SOURCE_LENGTH
     long_texts: LongTexts = "split"
     language: str = LANGUAGE
+    letterless: Letterless = "auto"
     min_score: float | None = None
     poll_seconds: float = 1.0
     threads: int | None = None
@@ -116,6 +121,7 @@ class ServeOptions:
                 raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
         check_min_score(self.min_score)
         check_choice("long_texts", self.long_texts, get_args(LongTexts))
+        check_choice("letterless", self.letterless, get_args(Letterless))
         if self.max_sentences > self.max_queue:
             raise ValueError(
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "

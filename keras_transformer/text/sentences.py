@@ -1,18 +1,28 @@
-"""Takes a text and returns the parts to translate, for a model trained on single sentences, and the
-space between them. Needs no TensorFlow.
+"""Takes a text and returns the parts to translate, for a model trained on single sentences, and
+what stands between them: space, and what has no letter. Needs no TensorFlow.
 """
 
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import sentencex
 
+from keras_transformer.text.letterless import (
+    Kind,
+    carve,
+    core_of,
+    has_letter,
+    is_carried,
+    without_format,
+    without_pictures,
+)
+
 LANGUAGE = "en"
 _LINE_BREAKS = re.compile("([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
-_LETTER = re.compile(r"[^\W\d_]")
 # Where a sentence is halved: after a clause, or else after a word.
 _CLAUSE_ENDS = re.compile(r"[,;:،]\s+|[、，；：]\s*|\s[–—-]\s+")
 _WORD_ENDS = re.compile(r"\s+")
@@ -35,30 +45,74 @@ class TooManyPartsError(ValueError):
 
 @dataclass(frozen=True)
 class Passage:
-    """A text taken apart; gaps and parts, in turn, are the text.
+    """A text taken apart; gaps and sources, in turn, are the text.
 
     Attributes:
-        parts: What is translated, without surrounding space; one empty part if the text is blank.
-        gaps: The space before each part and after the last one, line breaks included.
+        sources: What is translated, without surrounding space; one that is empty if the text has
+            nothing to translate.
+        gaps: What stands before each of them and after the last one: space, line breaks, and what
+            goes around the model.
         lead: What stood before all that and is no text, such as the tag of a language.
+        moves_pictures: Whether emoji inside a source go around the model, too, and then stand
+            behind its translation.
     """
 
-    parts: tuple[str, ...]
+    sources: tuple[str, ...]
     gaps: tuple[str, ...]
     lead: str = ""
+    moves_pictures: bool = False
 
     @property
     def starts(self) -> list[int]:
-        """Where each part begins in the text, in characters."""
-        sizes = [len(gap) + len(part) for gap, part in zip(self.gaps, self.parts, strict=False)]
+        """Where each source begins in the text, in characters."""
+        sizes = [len(gap) + len(one) for gap, one in zip(self.gaps, self.sources, strict=False)]
         behind = itertools.accumulate(sizes)
         lead = len(self.lead)
-        return [lead + end - len(part) for end, part in zip(behind, self.parts, strict=True)]
+        return [lead + end - len(one) for end, one in zip(behind, self.sources, strict=True)]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What the model reads of each source."""
+        return tuple(part for part, _ in self._moved)
+
+    @property
+    def layout(self) -> tuple[str, ...]:
+        """What stands before each translation and after the last one."""
+        moved = ("", *(pictures for _, pictures in self._moved))
+        return tuple(map("".join, zip(moved, self.gaps, strict=True)))
+
+    @cached_property
+    def _moved(self) -> list[tuple[str, str]]:
+        return list(map(self._taken, self.sources))
+
+    def _taken(self, source: str) -> tuple[str, str]:
+        return without_pictures(source) if self.moves_pictures else (source, "")
+
+    def word_numbers(self) -> list[list[int]]:
+        """Returns for each word of each part which word of its source it is."""
+        return [
+            [
+                number
+                for number, word in enumerate(source.split())
+                for _ in without_format(self._taken(f" {word}")[0]).split()
+            ]
+            for source in self.sources
+        ]
 
     @classmethod
-    def whole(cls, text: str) -> "Passage":
-        """Returns a text as one part."""
-        return cls((text,), ("", ""))
+    def whole(
+        cls, text: str, carried: Collection[Kind] = (), language: str = LANGUAGE
+    ) -> "Passage":
+        """Returns a text as one part, without what goes around the model."""
+        start, end = core_of(text, carried, language=language) if carried else (0, len(text))
+        gaps = (text[:start], text[end:])
+        return cls((text[start:end],), gaps, moves_pictures="symbols" in carried)
+
+    def bare(self, translation: str) -> str:
+        """Returns a translation of the whole text without what goes around the model."""
+        before, behind = self.layout[0], self.layout[-1]
+        translation = translation.removeprefix(before) if before.strip() else translation
+        return translation.removesuffix(behind) if behind.strip() else translation
 
     def join(self, translations: Sequence[str]) -> str:
         """Returns the translated text, in the layout of the source.
@@ -73,19 +127,20 @@ class Passage:
         return gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))
 
     def gaps_between(self, translations: Sequence[str]) -> list[str]:
-        """Returns the space before each translation and after the last one; see `gap_before`.
+        """Returns what stands before each translation and after the last one; see `gap_before`.
 
         Raises:
             ValueError: There are not as many translations as parts.
         """
-        if len(translations) != len(self.parts):
-            raise ValueError(f"got {len(translations)} translations for {len(self.parts)} parts.")
+        if len(translations) != len(self.sources):
+            raise ValueError(f"got {len(translations)} translations for {len(self.sources)} parts.")
         gaps = []
         said = ""
-        for gap, translation in zip(self.gaps[:-1], translations, strict=True):
+        layout = self.layout
+        for gap, translation in zip(layout[:-1], translations, strict=True):
             gaps.append(gap_before(translation, gap, said))
             said = translation or gaps[-1] or said
-        return [*gaps, self.gaps[-1]]
+        return [*gaps, layout[-1]]
 
 
 def gap_before(translation: str, gap: str, said: str) -> str:
@@ -113,12 +168,8 @@ def split_sentences(text: str, language: str = LANGUAGE) -> list[str]:
         language: Code of its language (ISO 639-1), for abbreviations and marks; one that the
             library does not know is treated as English.
     """
-    sentences: list[str] = []
-    for line in _lines(text):
-        pieces = sentencex.segment(language, line) if line.strip() else [line]
-        # What does not come back whole is not taken apart.
-        sentences += _with_letters(pieces if "".join(pieces) == line else [line])
-    return sentences or [""]
+    lines = (_segments(line, language) for line in _lines(text))
+    return [sentence for line in lines for sentence in _with_letters(line)] or [""]
 
 
 def split_passage(
@@ -129,6 +180,7 @@ def split_passage(
     most_sentences: int = 1,
     most_parts: int | None = None,
     language: str = LANGUAGE,
+    carried: Collection[Kind] = (),
 ) -> Passage:
     """Takes a text apart into parts that a model can translate.
 
@@ -140,26 +192,55 @@ def split_passage(
         most_sentences: Most sentences of a line that stay together, if they are short enough.
         most_parts: Most parts of the text; no limit if None.
         language: As for `split_sentences`.
+        carried: What goes around the model (`letterless`).
 
     Raises:
         TooManyPartsError: The text has more than `most_parts`; raised as soon as they are found.
     """
-    pieces: list[str] = []
+    pieces: list[tuple[str, bool]] = []
     parts = 0
     halved_to = None
     for line in _lines(text):
-        sentences = split_sentences(line, language)
-        lengths = lengths_of(sentences)
-        bound = sum(lengths) if most_tokens is None else most_tokens
-        for group, tokens in _groups(sentences, lengths, bound, most_sentences):
-            for piece in _halved(group, tokens, lengths_of, bound):
-                pieces.append(piece)
-                parts += bool(piece.strip())
-                if piece != group:
-                    halved_to = most_tokens
-                if most_parts is not None and parts > most_parts:
-                    raise TooManyPartsError(most_parts, halved_to)
-    return _passage(pieces)
+        for is_text, run in itertools.groupby(_carved(line, carried, language), lambda one: one[1]):
+            sentences = [piece for piece, _ in run]
+            if not is_text:
+                pieces += [(piece, False) for piece in sentences]
+                continue
+            lengths = lengths_of(sentences)
+            bound = sum(lengths) if most_tokens is None else most_tokens
+            for group, tokens in _groups(sentences, lengths, bound, most_sentences):
+                for piece in _halved(group, tokens, lengths_of, bound):
+                    pieces.append((piece, True))
+                    parts += bool(piece.strip())
+                    halved_to = most_tokens if piece != group else halved_to
+                    if most_parts is not None and parts > most_parts:
+                        raise TooManyPartsError(most_parts, halved_to)
+    return _passage(pieces, carried)
+
+
+def _carved(line: str, carried: Collection[Kind], language: str) -> Iterator[tuple[str, bool]]:
+    """Yields the sentences of a line and what stands around them, each with whether it is text."""
+
+    def is_alone(piece: str, before: str) -> bool:
+        # "on 3. 4. 1990" comes apart like sentences.
+        is_day = piece.rstrip().endswith(".") and before.rstrip().rstrip(".")[-1:].isdigit()
+        return bool(carried) and not is_day and is_carried(piece, carried)
+
+    # "2." is the number of an entry of a list if the line began with one.
+    has_dots = True
+    for sentence in _with_letters(_segments(line, language), is_alone):
+        pieces = [(sentence, True)]
+        if carried:
+            pieces = carve(sentence, carried, has_dots=has_dots, language=language)
+            has_dots = has_dots and not pieces[0][1]
+        yield from pieces
+
+
+def _segments(line: str, language: str) -> list[str]:
+    """Returns the sentences of a line, and what looks like one."""
+    pieces = sentencex.segment(language, line) if line.strip() else [line]
+    # What does not come back whole is not taken apart.
+    return pieces if "".join(pieces) == line else [line]
 
 
 def _lines(text: str) -> list[str]:
@@ -168,15 +249,26 @@ def _lines(text: str) -> list[str]:
     return [line + end for line, end in zip(parts[::2], parts[1::2], strict=True) if line or end]
 
 
-def _with_letters(pieces: Sequence[str]) -> list[str]:
-    """Joins each piece without a letter with the next, or at the end with the one before."""
+def _with_letters(
+    pieces: Sequence[str], is_alone: Callable[[str, str], bool] = lambda piece, before: False
+) -> list[str]:
+    """Joins each piece without a letter with the next, or at the end with the one before.
+
+    Args:
+        pieces: The sentences of a line.
+        is_alone: Takes such a piece and the one before it; tells whether it is joined with none.
+    """
     found: list[str] = []
-    waiting = ""
+    waiting = before = ""
     for piece in pieces:
-        waiting += piece
-        if _LETTER.search(piece):
+        if waiting or has_letter(piece) or not is_alone(piece, before):
+            waiting += piece
+        else:
+            found.append(piece)
+        if waiting and has_letter(piece):
             found.append(waiting)
             waiting = ""
+        before = piece
     if waiting and found:
         found[-1] += waiting
     return found or [waiting]
@@ -234,20 +326,22 @@ def _middle(text: str) -> int:
     return middle
 
 
-def _passage(pieces: Sequence[str]) -> Passage:
-    """Moves the space around pieces into gaps; a blank piece is all space."""
-    parts: list[str] = []
+def _passage(pieces: Sequence[tuple[str, bool]], carried: Collection[Kind]) -> Passage:
+    """Moves what stands around pieces of text into gaps; a blank piece is all space."""
+    sources: list[str] = []
     gaps = [""]
-    for piece in pieces:
-        part = piece.strip()
-        if not part:
+    for piece, is_text in pieces:
+        source = piece.strip() if is_text else ""
+        if not source:
             gaps[-1] += piece
             continue
-        before, _, behind = piece.partition(part)
+        before, _, behind = piece.partition(source)
         gaps[-1] += before
-        parts.append(part)
+        sources.append(source)
         gaps.append(behind)
-    return Passage(tuple(parts), tuple(gaps)) if parts else Passage(("",), (*gaps, ""))
+    if not sources:
+        return Passage(("",), (*gaps, ""))
+    return Passage(tuple(sources), tuple(gaps), moves_pictures="symbols" in carried)
 
 
 def _is_wide(character: str) -> bool:

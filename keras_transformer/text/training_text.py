@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keras_transformer.text.letterless import KINDS, Kind, kinds_in
 from keras_transformer.text.sentences import split_sentences
 
 # More lines would change no decision, but take minutes on a large corpus.
@@ -22,6 +23,8 @@ class TrainingText:
     Args:
         longest_source: Tokens of the longest line, without eos.
         sentences: How many lines held one sentence, two, and so on, of those that were looked at.
+        letterless: How many of them held each kind of what has no letter (`letterless`); None if
+            an earlier version looked at them.
 
     Raises:
         ValueError: A number is out of range.
@@ -29,20 +32,30 @@ class TrainingText:
 
     longest_source: int
     sentences: tuple[int, ...]
+    letterless: Mapping[Kind, int] | None = None
 
     def __post_init__(self) -> None:
         if self.longest_source < 1:
             raise ValueError(f"longest_source must be at least 1, got {self.longest_source}.")
         if not any(self.sentences) or min(self.sentences) < 0:
             raise ValueError(f"sentences must be counts of lines, got {self.sentences}.")
+        counts, most = self.letterless or {}, sum(self.sentences)
+        if set(counts) - set(KINDS) or not all(0 <= one <= most for one in counts.values()):
+            raise ValueError(
+                f"letterless must be counts of lines of the kinds {', '.join(KINDS)}, got "
+                f"{dict(counts)}."
+            )
 
     @classmethod
     def from_lines(cls, lines: Sequence[str], longest_source: int) -> "TrainingText":
         """Counts the sentences of the lines, or of an even sample if there are very many."""
         step = -(-len(lines) // SAMPLED_LINES)
-        found = Counter(len(split_sentences(line)) for line in lines[::step])
+        looked_at = lines[::step]
+        found = Counter(len(split_sentences(line)) for line in looked_at)
+        kinds = Counter(kind for line in looked_at for kind in kinds_in(line))
         counts = tuple(found[count] for count in range(1, max(found) + 1))
-        return cls(longest_source=longest_source, sentences=counts)
+        letterless = {kind: kinds[kind] for kind in KINDS}
+        return cls(longest_source=longest_source, sentences=counts, letterless=letterless)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainingText":
@@ -55,6 +68,7 @@ class TrainingText:
         return cls(
             longest_source=int(values["longest_source"]),
             sentences=tuple(map(int, values["sentences"])),
+            letterless=_counts(values.get("letterless")),
         )
 
     @property
@@ -66,3 +80,15 @@ class TrainingText:
             if behind * _RARE < lines:
                 return count
         return len(self.sentences)
+
+    @property
+    def known_letterless(self) -> frozenset[Kind] | None:
+        """Kinds of what has no letter that at least one line in a hundred held; None if unknown."""
+        if self.letterless is None:
+            return None
+        lines = sum(self.sentences)
+        return frozenset(kind for kind, one in self.letterless.items() if one * _RARE >= lines)
+
+
+def _counts(values: Mapping[Any, Any] | None) -> dict[Kind, int] | None:
+    return None if values is None else {kind: int(count) for kind, count in values.items()}

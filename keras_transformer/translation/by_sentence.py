@@ -6,7 +6,7 @@ It works with any `TextTranslator`, on Keras or onnxruntime, and needs no Tensor
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Unpack
 
@@ -15,6 +15,7 @@ from keras_transformer.search.keywords import NBestKeywords, TranslateKeywords
 from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.suggestions import suggests_arguments
+from keras_transformer.text.letterless import Kind
 from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.translator import TextTranslator
@@ -33,6 +34,7 @@ class Splitter:
         known: What the model's training lines looked like, if that is recorded.
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
         most_parts: Most parts of a text; no limit if None.
+        carried: What goes around the model (`letterless`).
     """
 
     def __init__(
@@ -42,7 +44,9 @@ class Splitter:
         known: TrainingText | None,
         language: str = LANGUAGE,
         most_parts: int | None = None,
+        carried: Collection[Kind] = (),
     ) -> None:
+        self._carried = carried
         self._lengths_of, self._language, self._most_parts = lengths_of, language, most_parts
         bounds = [max_source_length, known.longest_source if known else None]
         self._most_tokens = min((bound for bound in bounds if bound is not None), default=None)
@@ -61,6 +65,7 @@ class Splitter:
             most_sentences=self._most_sentences,
             most_parts=self._most_parts,
             language=self._language,
+            carried=self._carried,
         )
 
 
@@ -128,11 +133,13 @@ class SentenceTranslator:
     def __init__(self, translator: TextTranslator, *, language: str = LANGUAGE) -> None:
         self.translator = translator
         self.language = language
+        self.min_score = translator.min_score
         self._splitter = Splitter(
             translator.source_lengths,
             translator.max_source_length,
             translator.training_text,
             language,
+            carried=translator.carried,
         )
 
     def count_parts(self, texts: Sequence[str]) -> int:
@@ -153,7 +160,7 @@ class SentenceTranslator:
         """
         passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate(parts, **passed))
+            found = iter(self.translator.translate(parts, **passed, letterless="translate"))
         return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
 
     @suggests_arguments
@@ -192,7 +199,7 @@ class SentenceTranslator:
             ValueError: As for the translator's `translate_n_best`.
         """
         return [
-            list(map(TranslatedPart, passage.parts, passage.starts, parts))
+            list(map(TranslatedPart, passage.sources, passage.starts, parts))
             for passage, parts in self.translate_passages(texts, **options)
         ]
 
@@ -212,7 +219,7 @@ class SentenceTranslator:
         """
         passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate_n_best(parts, **passed))
+            found = iter(self.translator.translate_n_best(parts, **passed, letterless="translate"))
         return [(passage, [next(found) for _ in passage.parts]) for passage in passages]
 
     def _prepare(
@@ -236,7 +243,7 @@ class SentenceTranslator:
                 f"got {len(prefixes)} target_prefixes for {len(passages)} texts: give one for each."
             )
         spread = [
-            prefix if place == 0 else ""
+            passage.bare(prefix) if place == 0 else ""
             for passage, prefix in zip(passages, prefixes, strict=True)
             for place in range(len(passage.parts))
         ]

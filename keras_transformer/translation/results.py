@@ -2,6 +2,7 @@
 takes alignments and returns scores.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -22,10 +23,7 @@ from keras_transformer.translation.text_ids import TextIds
 
 
 def to_hypotheses(
-    results: Sequence[Sequence[Candidate]],
-    target: TextIds,
-    min_score: float | None,
-    attentions: Sequence[Sequence[Attention]] | None = None,
+    results: Sequence[Sequence[Candidate]], target: TextIds, min_score: float | None
 ) -> list[list[Hypothesis]]:
     """Returns the candidates of each source with their texts.
 
@@ -33,33 +31,41 @@ def to_hypotheses(
         results: The candidates of each source.
         target: Decodes their ids.
         min_score: Log-probability a token below which confidence is low; None if unknown.
-        attentions: The attention of each candidate, if it was asked for.
     """
     texts = iter(target.decode([one.ids for found in results for one in found]))
-    if attentions is None:
-        return [[to_hypothesis(next(texts), one, min_score) for one in found] for found in results]
-    return [
-        [
-            to_hypothesis(next(texts), one, min_score, attention)
-            for one, attention in zip(found, seen, strict=True)
-        ]
-        for found, seen in zip(results, attentions, strict=True)
-    ]
+    return [[to_hypothesis(next(texts), one, min_score) for one in found] for found in results]
 
 
 def to_hypothesis(
     text: str, one: Candidate, min_score: float | None, attention: Attention | None = None
 ) -> Hypothesis:
-    """Returns a candidate with its text; the other arguments are as for `to_hypotheses`."""
+    """Returns a candidate with its text and, if it is given, its attention."""
     low = is_low(one.ids, one.log_probability, min_score)
     return Hypothesis(text, one.ids, one.score, one.log_probability, attention, low)
+
+
+def with_attention(
+    engine: TranslationEngine,
+    begins: Sequence[Begins],
+    sources: IdRows,
+    hypotheses: Sequence[Sequence[Hypothesis]],
+) -> list[list[Hypothesis]]:
+    """Returns the hypotheses of each source with `attentions_of` them; arguments as there."""
+    attentions = attentions_of(engine, begins, sources, hypotheses)
+    return [
+        [
+            dataclasses.replace(one, attention=attention)
+            for one, attention in zip(own, seen, strict=True)
+        ]
+        for own, seen in zip(hypotheses, attentions, strict=True)
+    ]
 
 
 def attentions_of(
     engine: TranslationEngine,
     begins: Sequence[Begins],
     sources: IdRows,
-    results: Sequence[Sequence[Candidate]],
+    results: Sequence[Sequence[Candidate | Hypothesis]],
 ) -> list[list[Attention]]:
     """Returns the attention of each candidate to its source, from one pass over all of them.
 

@@ -16,6 +16,13 @@ from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.suggestions import suggests_arguments
+from keras_transformer.text.letterless import (
+    Kind,
+    Letterless,
+    carried_kinds,
+    without_format,
+)
+from keras_transformer.text.sentences import Passage
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
@@ -39,6 +46,7 @@ class TextScorer:
             unknown.
         search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
             has them; None for none.
+        letterless: What happens to what has no letter, as for `carried_kinds`.
 
     Attributes:
         max_source_length: Most tokens of a source; None if there is no limit.
@@ -46,9 +54,11 @@ class TextScorer:
         min_score: As given.
         search: As given, {} for none.
         marks: As given, or those of a model without any.
+        carried: What goes around the model, untranslated.
 
     Raises:
-        ValueError: `min_score` is no mean of log-probabilities, or `search` is not valid.
+        ValueError: `min_score` is no mean of log-probabilities, or `search` or `letterless` is not
+            valid.
     """
 
     def __init__(
@@ -62,6 +72,7 @@ class TextScorer:
         training_text: TrainingText | None = None,
         min_score: float | None = None,
         search: Mapping[str, Any] | None = None,
+        letterless: Letterless = "auto",
     ) -> None:
         check_min_score(min_score)
         self.search = check_defaults(search or {})
@@ -72,6 +83,7 @@ class TextScorer:
         self._source, self._target = source, target
         self._limit = limit
         self.marks = marks or SentenceMarks()
+        self.carried = self._carried(letterless)
 
     @suggests_arguments
     def search_options(self, **options: Unpack[SearchKeywords]) -> SearchOptions:
@@ -99,6 +111,7 @@ class TextScorer:
         targets: Sequence[str],
         *,
         return_attention: bool = False,
+        letterless: Letterless | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[Hypothesis]:
         """Scores given translations as a search would, but without its constraints.
@@ -107,6 +120,8 @@ class TextScorer:
             sources: Source texts.
             targets: A translation of each.
             return_attention: Whether each target gets its `attention` to the source.
+            letterless: As for `translate`; what goes around the model in a source is no part of
+                its target either, where that has it.
             **options: `length_penalty`, `length_penalty_type` and the languages of `SearchOptions`.
 
         Returns:
@@ -116,13 +131,15 @@ class TextScorer:
             TypeError: As for `translate`.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
-        asked = self._ask(sources, options, "sources")
+        asked = self._ask(sources, options, letterless, "sources")
         texts = check_texts(targets, "targets")
-        rows = self._target.encode(texts)
-        if len(rows) != len(asked.begins):
+        if len(texts) != len(asked.begins):
             raise ValueError(
-                f"got {len(rows)} targets for {len(asked.begins)} sources: give one for each."
+                f"got {len(texts)} targets for {len(asked.begins)} sources: give one for each."
             )
+        rows = self._target.encode(
+            [one.bare(text) for one, text in zip(asked.passages, texts, strict=True)]
+        )
         target_ids = [
             [*begins.target, *row] for begins, row in zip(asked.begins, rows, strict=True)
         ]
@@ -177,45 +194,63 @@ class TextScorer:
             ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, {})
+        asked = self._ask(texts, {}, "translate")
         rows = asked.engine.encoder_states(asked.sources)
         return pad_states(rows, self._engine.model_dim)
 
-    def align_words(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
+    def align_words(
+        self, text: str, hypothesis: Hypothesis, *, letterless: Letterless | None = None
+    ) -> list[tuple[int, int]]:
         """Returns which words of a text the words of its translation come from.
 
         Args:
             text: The source text.
             hypothesis: Its translation, with `attention`.
+            letterless: As for the call that translated it.
 
         Returns:
             Pairs (source word, target word) in ascending order; words are separated by spaces and
             counted from 0.
         """
         ids, tagged = hypothesis.ids, self.marks.read_tag(text)
-        # A tag is a word of the text, if a space follows it.
-        first = len(tagged.tag.split()) if tagged.tag[-1:].isspace() else 0
+        passage = Passage.whole(tagged.text, self._carried(letterless))
+        [part], [numbers], before = passage.parts, passage.word_numbers(), passage.gaps[0]
         words = aligned_words(
             hypothesis.attention,
             ids,
             self._target.special_ids.eos,
-            source_words=words_in(tagged.text, self._source.subwords.place(tagged.text)),
+            source_words=words_in(without_format(part), self._source.place(part)),
             target_pieces=[
                 "" if token in self.marks.ids else spelling
                 for token, spelling in zip(ids, self._target.spellings(ids), strict=True)
             ],
         )
-        return [(first + source, target) for source, target in words]
+        # A tag is a word of the text, if a space follows it, and so is what was carried.
+        first = [_whole_words(text) for text in (tagged.tag + before, before)]
+        return [(first[0] + numbers[source], first[1] + target) for source, target in words]
 
     def _ask(
-        self, texts: Sequence[str], options: Mapping[str, Any], name: str = "texts"
+        self,
+        texts: Sequence[str],
+        options: Mapping[str, Any],
+        letterless: Letterless | None,
+        name: str = "texts",
     ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self.search_options(**options)
         rests, begins = read_tags(self.marks, check_texts(texts, name), chosen)
-        sources = self._limit.fit(self._source.encode(rests))
+        carried = self._carried(letterless)
+        passages = [Passage.whole(rest, carried) for rest in rests]
+        sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
         engine = MarkedEngine(self._engine, begins)
-        return Asked(engine, without_languages(chosen), begins, rests, sources)
+        return Asked(engine, without_languages(chosen), begins, passages, sources)
+
+    def _carried(self, letterless: Letterless | None) -> frozenset[Kind]:
+        """Returns what goes around the model, as a call says, or the translator if None."""
+        if letterless is None:
+            return self.carried
+        known = self.training_text and self.training_text.known_letterless
+        return carried_kinds(letterless, known, lambda: self._source.has_letters)
 
     def _between(
         self, options: Mapping[str, Any]
@@ -227,13 +262,20 @@ class TextScorer:
 
 
 class Asked(NamedTuple):
-    """A request of texts: the engine for their rows, options, marks, texts without tags, ids."""
+    """A request of texts: the engine for their rows, options, marks, texts without tags and with
+    what goes around the model apart, ids.
+    """
 
     engine: TranslationEngine
     options: SearchOptions
     begins: list[Begins]
-    texts: list[str]
+    passages: list[Passage]
     sources: list[list[int]]
+
+
+def _whole_words(text: str) -> int:
+    """Returns how many words a text has, the last one not counted if it goes on behind it."""
+    return len(text.split()) - (text[-1:].strip() != "")
 
 
 def plain(rows: IdRows) -> list[list[int]]:

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.model_limits import IdRows
-from keras_transformer.text.subwords.interface import Subwords, stream_text
+from keras_transformer.text.letterless import has_letter, without_format
+from keras_transformer.text.subwords.interface import Placed, Subwords, stream_text
+
+# Lets bytes that are not UTF-8 pass through a str unchanged.
+_ANY = ("utf-8", "surrogateescape")
 
 
 class TextIds:
@@ -29,6 +33,13 @@ class TextIds:
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
         return self.subwords.encode(texts)
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether any piece of the vocabulary has a letter."""
+        ids = self.special_ids
+        kept = (token for token in range(self.subwords.size) if token not in ids.added_to_text)
+        return any(has_letter(self.subwords.piece(token)) for token in kept if token != ids.unk)
 
     def decode(self, rows: IdRows) -> list[str]:
         """Returns the text of each row of ids; special ids are dropped."""
@@ -60,3 +71,25 @@ class TextIds:
         return [
             "" if token in self._without_text else self.subwords.spelling(token) for token in ids
         ]
+
+
+class SourceIds(TextIds):
+    """The `TextIds` of what is translated: characters that only format a text are no part of it."""
+
+    def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
+        """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
+        return super().encode([_plain(text) for text in texts])  # type: ignore[misc]
+
+    def split(self, text: str) -> list[str]:
+        """Returns the pieces of the text as spelled in it, unknown ones too."""
+        return super().split(without_format(text))
+
+    def place(self, text: str) -> list[Placed]:
+        """Returns the pieces of a text with their places in `without_format(text)`."""
+        return self.subwords.place(without_format(text))
+
+
+def _plain(text: str | bytes) -> str | bytes:
+    if isinstance(text, str):
+        return without_format(text)
+    return text if text.isascii() else without_format(text.decode(*_ANY)).encode(*_ANY)

@@ -2,16 +2,20 @@
 the same order.
 """
 
+import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Unpack
 
+from keras_transformer.search.distinct import as_many_as_kept, distinct
 from keras_transformer.search.inputs import check_texts
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis
 from keras_transformer.suggestions import suggests_arguments
-from keras_transformer.translation.results import attentions_of, to_hypotheses
-from keras_transformer.translation.scorer import TextScorer, plain
+from keras_transformer.text.letterless import Letterless, without_format
+from keras_transformer.translation.results import attentions_of, to_hypotheses, with_attention
+from keras_transformer.translation.scorer import Asked, TextScorer, plain
 from keras_transformer.translation.unknown_words import replace_unknown
 
 
@@ -28,6 +32,7 @@ class TextTranslator(TextScorer):
         *,
         target_prefixes: Sequence[str] | None = None,
         replace_unk: bool = False,
+        letterless: Letterless | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[str]:
         """Returns the best translation of each text, in order.
@@ -38,6 +43,9 @@ class TextTranslator(TextScorer):
                 tags (Marian's of several target languages).
             target_prefixes: What each translation begins with, whole words; "" for none.
             replace_unk: Replace each unknown token by the source word that it attends to most.
+            letterless: Whether what has no letter is copied around the model ("copy"), translated
+                by it ("translate") or either, as the model was trained ("auto"); as the translator
+                was opened if None.
             **options: Fields of `SearchOptions`.
 
         Raises:
@@ -46,26 +54,16 @@ class TextTranslator(TextScorer):
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options)
-        prefixes = self._prefix_ids(target_prefixes)
+        asked = self._ask(texts, options, letterless)
+        prefixes = self._prefix_ids(target_prefixes, asked)
         found = asked.engine.search(asked.sources, asked.options, prefixes, with_scores=False)
-        if not replace_unk:
-            return self._target.decode([candidates[0].ids for candidates in found])
         best = [candidates[:1] for candidates in found]
+        if replace_unk:
+            translated = [text for [text] in self._replaced(asked, best)]
+        else:
+            translated = self._target.decode([candidate.ids for [candidate] in best])
         return [
-            replace_unknown(
-                candidate.ids,
-                attention[:-1],
-                text,
-                source=self._source.subwords,
-                target=self._target.subwords,
-            )
-            for text, [candidate], [attention] in zip(
-                asked.texts,
-                best,
-                attentions_of(self._engine, asked.begins, asked.sources, best),
-                strict=True,
-            )
+            passage.join([text]) for passage, text in zip(asked.passages, translated, strict=True)
         ]
 
     @suggests_arguments
@@ -75,6 +73,8 @@ class TextTranslator(TextScorer):
         *,
         target_prefixes: Sequence[str] | None = None,
         return_attention: bool = False,
+        replace_unk: bool = False,
+        letterless: Letterless | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[list[Hypothesis]]:
         """Returns the best hypotheses of each text, in order, best first; samples in their order.
@@ -82,25 +82,37 @@ class TextTranslator(TextScorer):
         Args:
             texts: As for `translate`; a text without a token has one empty hypothesis of score 0.
             target_prefixes: As for `translate`; part of every hypothesis.
-            return_attention: Whether each hypothesis gets its `attention` to the source.
+            return_attention: Whether each hypothesis gets its `attention` to the source, of which
+                what goes around the model is no part.
+            replace_unk: As for `translate`.
+            letterless: As for `translate`.
             **options: Fields of `SearchOptions`.
 
         Returns:
-            Hypotheses of each text: fewer than `num_hypotheses` if fewer are possible, and an
-            empty one of score -inf if none is.
+            Hypotheses of each text: texts that differ, with ids and scores of the best tokens that
+            spell them; fewer than `num_hypotheses` if the search found fewer, and an empty one of
+            score -inf if none is possible. Samples are as they were drawn, and may repeat.
 
         Raises:
             TypeError: As for `translate`.
             ValueError: As for `translate`.
             RuntimeError: As for `translate`.
         """
-        asked = self._ask(texts, options)
-        prefixes = self._prefix_ids(target_prefixes)
-        found = asked.engine.search(asked.sources, asked.options, prefixes)
-        seen = None
+        asked = self._ask(texts, options, letterless)
+        prefixes = self._prefix_ids(target_prefixes, asked)
+        found = asked.engine.search(asked.sources, as_many_as_kept(asked.options), prefixes)
+        hypotheses = distinct(to_hypotheses(found, self._target, self.min_score), asked.options)
         if return_attention:
-            seen = attentions_of(self._engine, asked.begins, asked.sources, found)
-        return to_hypotheses(found, self._target, self.min_score, seen)
+            hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
+        if replace_unk:
+            hypotheses = [
+                [dataclasses.replace(one, text=text) for one, text in zip(own, texts, strict=True)]
+                for own, texts in zip(hypotheses, self._replaced(asked, hypotheses), strict=True)
+            ]
+        return [
+            [dataclasses.replace(one, text=passage.join([one.text])) for one in own]
+            for passage, own in zip(asked.passages, hypotheses, strict=True)
+        ]
 
     @suggests_arguments
     def translate_ids(
@@ -132,7 +144,12 @@ class TextTranslator(TextScorer):
 
     @suggests_arguments
     def translate_stream(
-        self, text: str, *, target_prefix: str = "", **options: Unpack[SearchKeywords]
+        self,
+        text: str,
+        *,
+        target_prefix: str = "",
+        letterless: Letterless | None = None,
+        **options: Unpack[SearchKeywords],
     ) -> Iterator[str]:
         """Yields one translation piece by piece, each as soon as it is certain.
 
@@ -144,6 +161,7 @@ class TextTranslator(TextScorer):
         Args:
             text: The source text.
             target_prefix: What the translation begins with; its pieces are yielded too.
+            letterless: As for `translate`.
             **options: Fields of `SearchOptions`, for greedy search or one sample.
 
         Raises:
@@ -152,7 +170,7 @@ class TextTranslator(TextScorer):
             TypeError: As for `translate`.
         """
         # A model's own beams are no wish of the caller's.
-        asked = self._ask([text], {"beam_size": 1, **options})
+        asked = self._ask([text], {"beam_size": 1, **options}, letterless)
         engine, chosen = asked.engine, asked.options
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
@@ -160,10 +178,35 @@ class TextTranslator(TextScorer):
                 f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
         [source] = asked.sources
-        [prefix] = self._prefix_ids([target_prefix]) or [[]]
-        return self._target.stream(engine.stream(source, chosen, prefix))
+        [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
+        pieces = self._target.stream(engine.stream(source, chosen, prefix))
+        before, behind = asked.passages[0].layout
+        return (piece for piece in itertools.chain([before], pieces, [behind]) if piece)
 
-    def _prefix_ids(self, prefixes: Sequence[str] | None) -> IdRows | None:
+    def _replaced(
+        self, asked: Asked, found: Sequence[Sequence[Candidate | Hypothesis]]
+    ) -> list[list[str]]:
+        """Returns the text of each candidate with source words for its unknown tokens."""
+        seen = attentions_of(self._engine, asked.begins, asked.sources, found)
+        return [
+            [
+                replace_unknown(
+                    one.ids,
+                    attention[:-1],
+                    without_format(passage.parts[0]),
+                    source=self._source.subwords,
+                    target=self._target.subwords,
+                )
+                for one, attention in zip(own, attentions, strict=True)
+            ]
+            for passage, own, attentions in zip(asked.passages, found, seen, strict=True)
+        ]
+
+    def _prefix_ids(self, prefixes: Sequence[str] | None, asked: Asked) -> IdRows | None:
+        """Returns the ids of prefixes, without what goes around the model anyway."""
         if prefixes is None:
             return None
-        return self._target.encode(check_texts(prefixes, "target_prefixes"))
+        texts = check_texts(prefixes, "target_prefixes")
+        if len(texts) == len(asked.passages):
+            texts = [one.bare(text) for one, text in zip(asked.passages, texts, strict=True)]
+        return self._target.encode(texts)

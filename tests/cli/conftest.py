@@ -52,6 +52,8 @@ def finished_run(tmp_path: Path) -> Path:
 class ShoutingTranslator:
     """Translates to upper case; remembers the blocks and search options it was called with."""
 
+    min_score = None
+
     def __init__(self) -> None:
         self.blocks: list[list[str]] = []
         self.search: list[dict] = []

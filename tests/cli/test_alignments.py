@@ -8,6 +8,7 @@ import pytest
 from keras_transformer.cli.alignments import AligningTranslator
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.text.letterless import KINDS
 from keras_transformer.translation.by_sentence import SentenceTranslator
 
 
@@ -15,7 +16,8 @@ class WordByWord:
     """Translates whole sentences from a list."""
 
     max_source_length = None
-    training_text = None
+    training_text = min_score = None
+    carried = frozenset(KINDS)
     marks = SentenceMarks()
 
     def __init__(self, translations: dict[str, str]) -> None:
@@ -27,7 +29,7 @@ class WordByWord:
     def translate_n_best(self, texts: Sequence[str], **_: Any) -> list[list[Hypothesis]]:
         return [[Hypothesis(self._translations[text], [], 0.0, 0.0)] for text in texts]
 
-    def align_words(self, text: str, hypothesis: Hypothesis) -> list[tuple[int, int]]:
+    def align_words(self, text: str, hypothesis: Hypothesis, **_: Any) -> list[tuple[int, int]]:
         words = min(len(text.split()), len(hypothesis.text.split()))
         return [(word, word) for word in range(words)]
 
@@ -41,6 +43,8 @@ class WordByWord:
         ("你好。谢谢。再见。", ["こ。", "", "さ。"], "こ。さ。", "0-0"),
         ("Hi. Bye now.", ["Ja.", "Nein nun."], "Ja. Nein nun.", "0-0 1-1 2-2"),
         (" Hi.\t\tBye now. ", ["Ja.", "Nein nun."], " Ja.\t\tNein nun. ", "0-0 1-1 2-2"),
+        ("- Hi. 😀😀 Bye. 31", ["Ja.", "Nein nun."], "- Ja. 😀😀 Nein nun. 31", "1-1 3-3"),
+        ("😀Hi. 31", ["Ja gut."], "😀Ja gut. 31", "0-0"),
     ],
 )
 def test_parts_without_a_space_between_them_share_a_word(

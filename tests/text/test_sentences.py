@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.data.sources.demo import demo_corpus
-from keras_transformer.text.sentences import TooManyPartsError, split_passage, split_sentences
+from keras_transformer.text.letterless import KINDS, Kind, has_letter, without_format
+from keras_transformer.text.sentences import (
+    Passage,
+    TooManyPartsError,
+    split_passage,
+    split_sentences,
+)
 
 MULTI30K = Path(__file__).resolve().parents[3] / "shared/data/multi30k_en_de"
 
@@ -129,15 +135,67 @@ def test_a_long_line_is_tokenized_a_few_times_only() -> None:
     ),
     st.integers(1, 5),
     st.integers(1, 3),
+    st.sets(st.sampled_from(KINDS)),
 )
-def test_parts_and_gaps_are_the_text(text: str, most_tokens: int, most_sentences: int) -> None:
+def test_sources_and_gaps_are_the_text(
+    text: str, most_tokens: int, most_sentences: int, carried: set[Kind]
+) -> None:
     passage = split_passage(
-        text, words, most_tokens=most_tokens, most_sentences=most_sentences, language="en"
+        text,
+        words,
+        most_tokens=most_tokens,
+        most_sentences=most_sentences,
+        language="en",
+        carried=carried,
     )
     assert all(part.strip() == part for part in passage.parts)
-    assert all(not gap.strip() for gap in passage.gaps)
-    pieces = [gap + part for gap, part in zip(passage.gaps, (*passage.parts, ""), strict=True)]
+    assert not carried or not any(map(has_letter, passage.gaps)) or ")" in text
+    assert carried or not any(map(str.strip, passage.gaps))
+    pieces = [gap + part for gap, part in zip(passage.gaps, (*passage.sources, ""), strict=True)]
     assert "".join(pieces) == text
+    for source, start in zip(passage.sources, passage.starts, strict=True):
+        assert text[start : start + len(source)] == source
+    numbers = list(map(len, passage.word_numbers()))
+    assert numbers == [len(without_format(part).split()) for part in passage.parts]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "shouted"),
+    [
+        ("Hello! 😀 How are you?", ["Hello!", "How are you?"], "HELLO! 😀 HOW ARE YOU?"),
+        ("How old? 31. And he?", ["How old?", "And he?"], "HOW OLD? 31. AND HE?"),
+        ("She is old. 31.", ["She is old."], "SHE IS OLD. 31."),
+        ("What? 31! Really.", ["What?", "Really."], "WHAT? 31! REALLY."),
+        ("1. Open it. 2. Close it.", ["Open it.", "Close it."], "1. OPEN IT. 2. CLOSE IT."),
+        ("On 3. 4. 1990 he came.", ["On 3.", "4. 1990 he came."], "ON 3. 4. 1990 HE CAME."),
+        ("- Hi.\n31\n\n* One\n", ["Hi.", "One"], "- HI.\n31\n\n* ONE\n"),
+        ("Thanks 😀 Good 😀 bye.", ["Thanks", "Good bye."], "THANKS 😀 GOOD BYE. 😀"),
+        ("Bye.😀Hi.", ["Bye.", "Hi."], "BYE.😀HI."),
+        ("Yes. ... No. ***", ["Yes.", "No."], "YES. ... NO. ***"),
+        ("31\n", [""], "31\n"),
+        ("A | B", ["A", "B"], "A | B"),
+    ],
+)
+def test_what_has_no_letter_goes_around_the_model(
+    text: str, parts: list[str], shouted: str
+) -> None:
+    passage = split_passage(text, words, most_sentences=3, carried=KINDS)
+    assert passage.join([part.upper() for part in passage.parts]) == shouted
+    alone = split_passage(text, words, carried=KINDS)
+    assert list(alone.parts) == parts and alone.join([one.upper() for one in parts]) == shouted
+
+
+def test_a_word_has_the_number_that_it_has_in_the_source() -> None:
+    passage = split_passage("one 😀 two three😀four \u200b five", words, carried=KINDS)
+    assert passage.parts == ("one two three four \u200b five",)
+    assert passage.word_numbers() == [[0, 2, 3, 3, 5]]
+
+
+def test_a_text_that_is_taken_whole_is_bare_of_what_goes_around_the_model() -> None:
+    passage = Passage.whole("- a 😀 b :)", KINDS)
+    assert (passage.parts, passage.layout) == (("a b",), ("- ", " 😀 :)"))
+    assert passage.bare(passage.join(["A B"])) == "A B" == passage.bare("A B")
+    assert Passage.whole("- a").layout == ("", "")
 
 
 def test_no_sentence_of_a_thousand_paragraphs_is_dropped() -> None:

@@ -8,6 +8,7 @@ from keras_transformer.cli.long_lines import places_taken
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
+from keras_transformer.text.letterless import KINDS
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.by_sentence import SentenceTranslator
 
@@ -16,7 +17,8 @@ class Shouting:
     """Translates the first sentence only, to upper case; a word is a token."""
 
     max_source_length = 6
-    training_text = None
+    training_text = min_score = None
+    carried = frozenset(KINDS)
     marks = SentenceMarks(languages={"fra": 20}, languages_in="source")
 
     def __init__(self) -> None:

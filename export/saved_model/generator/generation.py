@@ -14,6 +14,7 @@ from keras_transformer.decoding.search import search
 from keras_transformer.decoding.single_stack.parts import SharedDecoder
 from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
 from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.search.distinct import as_many_as_kept
 from keras_transformer.search.options import SearchOptions, length_penalty
 
 from ..id_rows import row_lengths, with_end
@@ -45,6 +46,7 @@ class Generation:
     ) -> None:
         self.model = model
         self.options = options
+        self._kept = as_many_as_kept(options)
         self.max_prompt_length = max_prompt_length
         self.max_text_length = max_text_length
         self.special_ids = model.config.special_ids
@@ -101,7 +103,7 @@ class Generation:
             prefixes=tf.pad(prefixes, [[0, 0], [0, 1]], constant_values=-1),
             prompt_lengths=lengths,
         )
-        options = dataclasses.replace(self.options, max_length=most)
+        options = dataclasses.replace(self._kept, max_length=most)
         advance = self._shared.advance(options, (), sentences)
         found = search(self._steps, tf.shape(prompts)[0], options, sentences, advance)
         possible = is_possible(found.scores)

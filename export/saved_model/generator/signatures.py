@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
+from ..distinct import distinct
 from ..id_rows import last_tokens, read_rows
 from ..signatures import Outputs, trace
 from ..translation import Found
@@ -49,7 +50,8 @@ class IdSignatures:
 
     def generate_n_best(self, prompt_ids: Tensor) -> Outputs:
         """The N best continuations of each prompt, best first."""
-        return self._generation.search(self._prompts(prompt_ids))._asdict()
+        found = self._generation.search(self._prompts(prompt_ids))
+        return found.best(self._generation.options.num_hypotheses)._asdict()
 
     def generate_with_options(
         self, prompt_ids: Tensor, max_length: Tensor, length_penalty: Tensor
@@ -110,8 +112,10 @@ class TextSignatures:
         """The N best continuations of each prompt, best first."""
         ids = self._prompts(prompt)
         found = self._generation.search(ids)
+        count = self._generation.options.num_hypotheses
+        texts, found = distinct(self._texts(prompt, ids, found.ids), found, count)
         return {
-            "texts": self._texts(prompt, ids, found.ids),
+            "texts": texts,
             "scores": found.scores,
             "log_probabilities": found.log_probabilities,
         }

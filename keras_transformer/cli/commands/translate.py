@@ -27,6 +27,8 @@ from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 
+# Most lines of low confidence that are named where scores were not asked for.
+_SHOWN = 10
 _NOTHING = Hypothesis("", [], float("-inf"), float("-inf"))
 
 
@@ -40,8 +42,8 @@ class TranslateOptions:
         scores: Put the score (sum of log-probabilities over the length penalty) and a tab before
             each translation.
         min_score: Name on standard error the lines whose best translation has less than this
-            log-probability a token. By default with --scores: the threshold that training
-            calibrated.
+            log-probability a token; by default the threshold that training calibrated. Without
+            --scores and this flag the first ten of them.
         target_prefix: What every translation begins with, whole words.
         target_prefixes: File with what each translation begins with, line by line with the input;
             an empty line for none.
@@ -129,6 +131,12 @@ class _Job:
         self._search = search
         self._options = options
         self._aligning = aligning
+        self._needs_hypotheses = (
+            options.scores
+            or aligning is not None
+            or search.num_hypotheses > 1
+            or translator.min_score is not None
+        )
         self._doubtful: list[int] = []
         self._places = 0
 
@@ -144,7 +152,10 @@ class _Job:
     def tell_doubtful_lines(self) -> None:
         """Names the lines of low confidence on standard error, if there are any."""
         if self._doubtful:
-            named = ", ".join(map(str, self._doubtful))
+            shown = self._doubtful if self._options.has_scores else self._doubtful[:_SHOWN]
+            named = ", ".join(map(str, shown))
+            if len(shown) < len(self._doubtful):
+                named += ", ... (--scores names all)"
             count = f"{len(self._doubtful)} of {self.done} lines"
             print(f"low confidence in {count}: {named}", file=sys.stderr)
 
@@ -153,13 +164,12 @@ class _Job:
         options = {**asdict(self._search), **prefixes, "first_place": self._places}
         if self._options.replace_unk:
             options["replace_unk"] = True
-        plain = not self._options.has_scores and self._aligning is None
-        if plain and self._search.num_hypotheses == 1:
-            # Where no score is wanted, greedy search spares the softmax.
+        if not self._needs_hypotheses:
+            # Where no score is of use, greedy search spares the softmax.
             yield from map(_one_line, self.translator.translate(lines, **options))
             return
         for number, found in enumerate(self._hypotheses(lines, options), start=self.done + 1):
-            if self._options.has_scores and found[0][0].low_confidence:
+            if found[0][0].low_confidence:
                 self._doubtful.append(number)
             # An empty line has one candidate only; empty lines keep the count of lines even.
             missing = self._search.num_hypotheses - len(found)

@@ -79,6 +79,7 @@ class RowReader:
         source: SentencePiece's encoder of the source side, bytes to ids.
         target: The encoder of the target side.
         split: Splits a text to translate.
+        take_whole: Makes one part of a text to score.
         search: The server's search.
         limits: What the model can take.
         max_source_length: Most tokens of a source text, without marks and eos.
@@ -93,6 +94,7 @@ class RowReader:
         source: Tokenize,
         target: Tokenize,
         split: Callable[[str], Passage],
+        take_whole: Callable[[str], Passage],
         search: SearchOptions,
         limits: ModelLimits,
         max_source_length: int,
@@ -101,7 +103,7 @@ class RowReader:
         read_tag: Callable[[str], TaggedText],
     ) -> None:
         self._source, self._target, self._search = source, target, search
-        self._split = split
+        self._split, self._take_whole = split, take_whole
         self._limits = limits
         self._longest_source, self._longest_target = max_source_length, max_target_length
         self._begins, self._read_tag = begins, read_tag
@@ -200,7 +202,9 @@ class RowReader:
         for place, (source, owner) in enumerate(zip(sources, owners, strict=True)):
             prefix, max_length, length_penalty = options[owner]
             is_first = place == 0 or owners[place - 1] != owner
-            given = prefix if is_first else b""
+            given = b""
+            if prefix and is_first:
+                given = passages[owner].bare(prefix.decode(*ANY_BYTES)).encode(*ANY_BYTES)
             rows.append(self._row(source, given, max_length, length_penalty, begins[owner]))
         return Request(rows, passages)
 
@@ -209,7 +213,7 @@ class RowReader:
             tagged.text.encode()
         except UnicodeEncodeError:
             # SentencePiece replaces invalid bytes in another way than Python.
-            passage = Passage.whole(tagged.text)
+            passage = self._take_whole(tagged.text)
         else:
             try:
                 passage = self._split(tagged.text)
@@ -218,7 +222,9 @@ class RowReader:
         return dataclasses.replace(passage, lead=tagged.tag)
 
     def _whole_texts(self, inputs: Arrays) -> Request:
-        sources, begins = self._sources("text", inputs["text"].tolist())
+        tagged, begins = self._untagged(inputs["text"].tolist())
+        sources = self._source([one.text.encode(*ANY_BYTES) for one in tagged])
+        self._check_lengths("text", sources, self._longest_source)
         return Request(self._plain_rows(sources, begins))
 
     def _plain_rows(
@@ -263,17 +269,16 @@ class RowReader:
         return Request(self._plain_rows(rows, begins))
 
     def _pairs(self, inputs: Arrays) -> Request:
-        targets = self._target(inputs["target"].tolist())
+        tagged, begins = self._untagged(inputs["source"].tolist())
+        passages = [self._take_whole(one.text) for one in tagged]
+        pairs = zip(passages, inputs["target"].tolist(), strict=True)
+        targets = self._target(
+            [one.bare(text.decode(*ANY_BYTES)).encode(*ANY_BYTES) for one, text in pairs]
+        )
         self._check_lengths("target", targets, self._longest_target)
-        sources, begins = self._sources("source", inputs["source"].tolist())
+        sources = self._source([one.parts[0].encode(*ANY_BYTES) for one in passages])
+        self._check_lengths("source", sources, self._longest_source)
         return Request([PairRow(*row) for row in zip(sources, targets, begins, strict=True)])
-
-    def _sources(self, name: str, texts: list[bytes]) -> tuple[list[list[int]], list[Begins]]:
-        """Returns the ids and the marks of texts that are taken whole."""
-        tagged, begins = self._untagged(texts)
-        rows = self._source([one.text.encode(*ANY_BYTES) for one in tagged])
-        self._check_lengths(name, rows, self._longest_source)
-        return rows, begins
 
     def _check_lengths(
         self, name: str, rows: list[list[int]], most: int, owners: Sequence[int] | None = None

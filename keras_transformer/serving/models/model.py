@@ -4,6 +4,7 @@ and returns results, and takes a request's results and returns arrays.
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.search.distinct import as_many_as_kept, distinct
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
@@ -29,10 +31,11 @@ from keras_transformer.serving.models.outputs import Outputs, ResultWriter, chec
 from keras_transformer.serving.models.rows import Arrays, PairRow, Request, TranslationRow
 from keras_transformer.serving.models.served import Languages, Run
 from keras_transformer.serving.settings import LongTexts
+from keras_transformer.text.letterless import Letterless, carried_kinds
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
 from keras_transformer.translation.marked import MarkedEngine, without_languages
-from keras_transformer.translation.results import attentions_of, scored, to_hypotheses
+from keras_transformer.translation.results import scored, to_hypotheses, with_attention
 
 
 class ServedModel:
@@ -47,6 +50,7 @@ class ServedModel:
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
         max_sentences: Most sentences of a text; no limit if None.
         min_score: As for `OnnxTranslator`.
+        letterless: As for `OnnxTranslator`.
         threads: As for `OnnxTranslator`.
         providers: As for `OnnxTranslator`.
 
@@ -75,6 +79,7 @@ class ServedModel:
         language: str = LANGUAGE,
         max_sentences: int | None = None,
         min_score: float | None = None,
+        letterless: Letterless = "auto",
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
@@ -107,17 +112,22 @@ class ServedModel:
                 has_languages=marks.can_choose,
             )
         )
+        known = manifest.training_text and manifest.training_text.known_letterless
+        carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
         splitter = Splitter(
             self._source_lengths,
             longest,
             manifest.training_text,
             language,
             most_parts=max_sentences,
+            carried=carried,
         )
+        take_whole = partial(Passage.whole, carried=carried, language=language)
         self._reader = RowReader(
             source=self._source.encode,
             target=self._target.encode,
-            split=splitter.split if long_texts == "split" else Passage.whole,
+            split=splitter.split if long_texts == "split" else take_whole,
+            take_whole=take_whole,
             search=search,
             limits=limits,
             max_source_length=longest,
@@ -198,11 +208,11 @@ class ServedModel:
 
     def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
         """Returns each row's hypotheses with their attention, for people to look at."""
-        results = self._translate(rows)
+        hypotheses = to_hypotheses(self._translate(rows), self._target, self.min_score)
         begins, sources = [row.begins for row in rows], [row.source for row in rows]
-        attentions = attentions_of(self._engine, begins, sources, results)
-        hypotheses = to_hypotheses(results, self._target, self.min_score, attentions)
-        return [[self._explain(one) for one in found] for found in hypotheses]
+        best = distinct(hypotheses, self.search)
+        attended = with_attention(self._engine, begins, sources, best)
+        return [[self._explain(one) for one in found] for found in attended]
 
     def describe(self, passage: Passage, found: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
         """Returns a text's explanation: its parts with what `explain` found for each.
@@ -213,8 +223,8 @@ class ServedModel:
         """
         return {
             "sentences": [
-                {"source": part, "source_pieces": self._source_pieces(part), "hypotheses": own}
-                for part, own in zip(passage.parts, found, strict=True)
+                {"source": source, "source_pieces": self._source_pieces(part), "hypotheses": own}
+                for source, part, own in zip(passage.sources, passage.parts, found, strict=True)
             ],
             "gaps": passage.gaps_between([own[0]["translation"] for own in found]),
         }
@@ -232,7 +242,7 @@ class ServedModel:
             groups.setdefault((row.max_length, row.length_penalty), []).append(place)
         found: dict[int, list[Candidate]] = {}
         for places in groups.values():
-            options = rows[places[0]].adapt(self.search)
+            options = as_many_as_kept(rows[places[0]].adapt(self.search))
             engine = MarkedEngine(self._engine, [rows[place].begins for place in places])
             prefixes = [rows[place].prefix for place in places]
             results = engine.search(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST
+from keras_transformer.search.distinct import distinct
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.rows import ANY_BYTES, Request
@@ -84,7 +85,7 @@ class ResultWriter:
         for row, own in zip(ids, rows, strict=True):
             for line, one in zip(row, own, strict=True):
                 line[: len(one.ids)] = one.ids
-        sources = [filled(passage.parts, columns, "") for passage in request.passages]
+        sources = [filled(passage.sources, columns, "") for passage in request.passages]
         starts = [filled(passage.starts, columns, -1) for passage in request.passages]
         shape = (len(rows), columns)
         return {
@@ -125,7 +126,7 @@ class ResultWriter:
             yield join_hypotheses(passage, parts, rows[0].adapt(self._search))
 
     def _hypotheses(self, results: Sequence[Sequence[Candidate]]) -> list[list[Hypothesis]]:
-        return to_hypotheses(results, self._target, self._min_score)
+        return distinct(to_hypotheses(results, self._target, self._min_score), self._search)
 
     def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
         """Returns texts, scores and flags of hypotheses, each `(rows, columns)`."""

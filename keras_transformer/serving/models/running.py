@@ -65,8 +65,8 @@ async def stream_passage(
         parts: The pieces of each part's translation, none of them empty. Each is started when the
             one before it has ended, and is closed at its end.
     """
-    said = ""
-    for gap, part in zip(passage.gaps[:-1], parts, strict=True):
+    said, layout = "", passage.layout
+    for gap, part in zip(layout[:-1], parts, strict=True):
         lead: str | None = gap
         async with aclosing(part):
             async for piece in part:
@@ -76,8 +76,8 @@ async def stream_passage(
         if lead:
             said = lead
             yield said
-    if passage.gaps[-1]:
-        yield passage.gaps[-1]
+    if layout[-1]:
+        yield layout[-1]
 
 
 async def before(until: float, awaited: Awaitable[Any]) -> Any:

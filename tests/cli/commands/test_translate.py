@@ -29,10 +29,24 @@ def test_blocks_bound_what_is_read_at_once(run_cli, translator) -> None:
 
 @pytest.mark.parametrize("flags", [["--scores"], ["--min-score", "-3.5"]], ids=str)
 def test_lines_of_low_confidence_are_named(run_cli, translator, flags: list[str]) -> None:
+    translator.min_score = -3.5
     lines = b"a\nb?\nc\nd?\ne?\n"
     result = run_cli("translate", "model", "--block-lines", 2, *flags, stdin=lines)
     assert result.err.splitlines() == ["low confidence in 3 of 5 lines: 2, 4, 5"]
     assert len(result.out.splitlines()) == 5
+
+
+@pytest.mark.parametrize("flags", [[], ["--replace-unk"]], ids=str)
+def test_lines_of_low_confidence_are_counted_where_scores_are_not_asked_for(
+    run_cli, translator, flags: list[str]
+) -> None:
+    translator.min_score = -3.5
+    result = run_cli("translate", "model", *flags, stdin=b"a\nb?\n" * 12)
+    named = ", ".join(map(str, range(2, 21, 2)))
+    assert result.err.splitlines() == [
+        f"low confidence in 12 of 24 lines: {named}, ... (--scores names all)"
+    ]
+    assert result.out == "A\nB?\n" * 12
 
 
 def test_no_input_is_no_output(run_cli, translator) -> None:
@@ -248,6 +262,7 @@ def test_each_block_is_answered_before_the_next_is_read() -> None:
         "from keras_transformer import cli\n"
         "from keras_transformer.cli.commands import translate\n"
         "class Shouting:\n"
+        "    min_score = None\n"
         "    def translate(self, texts, **search):\n"
         "        return [text.upper() for text in texts]\n"
         "translate.open_translator = lambda *_, **__: Shouting()\n"
