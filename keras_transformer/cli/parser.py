@@ -95,7 +95,8 @@ class CommandParser:
 
         Args:
             options_class: The dataclass; field types may be str, int, float, bool, Path, Literal,
-                tuples or lists of those, and each of them or None.
+                tuples or lists of those, and each of them or None. The flag of a field whose
+                metadata has "repeat" may be given several times.
             title: Heading of the group in the help.
             prefix: Put before each flag, such as "model." for `--model.dropout`.
             skip: Fields that get no flag.
@@ -116,9 +117,10 @@ class CommandParser:
                 annotation = annotation | None
             self._types[prefix + field.name] = annotation
             flag = flag_of(prefix + field.name)
-            added = group.add_argument(
-                flag, help=texts.get(field.name, ""), **declaration(annotation, default)
-            )
+            declared = declaration(annotation, default)
+            if field.metadata.get("repeat"):
+                declared["action"] = "extend"
+            added = group.add_argument(flag, help=texts.get(field.name, ""), **declared)
             self._flags += added.option_strings
 
     def parse(self, arguments: Sequence[str]) -> Namespace:

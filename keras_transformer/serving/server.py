@@ -15,6 +15,7 @@ import uvicorn
 import uvloop
 
 from keras_transformer.distribution import install_command
+from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.http.app import build_app
 from keras_transformer.serving.http.connection import Connection
 from keras_transformer.serving.http.gate import Gate
@@ -74,11 +75,12 @@ async def serve(
     """As `run_server`, within the running event loop, until `stop` is set."""
     journal = Journal(log_requests=options.log_requests, log_text=options.log_text)
     service = Service(_models(options), options, search, journal)
-    rest = _RestServer(service, options)
+    keys = None if options.api_key_file is None else ApiKeys(options.api_key_file, journal)
+    rest = _RestServer(service, options, keys)
     stopping = asyncio.create_task(stop.wait())
     grpc = None
     try:
-        grpc = await _start_grpc(service, options)
+        grpc = await _start_grpc(service, options, keys)
         await rest.start()
         addresses = f"REST {rest.address}" + (f", gRPC {options.host}:{grpc.port}" if grpc else "")
         watching = asyncio.create_task(_watch(service, addresses, tell))
@@ -105,6 +107,7 @@ class _RestServer:
     Args:
         service: What answers.
         options: Their host, port and seconds to drain.
+        keys: The keys that clients need; None if they need none.
 
     Attributes:
         address: The URL that it answers at.
@@ -113,13 +116,13 @@ class _RestServer:
         OSError: It cannot listen on the address.
     """
 
-    def __init__(self, service: Service, options: ServeOptions) -> None:
+    def __init__(self, service: Service, options: ServeOptions, keys: ApiKeys | None) -> None:
         self._socket = _listen(options.host, options.port, "--port")
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         gate = Gate(options.max_header_bytes, options.header_timeout, service.journal)
         config = uvicorn.Config(
-            build_app(service, options),
+            build_app(service, options, keys),
             http=partial(Connection, gate=gate),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
@@ -182,7 +185,9 @@ def _models(options: ServeOptions) -> list[ModelOptions]:
     return read_model_config(options.model_config)
 
 
-async def _start_grpc(service: Service, options: ServeOptions) -> "GrpcServer | None":
+async def _start_grpc(
+    service: Service, options: ServeOptions, keys: ApiKeys | None
+) -> "GrpcServer | None":
     if options.grpc_port is None:
         return None
     # gRPC's own message is that of its library; this one names the address and the reason.
@@ -195,7 +200,7 @@ async def _start_grpc(service: Service, options: ServeOptions) -> "GrpcServer | 
             f"gRPC needs {error.name}: install it with `{install_command('grpc')}`, "
             "or leave --grpc-port out."
         ) from error
-    return await start_grpc(service, options)
+    return await start_grpc(service, options, keys)
 
 
 def _listen(host: str, port: int, flag: str) -> socket.socket:

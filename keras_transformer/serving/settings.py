@@ -3,9 +3,11 @@ logs.
 """
 
 import dataclasses
+import ipaddress
 import math
+import re
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.search.confidence import check_min_score
@@ -13,6 +15,16 @@ from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.sentences import LANGUAGE
+
+_HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*", re.ASCII)
+_ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://([\w.-]+|\[[0-9a-f:.]+\])(:\d+)?", re.ASCII)
+_ROOT = re.compile(r"(?!/(v1|page)(/|$))(/[\w.~-]+)*", re.ASCII)
+
+
+def _repeated() -> Any:
+    """Returns a field of texts whose flag may be given several times."""
+    return dataclasses.field(default=(), metadata={"repeat": True})
+
 
 LongTexts = Literal["split", "refuse", "cut"]
 
@@ -32,6 +44,16 @@ class ServeOptions:
         version_labels: Names for versions, each LABEL=VERSION, such as stable=1; these versions are
             served whatever `versions` says.
         host: Address to listen on; "0.0.0.0" opens the server to other machines.
+        allowed_hosts: Names that the `Host` of a REST request may have, such as api.example.com or
+            *.example.com; "*" allows any. If none is given: those of the loopback interface if
+            `host` is on it, any otherwise.
+        cors_origin: Origins whose web pages may ask the REST side, such as
+            https://app.example.com; "*" allows any.
+        root_path: Prefix under which a proxy passes the REST side on, such as /translate.
+        forwarded_allow_ips: Addresses or networks of proxies whose headers `X-Forwarded-Proto`,
+            `X-Forwarded-Host` and `X-Forwarded-Prefix` count; "*" trusts any client.
+        api_key_file: File with a key in each line, one of which clients must send as bearer token;
+            no key is needed if None.
         port: Port of the REST side; 0 picks a free one.
         grpc_port: Port of the gRPC side; 0 picks a free one; no gRPC if None.
         max_batch: Most sentences translated together.
@@ -76,6 +98,11 @@ class ServeOptions:
     versions: str = "latest"
     version_labels: tuple[str, ...] = ()
     host: str = "127.0.0.1"
+    allowed_hosts: tuple[str, ...] = _repeated()
+    cors_origin: tuple[str, ...] = _repeated()
+    root_path: str = ""
+    forwarded_allow_ips: tuple[str, ...] = _repeated()
+    api_key_file: Path | None = None
     port: int = 8501
     grpc_port: int | None = None
     max_batch: int = 64
@@ -120,6 +147,7 @@ class ServeOptions:
             if value is not None and not 0 <= value < 1 << 16:
                 raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
         check_min_score(self.min_score)
+        self._check_names()
         check_choice("long_texts", self.long_texts, get_args(LongTexts))
         check_choice("letterless", self.letterless, get_args(Letterless))
         if self.max_sentences > self.max_queue:
@@ -134,6 +162,31 @@ class ServeOptions:
                 if getattr(self, name) != getattr(ServeOptions, name):
                     raise ValueError(f"{name} belongs in the file of model_config: leave it out.")
         self.models()
+
+    def _check_names(self) -> None:
+        for field, form, example in (
+            ("allowed_hosts", _HOST, "api.example.com, *.example.com, ::1 or *"),
+            ("cors_origin", _ORIGIN, "https://app.example.com or *"),
+        ):
+            lowered = tuple(value.lower() for value in getattr(self, field))
+            object.__setattr__(self, field, lowered)
+            for value in lowered:
+                if not form.fullmatch(value):
+                    raise ValueError(f"{field} must be such as {example}, got {value!r}.")
+        root = self.root_path.rstrip("/")
+        object.__setattr__(self, "root_path", root)
+        if not _ROOT.fullmatch(root):
+            raise ValueError(
+                "root_path must be such as /translate, and not begin as the server's own paths do "
+                f"(/v1, /page), got {self.root_path!r}."
+            )
+        for value in self.forwarded_allow_ips:
+            try:
+                _ = value == "*" or ipaddress.ip_network(value, strict=False)
+            except ValueError as error:
+                raise ValueError(
+                    f"forwarded_allow_ips must be addresses, got {value!r}."
+                ) from error
 
     def models(self) -> list[ModelOptions]:
         """Returns the model that the options describe; none if `model_config` describes it.

@@ -55,3 +55,28 @@ def test_there_is_one_thing_to_serve(given) -> None:
 def test_what_a_file_of_models_says_is_said_nowhere_else(field, value) -> None:
     with pytest.raises(ValueError, match=f"{field} belongs in the file"):
         ServeOptions(model_config=Path("models.config"), **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("allowed_hosts", ("https://a",), "allowed_hosts must be such as api.example.com"),
+        ("allowed_hosts", ("a:80",), "allowed_hosts must be such as"),
+        ("allowed_hosts", ("",), "allowed_hosts must be such as"),
+        ("allowed_hosts", ("a.*",), "allowed_hosts must be such as"),
+        ("cors_origin", ("https://a/",), "cors_origin must be such as https://app.example.com"),
+        ("cors_origin", ("a.example.com",), "cors_origin must be such as"),
+        ("cors_origin", ("https://*.a",), "cors_origin must be such as"),
+        ("root_path", "translate", "root_path must be such as /translate"),
+        ("root_path", "/a b", "root_path must be such as /translate"),
+        ("root_path", "/v1", "not begin as the server's own paths do"),
+        ("root_path", "//a", "root_path must be such as /translate"),
+        ("forwarded_allow_ips", ("proxy",), "forwarded_allow_ips must be addresses, got 'proxy'"),
+        ("header_timeout", 0, "header_timeout must be above 0 seconds, got 0"),
+        ("max_header_bytes", 0, "max_header_bytes must be at least 1, got 0"),
+    ],
+)
+def test_names_that_no_client_could_use_are_refused(field, value, message) -> None:
+    with pytest.raises(ValueError) as error:
+        ServeOptions(artefact=Path("exported"), **{field: value})
+    assert message in str(error.value)

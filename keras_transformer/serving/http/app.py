@@ -10,7 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.access import Access
 from keras_transformer.serving.http.exchange import (
     JsonResponse,
     answer_http_error,
@@ -19,6 +21,7 @@ from keras_transformer.serving.http.exchange import (
 )
 from keras_transformer.serving.http.judge import judge_routes
 from keras_transformer.serving.http.live import live_routes
+from keras_transformer.serving.http.names import Names
 from keras_transformer.serving.http.openapi import describe
 from keras_transformer.serving.http.page import page_routes
 from keras_transformer.serving.http.predict import Predict, PredictFirst
@@ -41,12 +44,13 @@ class _ModelName(Convertor[str]):
         return value
 
 
-def build_app(service: Service, options: ServeOptions) -> ASGIApp:
+def build_app(service: Service, options: ServeOptions, keys: ApiKeys | None) -> ASGIApp:
     """Returns the application.
 
     Args:
         service: What answers.
         options: The server's options.
+        keys: The keys that clients need; None if they need none.
     """
     names = [model.name for model in service.models]
     register_url_convertor("model", _ModelName())
@@ -61,7 +65,8 @@ def build_app(service: Service, options: ServeOptions) -> ASGIApp:
         exception_handlers={ServingError: answer_serving_error, HTTPException: answer_http_error},
     )
     first = PredictFirst(framework, Predict(service), names)
-    return _ClosingWhenDraining(first, service)
+    named = Names(Access(first, service, options, keys), service, options)
+    return _ClosingWhenDraining(named, service)
 
 
 class _ClosingWhenDraining:
@@ -112,9 +117,11 @@ def _operations(service: Service, options: ServeOptions) -> list[Route]:
     async def metrics(_: Request) -> Response:
         return Response(service.journal.metrics(), media_type=_METRICS_TYPE)
 
-    async def openapi(_: Request) -> Response:
-        kinds = service.kinds()
-        return JsonResponse(describe(service.models, options, service.search, kinds))
+    async def openapi(request: Request) -> Response:
+        found = describe(service.models, options, service.search, service.kinds())
+        # Relative to where the description is: so it is right behind every proxy.
+        servers = [{"url": request.scope["root_path"] or "/"}]
+        return JsonResponse({**found, "servers": servers})
 
     return [
         Route("/healthz", is_alive, methods=["GET"]),

@@ -99,6 +99,8 @@ def error_response(error: ServingError) -> Response:
     headers = {}
     if error.code is Code.RESOURCE_EXHAUSTED:
         headers["Retry-After"] = _RETRY_SECONDS
+    if error.code is Code.UNAUTHENTICATED:
+        headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, BodyTooLateError):
         headers["Connection"] = "close"
     status = error.http_status

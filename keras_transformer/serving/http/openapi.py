@@ -15,12 +15,16 @@ Json = dict[str, Any]
 
 _ERRORS = {
     "400": "The request does not fit the signature or the limits.",
+    "401": "The server asks for an API key.",
+    "403": "The server does not answer to this Host.",
     "404": "The model, the version or the path is unknown.",
     "405": "The path has other methods.",
     "408": "The body did not arrive in time.",
     "413": "The body is too large.",
     "415": "The body is encoded in a way that the server cannot read.",
+    "414": "The request's target is too long.",
     "429": "Too many sentences wait already.",
+    "431": "The headers are too large, or too many.",
     "503": "No version is loaded yet.",
     "504": "The request's time was over before it had a result.",
 }
@@ -30,6 +34,7 @@ _EVENT = {
     "properties": {"event": {"enum": ["message", "done", "error"]}, "data": {"type": "string"}},
     "required": ["data"],
 }
+_KEY = {"type": "http", "scheme": "bearer", "description": "A key of --api-key-file."}
 _MODEL = "/v1/models/{model}"
 _VERSION = _MODEL + "/versions/{version}"
 _LABEL = _MODEL + "/labels/{label}"
@@ -78,7 +83,9 @@ def describe(
         "components": {
             "schemas": schemas(options, search, kinds),
             "parameters": _parameters(names, labels),
+            **({"securitySchemes": {"key": _KEY}} if options.api_key_file else {}),
         },
+        **({"security": [{"key": []}]} if options.api_key_file else {}),
     }
 
 

@@ -21,13 +21,14 @@ _MEDIA_TYPES = {
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     # After an update of the server no browser mixes old files with new ones.
     "Cache-Control": "no-cache",
 }
+_BASE = b"{{base}}"
 _TITLE, _MODEL, _HEADING = "{{title}}", "{{model}}", "{{heading}}"
 
 
@@ -65,7 +66,10 @@ def _route(path: str, name: str, text: str) -> Route:
     media_type = _MEDIA_TYPES[name[name.rindex(".") :]]
     content = text.encode("utf-8")
 
-    async def send(_: Request) -> Response:
-        return Response(content, media_type=media_type, headers=_HEADERS)
+    async def send(request: Request) -> Response:
+        # Below a prefix the page's own addresses are relative to it.
+        base = html.escape(request.scope["root_path"]).encode()
+        found = content.replace(_BASE, base) if _BASE in content else content
+        return Response(found, media_type=media_type, headers=_HEADERS)
 
     return Route(path, send, methods=["GET"], include_in_schema=False)

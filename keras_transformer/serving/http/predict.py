@@ -77,7 +77,8 @@ class PredictFirst:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, as the framework's router would."""
-        path_params = self._path_params.get(scope["path"])
+        path = scope["path"].removeprefix(scope["root_path"])
+        path_params = self._path_params.get(path)
         if path_params is not None and scope["method"] == "POST":
             scope["path_params"] = path_params
             await self._predict(scope, receive, send)

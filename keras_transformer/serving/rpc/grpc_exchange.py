@@ -7,11 +7,15 @@ import functools
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 
 from keras_transformer.serving.errors import ServingError
 from keras_transformer.serving.models.service import Service
+
+# Of a message as it travels, with escapes, and of one in which each character has four bytes.
+_MOST_BYTES, _MOST_CHARACTERS = 4096, 400
 
 _Method = Callable[[Any, Any, grpc.aio.ServicerContext], Awaitable[Any]]
 
@@ -54,9 +58,14 @@ def answering(method: _Method) -> _Method:
             with _counting_the_unexpected(self.service, request.model_spec.name):
                 return await method(self, request, context)
         except ServingError as error:
-            await context.abort(grpc.StatusCode[error.code.name], error.message)
+            await context.abort(grpc.StatusCode[error.code.name], _fitting(error.message))
 
     return answer
+
+
+def _fitting(message: str) -> str:
+    """Returns a message that fits into the trailers of an answer, which clients limit to 8 KiB."""
+    return message if len(quote(message)) <= _MOST_BYTES else f"{message[:_MOST_CHARACTERS]}…"
 
 
 @contextmanager

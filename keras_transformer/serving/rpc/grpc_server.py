@@ -21,6 +21,7 @@ from tensorflow_serving.apis import (
 )
 
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.judgements import Judgement, judge
 from keras_transformer.serving.models.outputs import written
@@ -30,6 +31,7 @@ from keras_transformer.serving.models.versioning.version import LoadedVersion
 from keras_transformer.serving.models.versioning.versions import Asked
 from keras_transformer.serving.rpc.examples import example_texts
 from keras_transformer.serving.rpc.grpc_exchange import Arrived, answering
+from keras_transformer.serving.rpc.grpc_keys import KeyInterceptor
 from keras_transformer.serving.rpc.grpc_metadata import metadata_of
 from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto
 from keras_transformer.serving.settings import ServeOptions
@@ -65,24 +67,28 @@ class GrpcServer:
             await self._server.stop(None)
 
 
-async def start_grpc(service: Service, options: ServeOptions) -> GrpcServer:
+async def start_grpc(
+    service: Service, options: ServeOptions, keys: ApiKeys | None = None
+) -> GrpcServer:
     """Starts to answer gRPC in the running event loop.
 
     Args:
         service: What answers.
         options: Their `host`, `grpc_port` (0 takes a free one) and `max_body_bytes`, the largest
             message that may come.
+        keys: The keys that clients need; None if they need none.
 
     Raises:
         OSError: The address cannot be listened on.
     """
     server = grpc.aio.server(
+        interceptors=[] if keys is None else [KeyInterceptor(keys, service)],
         options=[
             ("grpc.max_receive_message_length", options.max_body_bytes),
             ("grpc.max_send_message_length", -1),
             # Else a second server on the same port would get a share of the requests.
             ("grpc.so_reuseport", 0),
-        ]
+        ],
     )
     arrived = Arrived()
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(

@@ -5,17 +5,20 @@ import re
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 from starlette.responses import Response
 
 from keras_transformer.serving.http.page import page_routes
 
-SCRIPTS = ["kinds.js", "languages.js", "matrix.js", "page.js", "server.js"]
+REQUEST = Request({"type": "http", "root_path": "", "headers": []})
+SCRIPTS = ["key.js", "kinds.js", "languages.js", "matrix.js", "page.js", "server.js"]
 FILES = sorted(["icon.svg", "matrix.css", "page.css", *SCRIPTS])
 
 
 def answers(*models: str) -> dict[str, Response]:
     return {
-        route.path: asyncio.run(route.endpoint(None)) for route in page_routes(models or ("demo",))
+        route.path: asyncio.run(route.endpoint(REQUEST))
+        for route in page_routes(models or ("demo",))
     }
 
 

@@ -292,3 +292,28 @@ def test_it_fits_a_phone_and_both_colour_schemes(page: Any, scheme: str) -> None
     background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", background)[:3])) / 3
     assert brightness > 200 if scheme == "light" else brightness < 60
+
+
+def test_a_key_is_asked_for_once_and_below_a_prefix(
+    browser: Any, start: Any, exported: Any, tmp_path: Path, hypotheses: list[Any]
+) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("secret")
+    server = start(exported.path, SEARCH, api_key_file=keys, root_path="/mt", max_source_length=40)
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        page.goto(f"{server.rest_url}/mt")
+        for key in ("wrong", "secret"):
+            page.wait_for_selector("#key-dialog[open]")
+            page.fill("#key", key)
+            page.press("#key", "Enter")
+        page.wait_for_function("document.querySelector('#version').textContent === 'version 1'")
+        translate(page, TEXT)
+        assert page.inner_text("#translation") == hypotheses[0].text
+        assert not page.is_visible("#key-dialog")
+        page.reload()
+        page.wait_for_function("document.querySelector('#version').textContent === 'version 1'")
+        assert not page.is_visible("#key-dialog")
+    finally:
+        context.close()

@@ -1,5 +1,7 @@
 // What the page asks the server, and the server's refusals in words.
 
+import { keyHeaders, renewKey } from "./key.js";
+
 export class ServerError extends Error {
   constructor(message, detail = "") {
     super(message);
@@ -9,6 +11,7 @@ export class ServerError extends Error {
 
 const IN_WORDS = {
   400: "The server does not accept this text.",
+  401: "The server asks for an API key. Reload the page to enter one.",
   404: "The server does not know this model any more.",
   413: "This text is too large for the server.",
   429: "The server has more to do than it can take on. Try again in a moment.",
@@ -67,11 +70,12 @@ export async function availableVersion(model, signal) {
 
 async function ask(path, body, signal) {
   const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const key = keyHeaders();
   let response;
   try {
     response = await fetch(path, {
       ...request,
-      headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      headers: { ...key, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
       signal,
     });
   } catch (error) {
@@ -79,6 +83,7 @@ async function ask(path, body, signal) {
     throw new ServerError("The server cannot be reached.");
   }
   if (response.ok) return response;
+  if (response.status === 401 && (await renewKey(key))) return ask(path, body, signal);
   const { error: detail = "" } = await response.json().catch(() => ({}));
   throw new ServerError(IN_WORDS[response.status] ?? `The server failed (${response.status}).`, detail);
 }

@@ -1,0 +1,134 @@
+"""The names by which clients reach the server: the hosts that it answers to, and what proxies tell
+of the scheme, the host and the path that a client asked for.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.exchange import error_response
+from keras_transformer.serving.journal import UNKNOWN
+from keras_transformer.serving.models.service import Service
+from keras_transformer.serving.settings import ServeOptions
+
+# Probes ask by an address of their own and have no key; they learn one word.
+HEALTH = ("/healthz", "/readyz")
+_LOOPBACK = ("localhost", "*.localhost", "127.0.0.1", "::1")
+_HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?", re.ASCII)
+_PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+_FORWARDED = b"x-forwarded-"
+
+
+class Names:
+    """Refuses requests for other hosts; gives an application what clients see as scheme, host and
+    path prefix.
+
+    Args:
+        app: The application.
+        service: Counts what is refused.
+        options: Their `host`, `allowed_hosts`, `root_path` and `forwarded_allow_ips`, the proxies
+            whose headers count.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, options: ServeOptions) -> None:
+        self._app, self._service, self._root = app, service, options.root_path
+        self._hosts = options.allowed_hosts or _default_hosts(options.host)
+        self._trusts_all = "*" in options.forwarded_allow_ips
+        self._networks = [
+            ipaddress.ip_network(one, strict=False)
+            for one in options.forwarded_allow_ips
+            if one != "*"
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes one request on."""
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        root = self._root
+        if (self._trusts_all or self._networks) and self._trusts(scope):
+            root = _apply(scope) or root
+        if root:
+            scope["root_path"] = root
+            # A proxy may have taken the prefix away, or have left it there.
+            if scope["path"] == root:
+                scope["path"] += "/"
+            elif not scope["path"].startswith(root + "/"):
+                scope["path"] = root + scope["path"]
+        try:
+            with self._service.refusals("rest", UNKNOWN):
+                # What counts is the Host that came, not the one that a proxy's header names.
+                self._check(hosts, scope)
+        except ServingError as error:
+            await error_response(error)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _check(self, hosts: Sequence[str], scope: Scope) -> None:
+        if len(hosts) != 1 and (hosts or scope["http_version"] != "1.0"):
+            message = f"a request must have one Host header, got {len(hosts)}."
+            raise ServingError(Code.INVALID_ARGUMENT, message)
+        is_health = scope["path"].removeprefix(scope["root_path"]) in HEALTH
+        if "*" in self._hosts or is_health or not hosts:
+            return
+        name = _host_name(hosts[0])
+        if not any(_matches(name, pattern) for pattern in self._hosts):
+            raise ServingError(
+                Code.PERMISSION_DENIED,
+                f"this server does not go by the name {name!r}: the names that it answers to are "
+                "those of --allowed-hosts.",
+            )
+
+    def _trusts(self, scope: Scope) -> bool:
+        if self._trusts_all:
+            return True
+        try:
+            client = ipaddress.ip_address(scope["client"][0])
+        except (TypeError, ValueError):
+            return False
+        # A server that listens for both kinds sees IPv4 written as IPv6.
+        client = getattr(client, "ipv4_mapped", None) or client
+        return any(client in network for network in self._networks)
+
+
+def _apply(scope: Scope) -> str:
+    """Applies a proxy's scheme and host, and returns its prefix; what is malformed is ignored."""
+    found = {
+        name.removeprefix(_FORWARDED): value.decode("latin-1").partition(",")[0].strip()
+        for name, value in reversed(scope["headers"])
+        if name.startswith(_FORWARDED)
+    }
+    if found.get(b"proto", "").lower() in ("http", "https"):
+        scope["scheme"] = found[b"proto"].lower()
+    host = found.get(b"host", "")
+    if _HOST.fullmatch(host):
+        others = [header for header in scope["headers"] if header[0] != b"host"]
+        scope["headers"] = [(b"host", host.encode()), *others]
+    prefix = found.get(b"prefix", "").rstrip("/")
+    return prefix if _PREFIX.fullmatch(prefix) else ""
+
+
+def _host_name(host: str) -> str:
+    """Returns the name in a Host header, without port, brackets and a final dot."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().removesuffix(".")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if pattern.startswith("*."):
+        return name.endswith(pattern[1:])
+    return name == pattern
+
+
+def _default_hosts(host: str) -> Sequence[str]:
+    """Returns the names of a server on the loopback interface, or `*` for any other."""
+    try:
+        found = socket.getaddrinfo(host, None)
+        addresses = [ipaddress.ip_address(one[4][0]) for one in found]
+    except (OSError, ValueError):
+        return ("*",)
+    is_loopback = all(address.is_loopback for address in addresses)
+    return (*_LOOPBACK, host.lower()) if is_loopback else ("*",)
