@@ -46,6 +46,7 @@ SHARED = {
     "keras_transformer.search.distinct",
     "keras_transformer.search.inputs",
     "keras_transformer.search.keywords",
+    "keras_transformer.search.memory",
     "keras_transformer.search.model_limits",
     "keras_transformer.search.options",
     "keras_transformer.search.random_numbers",

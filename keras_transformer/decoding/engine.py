@@ -19,6 +19,7 @@ from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import search, search_steps
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models import Transformer
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
@@ -41,6 +42,7 @@ class KerasEngine:
 
     def __init__(self, model: Transformer, batch_tokens: int) -> None:
         require_tensorflow_backend("Translator")
+        HypothesisSize.of(vars(model.config)).check_batch(batch_tokens)
         self.limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
         self.model_dim = model.config.model_dim
         self._model = model

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows, check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.text_limits import check_text_ids, check_vocabulary
@@ -138,6 +139,7 @@ def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions
     """
     check_generation(options)
     special_ids, positions = config.special_ids, config.max_positions
+    HypothesisSize.of(vars(config)).check(options)
     check_token_ids(options, config.vocab_size, special_ids)
     rows = [[int(token) for token in prompt] for prompt in prompts]
     check_texts_fit(config, rows)

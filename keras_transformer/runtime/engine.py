@@ -30,6 +30,7 @@ from keras_transformer.runtime.onnx_graphs.listed import PLACES
 from keras_transformer.runtime.onnx_graphs.memory import KEPT_BYTES, Memory
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
@@ -79,6 +80,7 @@ class Engine:
         for name, value in (("batch_tokens", batch_tokens), ("max_cache_bytes", max_cache_bytes)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}.")
+        HypothesisSize.of(manifest.config).check_batch(batch_tokens or 1)
         self._max_cache_bytes = max_cache_bytes
         self._lock = threading.Lock()
         self._workers = Workers(manifest, directory, threads, providers)

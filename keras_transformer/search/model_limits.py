@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.options import SearchOptions
 
 IdRows = Sequence[Sequence[int]]
@@ -125,6 +126,7 @@ class ModelLimits:
         source_begins: How many tokens stand before a source: marks, such as that of its language.
         source_ends: How many tokens stand behind a source: its eos, and a mark of its language.
         target_begins: How many tokens a translation begins with: marks.
+        hypothesis: What a search holds of a hypothesis; not bounded if None.
     """
 
     source_vocab_size: int
@@ -134,6 +136,7 @@ class ModelLimits:
     source_begins: int = 0
     source_ends: int = 1
     target_begins: int = 0
+    hypothesis: HypothesisSize | None = None
 
     @classmethod
     def of(cls, config: Mapping[str, Any], special_ids: SpecialIds) -> "ModelLimits":
@@ -147,6 +150,7 @@ class ModelLimits:
             source_begins=marks.source_begins,
             source_ends=len(marks.behind_source(special_ids.eos)),
             target_begins=marks.target_begins,
+            hypothesis=HypothesisSize.of(config),
         )
 
     @property
@@ -181,8 +185,8 @@ class ModelLimits:
         """Returns the options with a `max_length` that the positions allow.
 
         Raises:
-            ValueError: `min_length` is more than that, or the marks of a translation leave no room
-                for another token.
+            ValueError: `min_length` is more than that, the marks of a translation leave no room
+                for another token, or the hypotheses of a sentence would not fit into memory.
         """
         most = min(options.max_length, self.max_positions or options.max_length)
         if most <= self.target_begins:
@@ -191,7 +195,10 @@ class ModelLimits:
                 f"begins with {self.target_begins} of its tokens (the mark of a language), got "
                 f"{most}."
             )
-        return options if most == options.max_length else replace(options, max_length=most)
+        fitting = options if most == options.max_length else replace(options, max_length=most)
+        if self.hypothesis is not None:
+            self.hypothesis.check(fitting)
+        return fitting
 
     def check_search(
         self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None

@@ -13,6 +13,7 @@ from keras_transformer.artefact.generator_signatures import (
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.generation.engine import check_generation, longest_prompt
 from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
@@ -46,6 +47,7 @@ class GeneratorContent:
         check_generation(search)
         if settings.min_score is not None:
             raise ValueError("min_score is for translations: leave it out.")
+        HypothesisSize.of(vars(model.config)).check(search)
         config, longest = model.config, settings.max_source_length
         check_token_ids(search, config.vocab_size, config.special_ids)
         if config.max_positions is not None:

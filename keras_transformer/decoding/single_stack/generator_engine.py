@@ -21,6 +21,7 @@ from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
 from keras_transformer.generation.engine import Task, check_prompts, check_texts_fit
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
@@ -43,6 +44,7 @@ class KerasGenerationEngine:
 
     def __init__(self, model: DecoderOnly, batch_tokens: int) -> None:
         require_tensorflow_backend("Generator")
+        HypothesisSize.of(vars(model.config)).check_batch(batch_tokens)
         self.config = model.config
         self._model = model
         self._special_ids = model.config.special_ids

@@ -17,6 +17,7 @@ from keras_transformer.generation.engine import check_generation
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.search.confidence import token_score
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
 from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
@@ -75,6 +76,7 @@ class ServedGenerator:
         self._generator = OnnxGenerator(
             directory, threads, max_text_length=max_text_length, providers=providers
         )
+        HypothesisSize.of(vars(self._generator.config)).check(search)
         self.graphs = self._generator.describe()
         self.search = search
         # What is shorter leaves room for the shortest continuation that may be returned.

@@ -1,0 +1,108 @@
+"""Bounds searches by memory before any work: what the hypotheses of a sentence hold, the keys and
+values of their tokens and the logits of a step, against what the machine has.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keras_transformer.search.options import SearchOptions
+
+# Most bytes of the hypotheses of one sentence, or of a batch, however much memory there is.
+MOST_BYTES = 8 << 30
+# Hypotheses are counted with so many tokens at most: most end far below a large `max_length`.
+_COUNTED_TOKENS = 256
+# What is surely there need not be asked for.
+_FEW_BYTES = 256 << 20
+_FLOAT = 4
+_ROOT = Path("/")
+
+
+class HypothesisSize(NamedTuple):
+    """What a search holds of one hypothesis.
+
+    Attributes:
+        token_bytes: Keys and values of one of its tokens in all blocks.
+        step_bytes: The logits of its next token.
+    """
+
+    token_bytes: int
+    step_bytes: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "HypothesisSize":
+        """Reads it from the configuration of a model with a decoder, as plain values."""
+        layers = config.get("num_decoder_layers", config.get("num_layers", 1))
+        heads = config["num_heads"]
+        # Earlier versions wrote no widths of their own for keys and values.
+        width = config.get("model_dim", 0) // heads
+        widths = (config.get(name) or width for name in ("key_dim", "value_dim"))
+        vocab_size = config.get("target_vocab_size", config.get("vocab_size", 1))
+        kept = (config.get("num_key_value_heads") or heads) * sum(widths)
+        return cls(int(layers * kept * _FLOAT), int(vocab_size * _FLOAT))
+
+    def check(self, options: SearchOptions) -> None:
+        """Checks how many hypotheses a search keeps of each sentence.
+
+        Raises:
+            ValueError: They would hold more than `limit_bytes`; the message says how many may be.
+        """
+        own = self.token_bytes * min(options.max_length, _COUNTED_TOKENS) + self.step_bytes
+        rows = options.rows_per_sentence
+        if own * rows <= _FEW_BYTES:
+            return
+        limit = limit_bytes()
+        if own * rows > limit:
+            name = "num_hypotheses" if options.sample else "beam_size"
+            raise ValueError(
+                f"{name}={rows} would hold {_size(own * rows)} for each sentence, more than the "
+                f"limit of {_size(limit)}: {name} may be {max(1, limit // own)} here, or more with "
+                "a smaller max_length."
+            )
+
+    def check_batch(self, batch_tokens: int) -> None:
+        """Checks the size of batches, in tokens of the sources counted for each hypothesis.
+
+        Raises:
+            ValueError: It is below 1, or such a batch would hold more than `limit_bytes`.
+        """
+        if batch_tokens < 1:
+            raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}.")
+        # A sentence has several tokens, and one row of logits for each hypothesis.
+        own = self.token_bytes + self.step_bytes // 8
+        if own * batch_tokens <= _FEW_BYTES:
+            return
+        limit = limit_bytes()
+        if own * batch_tokens > limit:
+            raise ValueError(
+                f"batch_tokens={batch_tokens} would hold {_size(own * batch_tokens)}, more than "
+                f"the limit of {_size(limit)}: it may be {max(1, limit // own)} here."
+            )
+
+
+def limit_bytes(root: Path = _ROOT) -> int:
+    """Returns the most bytes that a search may hold: half of what is available to the process, at
+    most `MOST_BYTES`.
+
+    Args:
+        root: Where `proc` and the control groups' file systems are.
+    """
+    known = [
+        _number(root / "proc/meminfo", "MemAvailable:") * 1024,
+        _number(root / "sys/fs/cgroup/memory.max"),
+        _number(root / "sys/fs/cgroup/memory/memory.limit_in_bytes"),
+    ]
+    return min([MOST_BYTES, *(one // 2 for one in known if one)])
+
+
+def _number(file: Path, name: str = "") -> int:
+    """Returns the number behind a name, or the first one, in a file; 0 if there is none."""
+    try:
+        words = file.read_text("utf-8").split()
+        return int(words[words.index(name) + 1 if name else 0])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _size(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
