@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from keras_transformer.data.sources.files import iter_lines, require_files
+from keras_transformer.text.joined_lines import joined_lines
 
 _Answer = TypeVar("_Answer")
 
@@ -41,6 +42,24 @@ def read_blocks(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
         if len(block) == block_lines:
             yield block
             block = []
+    if block:
+        yield block
+
+
+def read_paragraphs(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
+    """Yields as `read_blocks` does, with the wrapped lines of each paragraph joined to one."""
+    lines = itertools.chain.from_iterable(read_blocks(stream, 1))
+    block: list[str] = []
+    try:
+        for line in joined_lines(lines):
+            block.append(line)
+            if len(block) == block_lines:
+                yield block
+                block = []
+    except ValueError:
+        if block:
+            yield block
+        raise
     if block:
         yield block
 

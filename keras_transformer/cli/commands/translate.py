@@ -16,6 +16,7 @@ from keras_transformer.cli.input_lines import (
     Prefixes,
     answer_before_error,
     read_blocks,
+    read_paragraphs,
     standard_input,
 )
 from keras_transformer.cli.long_lines import LineOptions, describe, places_taken
@@ -39,6 +40,9 @@ class TranslateOptions:
     Args:
         block_lines: Lines read and translated at once: more is faster, fewer answer sooner. At a
             terminal every line is translated immediately.
+        join_lines: Join the lines of paragraphs that were wrapped, as in e-mail: one line out for
+            each paragraph in, and messages count these. Paragraphs end at blank lines, entries of
+            lists, deeper quotes (">") or indents; a word parted by a hyphen is joined.
         scores: Put the score (sum of log-probabilities over the length penalty) and a tab before
             each translation.
         min_score: Name on standard error the lines whose best translation has less than this
@@ -55,6 +59,7 @@ class TranslateOptions:
     """
 
     block_lines: int = 256
+    join_lines: bool = False
     scores: bool = False
     min_score: float | None = None
     target_prefix: str = ""
@@ -66,6 +71,11 @@ class TranslateOptions:
         check_min_score(self.min_score)
         if self.block_lines < 1:
             raise ValueError(f"block_lines must be at least 1, got {self.block_lines}.")
+        if self.join_lines and self.target_prefixes:
+            raise ValueError(
+                "--target-prefixes has one prefix for each line, which --join-lines joins: leave "
+                "one of the two out."
+            )
         if self.target_prefix and self.target_prefixes:
             raise ValueError(
                 "--target-prefix is for every line, --target-prefixes has one for each: give one "
@@ -99,8 +109,9 @@ def main(arguments: Sequence[str]) -> int:
     aligning = AligningTranslator(translator) if options.alignments else None
     job = _Job(translator, search, options, aligning)
     block_lines = 1 if sys.stdin.isatty() else options.block_lines
+    read = read_paragraphs if options.join_lines else read_blocks
     try:
-        _translate_input(job, read_blocks(stream, block_lines), prefixes, lines)
+        _translate_input(job, read(stream, block_lines), prefixes, lines)
     finally:  # what was written before an error is told all the same
         job.tell_doubtful_lines()
     return 0

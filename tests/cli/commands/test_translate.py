@@ -21,6 +21,19 @@ def test_lines_keep_their_order_and_empty_lines_stay(run_cli, translator) -> Non
     assert (result.code, result.out, result.err) == (0, "HOLA\n\n¿QUÉ?\n", "")
 
 
+def test_wrapped_lines_are_joined_by_hand(run_cli, translator) -> None:
+    flags = ["--join-lines", "--block-lines", 2]
+    stdin = b"a man\nis here\n\n- one\n  goes on\n- two\n"
+    result = run_cli("translate", "model", *flags, stdin=stdin)
+    assert result.out == "A MAN IS HERE\n\n- ONE GOES ON\n- TWO\n"
+    assert translator.blocks == [["a man is here", ""], ["- one goes on", "- two"]]
+    result = run_cli("translate", "model", *flags, stdin=b"a\nb\n\n\xff\nc")
+    assert (result.out, result.code) == ("A B\n\n", 1)
+    assert "line 4 of the input is not valid UTF-8" in result.err
+    result = run_cli("translate", "model", *flags, "--target-prefixes", "f", stdin=b"a\n")
+    assert "leave one of the two out" in result.err
+
+
 def test_blocks_bound_what_is_read_at_once(run_cli, translator) -> None:
     result = run_cli("translate", "model", "--block-lines", 2, stdin=b"a\nb\nc\nd\ne\n")
     assert translator.blocks == [["a", "b"], ["c", "d"], ["e"]]
