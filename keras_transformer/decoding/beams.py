@@ -70,6 +70,21 @@ def advance_beams(
     )
 
 
+def end_beams(
+    state: SearchState, ends: Tensor, sentences: Sentences, options: SearchOptions
+) -> SearchState:
+    """Returns the state after the end of open hypotheses `ends`, bool `(batch, K)`."""
+    counted = counted_length(state.step, sentences)
+    exponents = sentences.length_penalties
+    penalty = length_penalty(counted, options, exponents, minimum=ops.minimum)
+    totals = state.log_probabilities
+    ends = ends & ~state.done[:, None]
+    state = _finish(state, state.ids, totals, ends, ops.reshape(penalty, (-1, 1)))
+    totals = ops.where(ends, IMPOSSIBLE, totals)
+    done = _find_done(state, ops.max(totals, axis=1), state.step, sentences, options)
+    return state._replace(log_probabilities=totals, done=done)
+
+
 def _best_continuations(
     state: SearchState, log_probs: Tensor, count: int
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -59,6 +59,24 @@ def advance_samples(
     )
 
 
+def end_samples(
+    state: SearchState, ends: Tensor, sentences: Sentences, options: SearchOptions
+) -> SearchState:
+    """Returns the state after the end of open samples `ends`, bool `(batch, K)`."""
+    totals = state.log_probabilities
+    counted = counted_length(state.step, sentences)
+    penalty = length_penalty(counted, options, minimum=ops.minimum)
+    scores = totals / ops.reshape(penalty, (-1, 1))
+    left = ops.where(ends, IMPOSSIBLE, totals)
+    return state._replace(
+        log_probabilities=left,
+        finished_ids=ops.where(ends[:, :, None], state.ids, state.finished_ids),
+        finished_log_probabilities=ops.where(ends, totals, state.finished_log_probabilities),
+        finished_scores=ops.where(ends, scores, state.finished_scores),
+        done=~ops.any(is_possible(left), axis=1),
+    )
+
+
 def _uniforms(step: Tensor, sentences: Sentences) -> Tensor:
     """Returns the random numbers of this step: `(batch, K)`."""
     if sentences.prompt_lengths is None:

@@ -3,7 +3,7 @@ batches and returns the candidates of each row. The search runs as a TensorFlow 
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,14 @@ import tensorflow as tf
 
 from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.cached_steps import CachedSteps
-from keras_transformer.decoding.candidates import candidates_of, strip, with_seed
-from keras_transformer.decoding.hypotheses import Sentences
+from keras_transformer.decoding.candidates import (
+    SearchWatches,
+    candidates_of,
+    strip,
+    with_seed,
+    without_stops,
+)
+from keras_transformer.decoding.hypotheses import SearchState, Sentences
 from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_graph
 from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import search, search_steps
@@ -23,6 +29,7 @@ from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
+from keras_transformer.search.stops import Stops
 from keras_transformer.translation.engine import Alignment
 
 Tensor = Any
@@ -66,16 +73,21 @@ class KerasEngine:
         prefixes: IdRows | None = None,
         *,
         with_scores: bool = True,
+        stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`; always computes the scores."""
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
-        options = with_seed(options)
+        options, stops = without_stops(with_seed(options)), stops or Stops.of(options)
         results = [[EMPTY] for _ in sources]
         lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
         for places in batches(lengths, self._batch_tokens, options.rows_per_sentence):
             source_ids = self._ended([sources[place] for place in places])
             given = _given(places, options, limits, prefixes)
-            found = self._search(options, given)({"source_ids": source_ids, **given})
+            if stops is None:
+                found = self._search(options, given)({"source_ids": source_ids, **given})
+            else:
+                watches = SearchWatches(stops, [prefixes[place] for place in places])
+                found = self._search_watched(source_ids, options, given, watches)
             for place, row in zip(places, candidates_of(found, self._special_ids), strict=True):
                 results[place] = row or [NOTHING_FOUND]
         return results
@@ -90,7 +102,7 @@ class KerasEngine:
         options, limits, prefixes = self.limits.check_search([source], options, [prefix])
         if not len(source):
             return iter(())
-        options = with_seed(options)
+        options = without_stops(with_seed(options))
         return self._stream(source, options, _given([0], options, limits, prefixes))
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
@@ -111,16 +123,38 @@ class KerasEngine:
     def _stream(
         self, source: Sequence[int], options: SearchOptions, given: dict[str, np.ndarray]
     ) -> Iterator[int]:
-        source_ids = tf.constant(self._ended([source]))
-        steps = self._cached_steps(source_ids, self._keys_values(source_ids))
-        sentences = Sentences(**given)
-        advance = self._steps.advance(options, (source_ids, steps.cross), sentences)
+        steps, sentences, advance = self._start(self._ended([source]), options, given)
         said = 0
         for state in search_steps(steps, options, sentences, advance):
             if not state.done[0]:
                 yield from state.ids[0, 0, said : state.step].numpy().tolist()
                 said = int(state.step)
         yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
+
+    def _search_watched(
+        self,
+        source_ids: npt.NDArray[np.int32],
+        options: SearchOptions,
+        given: dict[str, np.ndarray],
+        watches: SearchWatches,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Does as the graph of `_search`, step by step."""
+        steps, sentences, advance = self._start(source_ids, options, given)
+        found = search(steps, len(source_ids), options, sentences, advance, watches)
+        return found.ids, found.scores, found.log_probabilities
+
+    def _start(
+        self,
+        source_ids: npt.NDArray[np.int32],
+        options: SearchOptions,
+        given: dict[str, np.ndarray],
+    ) -> tuple[CachedSteps, Sentences, Callable[[SearchState], SearchState]]:
+        """Returns what a search takes that runs step by step."""
+        sources = tf.constant(source_ids)
+        steps = self._cached_steps(sources, self._keys_values(sources))
+        sentences = Sentences(**given)
+        advance = self._steps.advance(options, (sources, steps.cross), sentences)
+        return steps, sentences, advance
 
     def _cached_steps(self, source_ids: Tensor, cross: Any = None) -> CachedSteps:
         return CachedSteps(self._parts, source_ids, self._special_ids, cross)

@@ -8,8 +8,8 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.decoding.beams import advance_beams
-from keras_transformer.decoding.draws import advance_samples
+from keras_transformer.decoding.beams import advance_beams, end_beams
+from keras_transformer.decoding.draws import advance_samples, end_samples
 from keras_transformer.decoding.hypotheses import SearchState, Sentences, Stepper, grow, start
 from keras_transformer.decoding.prefixes import read_prefixes
 from keras_transformer.search.options import SearchOptions
@@ -41,6 +41,7 @@ def search(
     options: SearchOptions,
     sentences: Sentences | None = None,
     advance: Callable[[SearchState], SearchState] | None = None,
+    ended: Callable[[SearchState], Tensor] | None = None,
 ) -> SearchResult:
     """Finds the best translations of a batch of sentences, or draws samples.
 
@@ -53,6 +54,8 @@ def search(
         options: What to search for.
         sentences: Limits, prefixes and other inputs that differ from sentence to sentence.
         advance: As for `search_steps`; traced anew for each length of the buffers if None.
+        ended: Tells after each token which open hypotheses end there, bool `(batch, K)`: stops,
+            which no graph can look for, so that the search runs step by step. None for none.
 
     Returns:
         The `options.num_hypotheses` best of each sentence, or its samples.
@@ -70,7 +73,11 @@ def search(
         if length > first:
             state = grow(stepper, state, length)
         state = read_prefixes(stepper, state, sentences, options)
-        state = _run_stage(state, length, advance)
+        if ended is None:
+            state = _run_stage(state, length, advance)
+        while ended is not None and _running(state, length):
+            state = advance(state)
+            state = end_some(state, ended(state), sentences, options)
     count = options.num_hypotheses
     return SearchResult(
         state.finished_ids[:, :count],
@@ -113,6 +120,14 @@ def advance_one(
     """Returns the state after one more token."""
     advance = advance_samples if options.sample else advance_beams
     return advance(stepper, state, sentences, options)
+
+
+def end_some(
+    state: SearchState, ends: Tensor, sentences: Sentences, options: SearchOptions
+) -> SearchState:
+    """Returns the state after the end of open hypotheses `ends`, bool `(batch, K)`."""
+    end = end_samples if options.sample else end_beams
+    return end(state, ends, sentences, options)
 
 
 def _run_stage(

@@ -13,6 +13,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows, check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.stops import Stops
 from keras_transformer.search.text_limits import check_text_ids, check_vocabulary
 
 # Options of a search that only a translation's source gives a meaning.
@@ -32,7 +33,12 @@ class GenerationEngine(Protocol):
         ...
 
     def search(
-        self, prompts: IdRows, options: SearchOptions, *, with_scores: bool = True
+        self,
+        prompts: IdRows,
+        options: SearchOptions,
+        *,
+        with_scores: bool = True,
+        stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """Returns each prompt's continuations, best first, or its samples in order.
 
@@ -40,6 +46,7 @@ class GenerationEngine(Protocol):
             prompts: Ids of each prompt; an empty one is continued as any other.
             options: The search's options.
             with_scores: Whether scores are needed; an engine may be faster without them.
+            stops: What ends texts beside eos; None to look for `stop_tokens` alone.
 
         Returns:
             Candidates of each prompt, new tokens alone: fewer than `num_hypotheses` if fewer are
@@ -52,6 +59,8 @@ class GenerationEngine(Protocol):
 
     def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
         """Yields the new tokens of one greedy search or sample as they are decoded, without eos.
+
+        It looks for no stops: the caller, who does, closes the iterator.
 
         Raises:
             ValueError: As for `search`, at once.

@@ -2,12 +2,14 @@
 same order; tells how probable given texts are.
 """
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
+from keras_transformer.generation.continuation import Continuation
 from keras_transformer.generation.engine import GenerationEngine, longest_prompt
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.defaults import check_defaults, search_options
@@ -16,9 +18,9 @@ from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
+from keras_transformer.search.stops import Stops
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.suggestions import suggests_arguments
-from keras_transformer.text.subwords.interface import SubwordStream
 from keras_transformer.translation.text_ids import TextIds
 
 
@@ -96,7 +98,8 @@ class TextGenerator:
 
         Args:
             prompts: The texts to continue; "" for a text from its beginning.
-            include_prompt: Whether a text begins with its prompt, as it was given.
+            include_prompt: Whether a text begins with its prompt, as it was given. Without it a
+                text begins with the space that separates it from its prompt, if one does.
             **options: Fields of `SearchOptions`; `max_length`, `min_length` and the positions of
                 `forced_tokens` count the tokens after the prompt.
 
@@ -109,9 +112,11 @@ class TextGenerator:
         """
         prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
         ids = self._prompt_ids(prompts, chosen)
-        found = self._engine.search(ids, chosen, with_scores=False)
-        best = [candidates[:1] for candidates in found]
-        return [text for [text] in self._texts(prompts, ids, best, include_prompt)]
+        found = self._engine.search(ids, chosen, with_scores=False, stops=self._stops(chosen))
+        return [
+            "".join(self._write(chosen, prompt, row, best.ids, include_prompt)[0])
+            for prompt, row, [best, *_] in zip(prompts, ids, found, strict=True)
+        ]
 
     @suggests_arguments
     def generate_n_best(
@@ -142,15 +147,12 @@ class TextGenerator:
         """
         prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
         ids = self._prompt_ids(prompts, chosen)
-        found = self._engine.search(ids, as_many_as_kept(chosen))
-        texts = self._texts(prompts, ids, found, include_prompt)
-        return distinct(
-            [
-                [Hypothesis(text, *one) for text, one in zip(parts, candidates, strict=True)]
-                for parts, candidates in zip(texts, found, strict=True)
-            ],
-            chosen,
-        )
+        found = self._engine.search(ids, as_many_as_kept(chosen), stops=self._stops(chosen))
+        hypotheses = [
+            [self._hypothesis(chosen, prompt, row, one, include_prompt) for one in candidates]
+            for prompt, row, candidates in zip(prompts, ids, found, strict=True)
+        ]
+        return distinct(hypotheses, chosen)
 
     @suggests_arguments
     def generate_ids(
@@ -173,7 +175,9 @@ class TextGenerator:
         """
         rows, chosen = plain_rows(prompt_ids), self.search_options(**options)
         rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
-        return self._engine.search(rows, chosen, with_scores=return_scores)
+        return self._engine.search(
+            rows, chosen, with_scores=return_scores, stops=self._stops(chosen)
+        )
 
     @suggests_arguments
     def stream(
@@ -205,11 +209,13 @@ class TextGenerator:
             )
         [ids] = self._prompt_ids(check_texts([prompt], "prompts"), chosen)
         if chosen.looks_past_ends:
-            [[best]] = self._engine.search([ids], chosen, with_scores=False)
+            [[best]] = self._engine.search(
+                [ids], chosen, with_scores=False, stops=self._stops(chosen)
+            )
             tokens: Iterator[int] = iter(best.ids)
         else:
             tokens = self._engine.stream(ids, chosen)
-        return self._stream(prompt, ids, tokens, include_prompt)
+        return self._write(chosen, prompt, ids, tokens, include_prompt)[0]
 
     @suggests_arguments
     def score(self, texts: Sequence[str], **options: Unpack[SearchKeywords]) -> list[Hypothesis]:
@@ -253,42 +259,36 @@ class TextGenerator:
         rows = self._text_ids.encode(prompts)
         return self._limit.fit_prompts(rows, self.longest_prompt(options))
 
-    def _texts(
+    def _stops(self, options: SearchOptions) -> Stops | None:
+        return Stops.of(options, self._text_ids.new_stream)
+
+    def _write(
         self,
-        prompts: Sequence[str],
-        prompt_ids: IdRows,
-        found: Sequence[Sequence[Candidate]],
+        options: SearchOptions,
+        prompt: str,
+        prompt_ids: Sequence[int],
+        tokens: Iterable[int],
         include_prompt: bool,
-    ) -> list[list[str]]:
-        """Returns the text of each candidate."""
-        return [
-            [
-                "".join(self._stream(prompt, ids, iter(one.ids), include_prompt))
-                for one in candidates
-            ]
-            for prompt, ids, candidates in zip(prompts, prompt_ids, found, strict=True)
-        ]
+    ) -> tuple[Iterator[str], Continuation]:
+        """Returns the pieces of a text, and what knows how it ended once they are read."""
+        continuation = Continuation(self._text_ids, options, prompt, prompt_ids)
+        pieces = continuation.pieces(tokens)
+        lead = [prompt] if include_prompt and prompt else []
+        return itertools.chain(lead, pieces), continuation
 
-    def _stream(
-        self, prompt: str, prompt_ids: Sequence[int], tokens: Iterator[int], include_prompt: bool
-    ) -> Iterator[str]:
-        """Yields the text of new tokens, with the space that separates it from the prompt."""
-        if include_prompt and prompt:
-            yield prompt
-        subwords, special_ids = self._text_ids.subwords, self._text_ids.special_ids
-        stream = subwords.stream(special_ids.without_text)
-        for token in prompt_ids:
-            stream.add(token)
-        # The prompt has brought its space, or is not there to be separated from.
-        strips = not include_prompt or prompt[-1:].isspace()
-        strips &= not subwords.keeps_spaces
-        for piece in self._pieces(stream, tokens):
-            text = piece.lstrip(" ") if strips else piece
-            strips = strips and not text
-            if text:
-                yield text
-
-    def _pieces(self, stream: SubwordStream, tokens: Iterator[int]) -> Iterator[str]:
-        for token in tokens:
-            yield stream.add(token)
-        yield stream.finish()
+    def _hypothesis(
+        self,
+        options: SearchOptions,
+        prompt: str,
+        prompt_ids: Sequence[int],
+        one: Candidate,
+        include_prompt: bool,
+    ) -> Hypothesis:
+        """Returns a candidate with its text."""
+        pieces, continuation = self._write(options, prompt, prompt_ids, one.ids, include_prompt)
+        text, limit, positions = "".join(pieces), options.max_length, self.config.max_positions
+        if positions is not None:
+            limit = min(limit, positions - len(prompt_ids))
+        is_found = one.score > -math.inf
+        reason = continuation.stop_reason(len(one.ids), limit) if is_found else None
+        return Hypothesis(text, *one, stop_reason=reason)

@@ -34,6 +34,7 @@ from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
+from keras_transformer.search.stops import Stops
 from keras_transformer.translation.engine import Alignment
 
 # Initial room for tokens, by the source's length: few translations need more.
@@ -102,6 +103,7 @@ class Engine:
         prefixes: IdRows | None = None,
         *,
         with_scores: bool = True,
+        stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """Returns each source's candidates, best first, or its samples in order.
 
@@ -110,6 +112,7 @@ class Engine:
             options: The search's options.
             prefixes: Ids that each translation begins with.
             with_scores: Whether scores are needed; greedy search is faster without them.
+            stops: As for `TranslationEngine.search`.
 
         Raises:
             ValueError: A source, a prefix or an option does not fit the model.
@@ -119,7 +122,7 @@ class Engine:
         division = self._workers.divide(filled, options.rows_per_sentence)
         opened = division.graphs.open("encoder", step_graph(options, with_scores))
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
-        found = [[EMPTY] for _ in sources]
+        found, stops = [[EMPTY] for _ in sources], stops or Stops.of(options)
         groups = plan_by_prefix([len(prefix) for prefix in prefixes], _PREFIX_SPREAD)
         batches = [
             [group[place] for place in places]
@@ -133,7 +136,7 @@ class Engine:
         ]
 
         def translate(places: list[int]) -> list[list[Candidate]]:
-            request = self._request(places, options, limits, prefixes, with_scores)
+            request = self._request(places, options, limits, prefixes, with_scores, stops)
             rows = [sources[place] for place in places]
             with self._start(opened, rows, request) as (steps, begun):
                 candidates = search(steps, begun)
@@ -247,6 +250,7 @@ class Engine:
         limits: list[int],
         prefixes: IdRows,
         with_scores: bool,
+        stops: Stops | None = None,
     ) -> Request:
         seed = options.seed if options.seed is not None else fresh_seed()
         return Request(
@@ -257,6 +261,7 @@ class Engine:
             places=places,
             seed=seed,
             with_scores=with_scores,
+            stops=stops,
         )
 
     @contextmanager

@@ -27,6 +27,7 @@ from keras_transformer.runtime.workers import Division, Workers
 from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
+from keras_transformer.search.stops import Stops
 
 # New tokens to make room for at first.
 _ROOM_TOKENS = 64
@@ -85,7 +86,12 @@ class OnnxGenerationEngine:
         self._memory = Memory(0)
 
     def search(
-        self, prompts: IdRows, options: SearchOptions, *, with_scores: bool = True
+        self,
+        prompts: IdRows,
+        options: SearchOptions,
+        *,
+        with_scores: bool = True,
+        stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; greedy search is faster without scores.
 
@@ -98,9 +104,10 @@ class OnnxGenerationEngine:
         task = check_prompts(self.config, prompts, options)
         batches = self._plan(task, options, division)
         seed = options.seed if options.seed is not None else fresh_seed()
+        stops = stops or Stops.of(options)
 
         def generate(places: list[int]) -> list[list[Candidate]]:
-            request = self._request(task, places, options, seed, with_scores)
+            request = self._request(task, places, options, seed, with_scores, stops)
             with self._start(opened, request) as steps:
                 candidates = search(steps, request)
             with self._lock:
@@ -194,6 +201,7 @@ class OnnxGenerationEngine:
         options: SearchOptions,
         seed: int,
         with_scores: bool,
+        stops: Stops | None = None,
     ) -> Request:
         prompts = [task.prompts[place] for place in places]
         return Request(
@@ -206,6 +214,7 @@ class OnnxGenerationEngine:
             places=places,
             seed=seed,
             with_scores=with_scores,
+            stops=stops,
         )
 
     @contextmanager

@@ -23,6 +23,8 @@ class SearchKeywords(TypedDict, total=False):
     repetition_penalty: float
     banned_sequences: Sequence[Sequence[int]]
     forced_tokens: Sequence[Sequence[int]]
+    stop: str | Sequence[str]
+    stop_tokens: Sequence[int]
     sample: bool
     temperature: float
     top_k: int

@@ -54,6 +54,7 @@ def check_token_ids(options: SearchOptions, vocab_size: int, special_ids: Specia
     """
     named = [(token, "banned_sequences") for row in options.banned_sequences for token in row]
     named += [(token, "forced_tokens") for _, token in options.forced_tokens]
+    named += [(token, "stop_tokens") for token in options.stop_tokens]
     for token, name in named:
         if token >= vocab_size:
             raise ValueError(

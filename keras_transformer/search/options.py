@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.checks import check_choice
+from keras_transformer.search.stops import StopReason, check_stop, check_stop_tokens
 from keras_transformer.suggestions import suggests_arguments
 
 LengthPenaltyType = Literal["gnmt", "exponent"]
@@ -56,6 +57,9 @@ class SearchOptions:
         banned_sequences: Token id sequences that are never generated; a sequence of one id bans a
             token.
         forced_tokens: Pairs (position, token id): what is generated at a position, counted from 0.
+        stop: Strings that end a text, which is what comes before the first of them, also one that
+            spans tokens; whatever `min_length` says. A prompt or prefix is not looked at.
+        stop_tokens: Ids of tokens that end a text, likewise; none has a part in it.
         sample: Draw each token at random instead of searching; needs `beam_size` 1.
         temperature: Divides the logits before a draw; above 0.
         top_k: Draw among this many most probable tokens; 0 means all.
@@ -84,6 +88,8 @@ class SearchOptions:
     repetition_penalty: float = 1.0
     banned_sequences: tuple[tuple[int, ...], ...] = ()
     forced_tokens: tuple[tuple[int, int], ...] = ()
+    stop: tuple[str, ...] = ()
+    stop_tokens: tuple[int, ...] = ()
     sample: bool = False
     temperature: float = 1.0
     top_k: int = 0
@@ -122,6 +128,8 @@ class SearchOptions:
             raise ValueError(
                 f"min_length ({self.min_length}) is more than max_length ({self.max_length})."
             )
+        object.__setattr__(self, "stop", check_stop(self.stop))
+        object.__setattr__(self, "stop_tokens", check_stop_tokens(self.stop_tokens))
         self._normalize_tokens()
         self._check_sampling()
 
@@ -203,7 +211,7 @@ class Candidate(NamedTuple):
     """One token sequence that a search found.
 
     Attributes:
-        ids: Its token ids, without begin and end tokens.
+        ids: Its token ids, without begin and end tokens; those of a stop are among them.
         score: `log_probability` over the length penalty; higher is better.
         log_probability: Sum of the tokens' log-probabilities in nats, the end token's included.
     """
@@ -224,13 +232,15 @@ class Hypothesis:
 
     Attributes:
         text: The translation.
-        ids: Its token ids, without begin and end tokens.
+        ids: Its token ids, without begin and end tokens; those of a stop are among them.
         score: `log_probability` over the length penalty; higher is better.
         log_probability: Sum of the tokens' log-probabilities in nats, the end token's included.
         attention: Each token's attention to the source, if it was requested: float32
             `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
         low_confidence: Whether its log-probability a token is below the model's threshold, which
             the end of training calibrated; None if no threshold is known.
+        stop_reason: What ended it: "stop" one of `stop` or `stop_tokens`, "eos" the end token,
+            "length" its limit; None of a given text, and where nothing was found.
     """
 
     text: str
@@ -239,6 +249,7 @@ class Hypothesis:
     log_probability: float
     attention: Any = dataclasses.field(default=None, compare=False)
     low_confidence: bool | None = None
+    stop_reason: StopReason | None = None
 
 
 def length_penalty(

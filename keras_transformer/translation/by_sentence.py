@@ -20,6 +20,9 @@ from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.translator import TextTranslator
 
+# Options of a search that no text of several parts can have.
+OF_ONE_TEXT = ("stop", "stop_tokens")
+
 
 class Splitter:
     """Splits texts for one model.
@@ -76,7 +79,8 @@ def join_hypotheses(
 
     A hypothesis of several parts has all their ids, and the sum of their log-probabilities; its
     score is that sum over the penalty of the whole length. If a part has fewer hypotheses, its
-    last one is used again. Confidence is low if it is low for one of the parts.
+    last one is used again. Confidence is low if it is low for one of the parts, and the reason is
+    "length" if one was cut at its limit.
 
     Args:
         passage: The text.
@@ -101,7 +105,9 @@ def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOption
     score = total / length_penalty(len(ids) + len(chosen), search)
     flags = [one.low_confidence for one in chosen]
     low = None if None in flags else any(flags)
-    return Hypothesis(text, ids, score, total, low_confidence=low)
+    reasons = {one.stop_reason for one in chosen}
+    reason = next((one for one in (None, "length", "eos") if one in reasons), None)
+    return Hypothesis(text, ids, score, total, low_confidence=low, stop_reason=reason)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,6 +235,12 @@ class SentenceTranslator:
 
         The tag of a text's language, which is no part of its passage, stands before all its parts.
         """
+        for name in OF_ONE_TEXT:
+            if options.get(name):
+                raise ValueError(
+                    f"{name} would end one part of a text and go on with the next: leave it out, "
+                    "or call the translator itself, which takes each text whole."
+                )
         tagged = [self.translator.marks.read_tag(text) for text in check_texts(texts)]
         passages = [
             dataclasses.replace(self._splitter.split(one.text), lead=one.tag) for one in tagged

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.stops import Stops
 
 Attention = npt.NDArray[np.float32]
 
@@ -52,6 +53,7 @@ class TranslationEngine(Protocol):
         prefixes: IdRows | None = None,
         *,
         with_scores: bool = True,
+        stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """Returns each source's candidates, best first, or its samples in order.
 
@@ -60,6 +62,7 @@ class TranslationEngine(Protocol):
             options: The search's options.
             prefixes: Ids that each translation begins with; none if None.
             with_scores: Whether scores are needed; an engine may be faster without them.
+            stops: What ends texts beside eos; None to look for `stop_tokens` alone.
 
         Returns:
             Candidates of each source: fewer than `num_hypotheses` if fewer are possible, and an
@@ -74,6 +77,8 @@ class TranslationEngine(Protocol):
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
         """Yields the tokens of one greedy translation or sample as they are decoded, without eos.
+
+        It looks for no stops: the caller, who does, closes the iterator.
 
         Args:
             source: Ids of the source.

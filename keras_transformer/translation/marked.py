@@ -11,6 +11,7 @@ import numpy.typing as npt
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.stops import Stops
 from keras_transformer.translation.engine import Alignment, TranslationEngine
 
 
@@ -77,6 +78,7 @@ class MarkedEngine:
         prefixes: IdRows | None = None,
         *,
         with_scores: bool = True,
+        stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`."""
         begins = self._of(sources)
@@ -84,17 +86,26 @@ class MarkedEngine:
             rows = prefixes or [[]] * len(sources)
             prefixes = [[*one.target, *row] for one, row in zip(begins, rows, strict=True)]
         return self._engine.search(
-            self._marked(sources), options, prefixes, with_scores=with_scores
+            self._marked(sources), options, prefixes, with_scores=with_scores, stops=stops
         )
 
     def stream(
-        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
+        self,
+        source: Sequence[int],
+        options: SearchOptions,
+        prefix: Sequence[int] = (),
+        stops: Stops | None = None,
     ) -> Iterator[int]:
-        """As `TranslationEngine.stream`, also where no token is certain before the last."""
+        """As `TranslationEngine.stream`, also where no token is certain before the last.
+
+        What is found at once then ends at one of `stops`.
+        """
         [begins], [marked] = self._of([source]), self._marked([source])
         prefix = [*begins.target, *prefix]
         if options.looks_past_ends:
-            [[best]] = self._engine.search([marked], options, [prefix], with_scores=False)
+            [[best]] = self._engine.search(
+                [marked], options, [prefix], with_scores=False, stops=stops
+            )
             return iter(best.ids)
         return self._engine.stream(marked, options, prefix)
 

@@ -266,7 +266,7 @@ class Asked(NamedTuple):
     what goes around the model apart, ids.
     """
 
-    engine: TranslationEngine
+    engine: MarkedEngine
     options: SearchOptions
     begins: list[Begins]
     passages: list[Passage]

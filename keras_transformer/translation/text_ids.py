@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.text.letterless import has_letter, without_format
-from keras_transformer.text.subwords.interface import Placed, Subwords, stream_text
+from keras_transformer.text.subwords.interface import Placed, Subwords, SubwordStream, stream_text
 
 # Lets bytes that are not UTF-8 pass through a str unchanged.
 _ANY = ("utf-8", "surrogateescape")
@@ -51,9 +51,13 @@ class TextIds:
         """Returns the text of ids from within texts, without the space before each."""
         return [text.lstrip(" ") for text in self.decode(rows)]
 
+    def new_stream(self) -> SubwordStream:
+        """Returns what decodes ids one by one; special ids are dropped."""
+        return self.subwords.stream(self._without_text)
+
     def stream(self, ids: Iterable[int]) -> Iterator[str]:
         """Yields the text of ids as they arrive, in pieces that are never empty."""
-        return stream_text(self.subwords.stream(self._without_text), ids)
+        return stream_text(self.new_stream(), ids)
 
     def split(self, text: str) -> list[str]:
         """Returns the pieces of the text as spelled in it, unknown ones too."""

@@ -11,12 +11,14 @@ from keras_transformer.search.distinct import as_many_as_kept, distinct
 from keras_transformer.search.inputs import check_texts
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
-from keras_transformer.search.options import Candidate, Hypothesis
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
+from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Letterless, without_format
 from keras_transformer.translation.results import attentions_of, to_hypotheses, with_attention
 from keras_transformer.translation.scorer import Asked, TextScorer, plain
 from keras_transformer.translation.unknown_words import replace_unknown
+from keras_transformer.translation.written import end_text, joined_to_stop, to_stop
 
 
 class TextTranslator(TextScorer):
@@ -56,10 +58,19 @@ class TextTranslator(TextScorer):
         """
         asked = self._ask(texts, options, letterless)
         prefixes = self._prefix_ids(target_prefixes, asked)
-        found = asked.engine.search(asked.sources, asked.options, prefixes, with_scores=False)
+        stops = self._stops(asked.options, replace_unk)
+        found = asked.engine.search(
+            asked.sources, asked.options, prefixes, with_scores=False, stops=stops
+        )
         best = [candidates[:1] for candidates in found]
         if replace_unk:
             translated = [text for [text] in self._replaced(asked, best)]
+        elif stops:
+            hypotheses = self._ended(asked, prefixes, to_hypotheses(best, self._target, None))
+            return [
+                joined_to_stop(passage, one)
+                for passage, [one] in zip(asked.passages, hypotheses, strict=True)
+            ]
         else:
             translated = self._target.decode([candidate.ids for [candidate] in best])
         return [
@@ -100,8 +111,12 @@ class TextTranslator(TextScorer):
         """
         asked = self._ask(texts, options, letterless)
         prefixes = self._prefix_ids(target_prefixes, asked)
-        found = asked.engine.search(asked.sources, as_many_as_kept(asked.options), prefixes)
-        hypotheses = distinct(to_hypotheses(found, self._target, self.min_score), asked.options)
+        stops = self._stops(asked.options, replace_unk)
+        found = asked.engine.search(
+            asked.sources, as_many_as_kept(asked.options), prefixes, stops=stops
+        )
+        hypotheses = to_hypotheses(found, self._target, self.min_score)
+        hypotheses = distinct(self._ended(asked, prefixes, hypotheses), asked.options)
         if return_attention:
             hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
         if replace_unk:
@@ -110,7 +125,7 @@ class TextTranslator(TextScorer):
                 for own, texts in zip(hypotheses, self._replaced(asked, hypotheses), strict=True)
             ]
         return [
-            [dataclasses.replace(one, text=passage.join([one.text])) for one in own]
+            [dataclasses.replace(one, text=joined_to_stop(passage, one)) for one in own]
             for passage, own in zip(asked.passages, hypotheses, strict=True)
         ]
 
@@ -139,8 +154,8 @@ class TextTranslator(TextScorer):
             ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
         """
         engine, chosen, _ = self._between(options)
-        rows = self._limit.fit(plain(source_ids))
-        return engine.search(rows, chosen, prefixes, with_scores=return_scores)
+        rows, stops = self._limit.fit(plain(source_ids)), self._stops(chosen)
+        return engine.search(rows, chosen, prefixes, with_scores=return_scores, stops=stops)
 
     @suggests_arguments
     def translate_stream(
@@ -179,9 +194,35 @@ class TextTranslator(TextScorer):
             )
         [source] = asked.sources
         [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
-        pieces = self._target.stream(engine.stream(source, chosen, prefix))
-        before, behind = asked.passages[0].layout
+        stops, [before, behind] = self._stops(chosen), asked.passages[0].layout
+        tokens = engine.stream(source, chosen, prefix, stops)
+        if stops:
+            begin = len(asked.begins[0].target) + len(prefix)
+            return to_stop(self._target, chosen, tokens, begin, before, behind)
+        pieces = self._target.stream(tokens)
         return (piece for piece in itertools.chain([before], pieces, [behind]) if piece)
+
+    def _stops(self, options: SearchOptions, replace_unk: bool = False) -> Stops | None:
+        stops = Stops.of(options, self._target.new_stream)
+        if stops and replace_unk:
+            raise ValueError(
+                "replace_unk reads whole translations, of which a stop leaves only the beginning: "
+                "leave one of them out."
+            )
+        return stops
+
+    def _ended(
+        self, asked: Asked, prefixes: IdRows | None, found: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Returns hypotheses whose texts end before a stop, and what ended each."""
+        limits, options = self._engine.limits, self._engine.limits.fit(asked.options)
+        ended = []
+        for place, (own, begins) in enumerate(zip(found, asked.begins, strict=True)):
+            source_length = len(begins.source) + len(asked.sources[place]) + 1
+            begin = len(begins.target) + (len(prefixes[place]) if prefixes else 0)
+            limit = limits.longest_translation(options, source_length)
+            ended.append([end_text(one, self._target, options, begin, limit) for one in own])
+        return ended
 
     def _replaced(
         self, asked: Asked, found: Sequence[Sequence[Candidate | Hypothesis]]

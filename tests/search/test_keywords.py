@@ -11,7 +11,12 @@ from keras_transformer.search.keywords import NBestKeywords, SearchKeywords, Tra
 from keras_transformer.search.options import SearchOptions
 
 # Fields that take lists, too, and keep tuples.
-ROWS = {"banned_sequences", "forced_tokens"}
+ROWS = {
+    "banned_sequences": Sequence[Sequence[int]],
+    "forced_tokens": Sequence[Sequence[int]],
+    "stop": str | Sequence[str],
+    "stop_tokens": Sequence[int],
+}
 
 
 def test_the_keywords_are_the_fields_in_their_order_and_of_their_types() -> None:
@@ -21,7 +26,7 @@ def test_the_keywords_are_the_fields_in_their_order_and_of_their_types() -> None
     assert {name: keywords[name] for name in fields if name not in ROWS} == {
         name: types[name] for name in fields if name not in ROWS
     }
-    assert all(keywords[name] == Sequence[Sequence[int]] for name in ROWS)
+    assert {name: keywords[name] for name in ROWS} == ROWS
     assert not SearchKeywords.__required_keys__
 
 

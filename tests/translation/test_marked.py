@@ -22,7 +22,9 @@ class Recorder:
 
     limits, model_dim = None, 4
 
-    def search(self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool) -> Any:
+    def search(
+        self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool, stops: Any
+    ) -> Any:
         return [("search", sources, prefixes, with_scores)]
 
     def stream(self, source: Any, options: Any, prefix: Any) -> Any:
@@ -53,7 +55,9 @@ def test_an_engine_of_one_pair_of_languages_adds_the_marks() -> None:
 
 def test_nothing_is_streamed_before_a_search_past_its_ends_is_over() -> None:
     class Searched(Recorder):
-        def search(self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool) -> Any:
+        def search(
+            self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool, stops: Any
+        ) -> Any:
             return [[Candidate([*prefixes[0], *sources[0]], 0.0, 0.0)]]
 
     engine: Any = MarkedEngine(Searched(), [Begins((20,), (21,))])  # type: ignore[arg-type]

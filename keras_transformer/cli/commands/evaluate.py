@@ -16,11 +16,12 @@ from keras_transformer.cli.long_lines import places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.translation.by_sentence import SentenceTranslator
+from keras_transformer.translation.by_sentence import OF_ONE_TEXT, SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 from keras_transformer.whole_files import check_output, write_text
 
 _BLOCK_LINES = 256
+_LEFT_OUT = ("num_hypotheses", *OF_ONE_TEXT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = build_parser()
     given = parser.parse(arguments)
     options = read_fields(given, EvaluateOptions)
-    search = read_search(parser, arguments, given.model, skip=("num_hypotheses",))
+    search = read_search(parser, arguments, given.model, skip=_LEFT_OUT)
     if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
         raise ImportError(f"evaluate needs sacrebleu: install it with `{install_command('cli')}`.")
     if options.output is not None:
@@ -69,7 +70,7 @@ def build_parser() -> CommandParser:
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(EvaluateOptions, title="test set and result")
     parser.add_fields(RuntimeOptions, title="runtime")
-    parser.add_fields(SearchOptions, title=TITLE, skip=("num_hypotheses",))
+    parser.add_fields(SearchOptions, title=TITLE, skip=_LEFT_OUT)
     return parser
 
 

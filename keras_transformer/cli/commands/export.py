@@ -96,8 +96,8 @@ class SavedModelOptions:
 
 # The fields of `OnnxOptions` that say how graphs are written, not what they choose among.
 _GRAPHS = ("target", "quantize", "opset")
-# The graph of a SavedModel holds no random numbers.
-_SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
+# The graph of a SavedModel holds no random numbers and looks for no stops.
+_LEFT_OUT = ("sample", "temperature", "top_k", "top_p", "seed", "stop", "stop_tokens")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str]) -> int:
         search = _chosen_search(parser, arguments, given.run)
         written = _export_saved_model(given.run, options, saved_model, search)
     else:
-        _refuse(options.format, saved_model, read_fields(given, SearchOptions, skip=_SAMPLING))
+        _refuse(options.format, saved_model, read_fields(given, SearchOptions, skip=_LEFT_OUT))
         if options.format == "onnx":
             written = _export_onnx(given.run, options, onnx)
         else:
@@ -131,7 +131,7 @@ def build_parser() -> CommandParser:
     parser.add_fields(ExportOptions, title="artefact")
     parser.add_fields(OnnxOptions, title="with --format onnx")
     parser.add_fields(SavedModelOptions, title="with --format saved_model")
-    parser.add_fields(SearchOptions, title=f"with --format saved_model, {TITLE}", skip=_SAMPLING)
+    parser.add_fields(SearchOptions, title=f"with --format saved_model, {TITLE}", skip=_LEFT_OUT)
     return parser
 
 
@@ -216,8 +216,8 @@ def _chosen_search(parser: CommandParser, arguments: Sequence[str], run: Path) -
     An encoder searches nothing: how many fillings of masks it returns needs no beams.
     """
     if _is_encoder(run):
-        return parser.given(arguments, SearchOptions, skip=_SAMPLING)
-    return dataclasses.asdict(read_search(parser, arguments, run, skip=_SAMPLING))
+        return parser.given(arguments, SearchOptions, skip=_LEFT_OUT)
+    return dataclasses.asdict(read_search(parser, arguments, run, skip=_LEFT_OUT))
 
 
 def _is_encoder(run: Path) -> bool:

@@ -25,7 +25,7 @@ from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import TooLongError
 from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions
-from keras_transformer.translation.by_sentence import SentenceTranslator
+from keras_transformer.translation.by_sentence import OF_ONE_TEXT, SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 
 # Most lines of low confidence that are named where scores were not asked for.
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = build_parser()
     given = parser.parse(arguments)
     options = read_fields(given, TranslateOptions)
-    search = read_search(parser, arguments, given.model)
+    search = read_search(parser, arguments, given.model, skip=OF_ONE_TEXT)
     lines = read_fields(given, LineOptions)
     if options.replace_unk and search.num_hypotheses > 1:
         raise ValueError("--replace-unk gives one translation a line: leave out --num-hypotheses.")
@@ -239,7 +239,7 @@ def build_parser() -> CommandParser:
         "with --num-hypotheses), empty lines kept.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(SearchOptions, title=TITLE)
+    parser.add_fields(SearchOptions, title=TITLE, skip=OF_ONE_TEXT)
     parser.add_fields(TranslateOptions, title="lines")
     parser.add_fields(LineOptions, title="long lines")
     parser.add_fields(RuntimeOptions, title="runtime")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import types
+from argparse import Action
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -19,10 +20,30 @@ def declaration(annotation: Any, default: Any) -> dict[str, Any]:
     if get_origin(kind) in (tuple, list):
         item = get_args(kind)[0]
         values = list(default) if default is not None else []
-        return {"type": item, "nargs": "+", "default": values, "metavar": _metavar(item)}
+        repeated = {"action": _Repeated} if item is str else {}
+        return {
+            "type": item,
+            "nargs": "+",
+            "default": values,
+            "metavar": _metavar(item),
+            **repeated,
+        }
     if default is dataclasses.MISSING:
         return {"type": annotation, "required": True, "metavar": _metavar(kind)}
     return {"type": annotation, "default": default, "metavar": _metavar(kind)}
+
+
+class _Typed(list):
+    """The texts of a flag that was typed, so that another one adds to them."""
+
+
+class _Repeated(Action):
+    """Takes a flag of texts as often as it is given; flags replace what a file has."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest, None)
+        typed = before if isinstance(before, _Typed) else ()
+        setattr(namespace, self.dest, _Typed([*typed, *values]))
 
 
 def own_first(options_class: type) -> list[dataclasses.Field]:

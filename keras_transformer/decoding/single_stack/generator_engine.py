@@ -12,7 +12,13 @@ import tensorflow as tf
 from keras import ops
 
 from keras_transformer.decoding.batches import batches, pad
-from keras_transformer.decoding.candidates import candidates_of, strip, with_seed
+from keras_transformer.decoding.candidates import (
+    SearchWatches,
+    candidates_of,
+    strip,
+    with_seed,
+    without_stops,
+)
 from keras_transformer.decoding.hypotheses import Sentences
 from keras_transformer.decoding.parts import ROWS, SharedSteps, as_graph
 from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
@@ -25,6 +31,7 @@ from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
+from keras_transformer.search.stops import Stops
 from keras_transformer.text.layout import decoder_row
 
 Tensor = Any
@@ -55,17 +62,26 @@ class KerasGenerationEngine:
         self._score = as_graph(self._log_probabilities, ROWS, ROWS)
 
     def search(
-        self, prompts: IdRows, options: SearchOptions, *, with_scores: bool = True
+        self,
+        prompts: IdRows,
+        options: SearchOptions,
+        *,
+        with_scores: bool = True,
+        stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; always computes the scores."""
         task = check_prompts(self.config, prompts, options)
-        options = with_seed(options)
+        options, stops = without_stops(with_seed(options)), stops or Stops.of(options)
         lengths = dict(enumerate(task.limits))
         results: list[list[Candidate]] = [[] for _ in task.prompts]
         for places in batches(lengths, self._batch_tokens, options.rows_per_sentence):
             given = _given(places, task, options)
             buffered = _buffered(options, max(task.limits[place] for place in places))
-            found = self._search(buffered, given)(given)
+            if stops is None:
+                found = self._search(buffered, given)(given)
+            else:
+                watches = SearchWatches(stops, [task.prompts[place] for place in places])
+                found = self._search_watched(buffered, given, watches)
             for place, row in zip(places, candidates_of(found, self._special_ids), strict=True):
                 begun = len(task.prompts[place])
                 results[place] = [one._replace(ids=one.ids[begun:]) for one in row]
@@ -74,7 +90,7 @@ class KerasGenerationEngine:
     def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
         """As `GenerationEngine.stream`: calls a graph of one step for each token."""
         task = check_prompts(self.config, [prompt], options)
-        options = with_seed(options)
+        options = without_stops(with_seed(options))
         given = _given([0], task, options)
         options = _buffered(options, task.limits[0])
         return self._stream(len(task.prompts[0]), options, given)
@@ -107,6 +123,16 @@ class KerasGenerationEngine:
                 yield int(state.ids[0, 0, said])
                 said += 1
         yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
+
+    def _search_watched(
+        self, options: SearchOptions, given: dict[str, Tensor], watches: SearchWatches
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Does as the graph of `_search`, step by step."""
+        sentences = Sentences(**given)
+        advance = self._shared.advance(options, (), sentences)
+        batch = len(given["limits"])
+        found = search(self._steps, batch, options, sentences, advance, watches)
+        return found.ids, found.scores, found.log_probabilities
 
     def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
         """Returns the search as a graph, traced once for each set of options and inputs."""

@@ -19,6 +19,7 @@ from keras_transformer.runtime.loop.requests import (
     staying,
     take_beams,
 )
+from keras_transformer.runtime.loop.stopping import BeamWatches
 from keras_transformer.runtime.loop.top_k import top_candidates
 from keras_transformer.search.options import Candidate
 
@@ -57,6 +58,9 @@ class BeamSearch:
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]
+        self._watches = None
+        if request.stops is not None:
+            self._watches = BeamWatches(request, request.stops)
 
     def run(self) -> list[list[Candidate]]:
         """Returns up to `num_hypotheses` candidates of each sentence, best first."""
@@ -71,6 +75,9 @@ class BeamSearch:
             left = len(self._done)
             if may_end or length >= self._next_limit:
                 self._settle(length)
+            if self._watches is not None:
+                self._stop(self._watches, length)
+            if may_end or self._watches is not None or length >= self._next_limit:
                 left = int(np.count_nonzero(~self._done))
                 if not left:
                     break
@@ -147,7 +154,7 @@ class BeamSearch:
         most_ended = max(len(self._finished[sentence]) for sentence in open_sentences)
         ending = self._options.beam_size - most_ended
         return Ahead(
-            most=max(1, self._next_limit - self._step),
+            most=1 if self._watches is not None else max(1, self._next_limit - self._step),
             last_special=self._constraints.last_special,
             end=self._eos if ending > 0 else -1,
             first_end=self._constraints.last_end,
@@ -218,15 +225,27 @@ class BeamSearch:
         """Finds out which sentences are done now that hypotheses have `length` tokens."""
         if length >= self._next_limit:
             at_limit = self._limits[self._sentences] == length
-            self._cut(at_limit & ~self._done, length)
+            self._cut((at_limit & ~self._done)[:, None], length)
             self._done |= at_limit
         self._done |= self._is_done(length)
 
-    def _cut(self, at_limit: npt.NDArray[np.bool_], length: int) -> None:
-        """Finishes the open hypotheses of sentences at their limit, without eos."""
-        for row, beam in zip(
-            *np.nonzero(np.isfinite(self._totals) & at_limit[:, None]), strict=True
-        ):
+    def _stop(self, watches: BeamWatches, length: int) -> None:
+        """Finishes the open hypotheses that a stop ends; their places stay empty for a step."""
+        is_open = np.isfinite(self._totals) & ~self._done[:, None]
+        ended = watches.ended(self._ids, self._continued[-1], is_open, length)
+        if ended.any():
+            self._cut(ended, length)
+            self._totals = np.where(ended, np.float32(-np.inf), self._totals)
+            self._done |= self._is_done(length)
+
+    def _cut(self, cut: npt.NDArray[np.bool_], length: int) -> None:
+        """Finishes open hypotheses without eos.
+
+        Args:
+            cut: Which of them: `(S, W)`, or of which sentences all: `(S, 1)`.
+            length: Their tokens.
+        """
+        for row, beam in zip(*np.nonzero(np.isfinite(self._totals) & cut), strict=True):
             ids = self._tokens_of(row, beam, len(self._said))
             self._finish(row, ids, self._totals[row, beam], length)
 
@@ -268,6 +287,8 @@ class BeamSearch:
         self._said = [tokens[kept] for tokens in self._said]
         self._continued = [parents[kept] for parents in self._continued]
         self._history = self._history[kept]
+        if self._watches is not None:
+            self._watches.keep(kept)
         self._next_limit = int(self._limits[self._sentences].min())
 
 

@@ -23,12 +23,15 @@ from keras_transformer.runtime.loop.requests import (
     rows_of,
     staying,
 )
+from keras_transformer.runtime.loop.stopping import RowWatches
 from keras_transformer.runtime.loop.top_k import top_candidates
 from keras_transformer.search.options import Candidate
 from keras_transformer.search.random_numbers import uniforms
 
 # Tokens that there is room for at first: a limit is often far above what is written.
 _FIRST_ROOM = 256
+# Steps that are made in one run before a stop is looked for: what follows one is wasted.
+_STEPS_UNWATCHED = 8
 
 
 class OneByOne:
@@ -71,6 +74,9 @@ class OneByOne:
         self._uniforms: npt.NDArray[np.float64] | None = None
         if self._options.sample:
             self._uniforms = self._draw_uniforms(min(_FIRST_ROOM, self._most_drawn))
+        self._watches = None
+        if request.stops is not None:
+            self._watches = RowWatches(request, request.stops, self._samples)
 
     def __iter__(self) -> Iterator[Ids]:
         if self._samples > 1:
@@ -80,13 +86,17 @@ class OneByOne:
         while step < self._longest:
             if self._goes_ahead(step):
                 most = 1 if self._streams else max(1, self._next_limit - step)
+                if self._watches is not None:
+                    most = min(most, _STEPS_UNWATCHED)
                 found = self._steps.several(ids, most, self._constraints.last_special)
                 self._keep(found, step)
+                stopped = self._stop(found[:-1], step)
                 yield from found[:-1]
                 step += len(found) - 1
                 first = First(found[-1], _unscored(len(ids)))
                 ids, values, special = self._allowed(first, step)
             else:
+                stopped = False
                 ids, values, special = self._next(ids, step)
             if special:
                 ids = np.where(np.isneginf(values), np.int32(self._eos), ids)
@@ -94,8 +104,9 @@ class OneByOne:
             if self._request.with_scores:
                 self._totals += values
             yield ids
+            stopped |= self._stop(ids[None], step)
             step += 1
-            if special or step >= self._next_limit:
+            if special or stopped or step >= self._next_limit:
                 self._finish(ids, values, step)
                 ids = self._leave(ids)
                 if not ids.size:
@@ -196,15 +207,28 @@ class OneByOne:
         stuck = np.isneginf(values)
         ends = ((ids == self._eos) | stuck | (self._limits == length)) & ~self._done
         for row in np.flatnonzero(ends & ~stuck).tolist():
-            begin = int(self._prompted[row])
-            tokens = self._tokens[row, begin : length - int(ids[row] == self._eos)].tolist()
-            total = score = float(self._totals[row])
-            if self._request.with_scores:
-                penalty = float32_penalty(float(length - begin), self._options)
-                score = float(self._totals[row] / penalty)
-            found = Candidate(tokens, score, total)
-            self._found[self._rows[row]] = found
+            self._end(row, length, int(ids[row] == self._eos))
         self._done |= ends
+
+    def _end(self, row: int, length: int, without_text: int = 0) -> None:
+        """Puts a row's candidate of `length` tokens among the results, less the last ones' text."""
+        begin = int(self._prompted[row])
+        tokens = self._tokens[row, begin : length - without_text].tolist()
+        total = score = float(self._totals[row])
+        if self._request.with_scores:
+            penalty = float32_penalty(float(length - begin), self._options)
+            score = float(self._totals[row] / penalty)
+        self._found[self._rows[row]] = Candidate(tokens, score, total)
+
+    def _stop(self, found: Ids, step: int) -> bool:
+        """Ends the rows that a stop ends in the steps from this one on; returns whether any is."""
+        if self._watches is None:
+            return False
+        ends = self._watches.ends(found, step, self._done, self._eos)
+        for row, length in ends:
+            self._end(row, length)
+            self._done[row] = True
+        return bool(ends)
 
     def _leave(self, ids: Ids) -> Ids:
         """Drops sentences whose rows are all done from the batch, once there are enough of them."""
@@ -223,6 +247,8 @@ class OneByOne:
         )
         self._tokens, self._done = self._tokens[rows], self._done[rows]
         self._prompted = self._prompted[rows]
+        if self._watches is not None:
+            self._watches.keep(rows)
         self._next_limit = int(self._limits[~self._done].min())
         return ids[rows]
 

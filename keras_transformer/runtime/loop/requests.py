@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions, length_penalty
+from keras_transformer.search.stops import Stops
 
 Ids = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
@@ -203,6 +204,7 @@ class Request:
         places: Place of each sentence among the caller's inputs, for its random numbers.
         seed: Seed of the random numbers; used in sampling only.
         with_scores: Whether scores are wanted; greedy search is faster without them.
+        stops: What ends texts beside eos; None for nothing.
     """
 
     options: SearchOptions
@@ -216,6 +218,7 @@ class Request:
     places: Sequence[int] = ()
     seed: int = 0
     with_scores: bool = True
+    stops: Stops | None = None
 
     def prompted(self) -> Rows:
         """Returns how many tokens of each sentence are a prompt: `(sentences,)`."""

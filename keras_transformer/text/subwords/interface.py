@@ -37,6 +37,9 @@ class SubwordStream(Protocol):
     def finish(self) -> str:
         """Returns the text still held back and resets the stream."""
 
+    def fork(self) -> "SubwordStream":
+        """Returns another stream that has taken the same ids so far."""
+
 
 class Subwords(Protocol):
     """A vocabulary: any number of threads may share it.

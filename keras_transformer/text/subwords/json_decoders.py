@@ -1,6 +1,7 @@
 """The decoders of a `tokenizer.json`: take pieces and return text, whole or as it arrives."""
 
 import codecs
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -169,3 +170,9 @@ class JsonStream:
         self._decoder.reset()
         self._table = self._first
         return text
+
+    def fork(self) -> "JsonStream":
+        """Returns another stream that has taken the same ids so far."""
+        other = copy.copy(self)
+        other._decoder = copy.copy(self._decoder)
+        return other

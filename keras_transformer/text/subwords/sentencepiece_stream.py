@@ -3,6 +3,7 @@ as no later token can change it.
 """
 
 import codecs
+import copy
 from collections.abc import Collection
 
 import sentencepiece
@@ -59,6 +60,12 @@ class SentencePieceStream:
         text = self._release(len(self._window))
         self._window, self._returned = [], 0
         return text
+
+    def fork(self) -> "SentencePieceStream":
+        """Returns another stream that has taken the same ids so far."""
+        other = copy.copy(self)
+        other._window = list(self._window)
+        return other
 
     def _release(self, count: int) -> str:
         text = self._processor.decode(self._window[:count])

@@ -135,3 +135,19 @@ def test_perplexities_are_those_of_lines_and_of_the_whole(run_cli, generator) ->
     )
     empty = run_cli("perplexity", "model", stdin=b"")
     assert (empty.code, empty.out, empty.err) == (0, "", "")
+
+
+def test_stops_are_repeated_flags_that_replace_those_of_a_file(
+    run_cli, generator, tmp_path
+) -> None:
+    run_cli("generate", "model", "--stop", "one", "--stop", "a b", "c", stdin=b"a\n")
+    file = tmp_path / "search.yaml"
+    file.write_text("stop: [x, y]\nstop_tokens: [4, 5]\n")
+    run_cli("generate", "model", "--config", file, stdin=b"a\n")
+    run_cli("generate", "model", "--config", file, "--stop", "z", stdin=b"a\n")
+    stops = [options["stop"] for options in generator.options]
+    assert stops == [("one", "a b", "c"), ("x", "y"), ("z",)]
+    assert generator.options[1]["stop_tokens"] == (4, 5)
+    result = run_cli("generate", "model", "--stop", "", stdin=b"a\n")
+    assert (result.code, result.out) == (1, "")
+    assert "--stop must hold strings of 1 to 256 characters, got one of 0" in result.err

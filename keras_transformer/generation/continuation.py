@@ -1,0 +1,53 @@
+"""The text that follows a prompt, with the space that separates it from the prompt."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.written import Written
+
+
+class Continuation(Written):
+    """One continuation that is being written.
+
+    The prompt and the continuation, joined, are the whole text: a new word brings its space.
+
+    Args:
+        text_ids: As for `Written`.
+        options: As for `Written`.
+        prompt: The text that is continued.
+        prompt_ids: Its ids, or the last of them.
+    """
+
+    def __init__(
+        self, text_ids: TextIds, options: SearchOptions, prompt: str, prompt_ids: Sequence[int]
+    ) -> None:
+        super().__init__(text_ids, options, prompt_ids)
+        self._subwords = text_ids.subwords
+        self._prompt = prompt
+
+    def pieces(self, tokens: Iterable[int]) -> Iterator[str]:
+        """Yields the text of all new tokens in pieces that are never empty; called once."""
+        tokens = iter(tokens)
+        first = list(itertools.islice(tokens, 1))
+        pieces = super().pieces(itertools.chain(first, tokens))
+        if not self._subwords.keeps_spaces:
+            if self._prompt[-1:].isspace():
+                pieces = _without_lead(pieces)
+            elif self._prompt and not self.said and first and self._begins_word(first[0]):
+                # Nothing of the prompt has an id, so that this word counted as a text's first.
+                pieces = itertools.chain([" "], pieces)
+        return filter(None, pieces)
+
+    def _begins_word(self, token: int) -> bool:
+        return self._subwords.spelling(token).startswith(" ")
+
+
+def _without_lead(pieces: Iterator[str]) -> Iterator[str]:
+    """Yields pieces of a text without the spaces that it begins with."""
+    begun = False
+    for piece in pieces:
+        text = piece if begun else piece.lstrip(" ")
+        begun = begun or bool(text)
+        yield text

@@ -1,0 +1,198 @@
+"""Stop strings and stop tokens: what ends a text beside the model's end token. Finds a stop string
+also where it spans tokens, and holds back text that may be the beginning of one.
+"""
+
+import copy
+import operator
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from keras_transformer.text.subwords.interface import SubwordStream
+
+if TYPE_CHECKING:
+    from keras_transformer.search.options import SearchOptions
+
+StopReason = Literal["stop", "eos", "length"]
+# The most stops of a search, and the most characters of one: each token is compared with all.
+_MOST_STOPS = 64
+_MOST_CHARACTERS = 256
+
+
+def check_stop(stop: Any) -> tuple[str, ...]:
+    """Returns stop strings as a tuple; one string is one stop.
+
+    Raises:
+        TypeError: They are no strings.
+        ValueError: One is empty, too long or no valid Unicode, or there are too many.
+    """
+    rows = (stop,) if isinstance(stop, str) else stop
+    if isinstance(rows, bytes) or not isinstance(rows, Iterable):
+        raise TypeError(f"stop must be a string or a list of strings, got {stop!r}.")
+    rows = tuple(rows)
+    _check_count("stop", rows)
+    for one in rows:
+        if not isinstance(one, str):
+            raise TypeError(f"stop must be a string or a list of strings, got {one!r} in it.")
+        if not 1 <= len(one) <= _MOST_CHARACTERS:
+            raise ValueError(
+                f"stop must hold strings of 1 to {_MOST_CHARACTERS} characters, got one of "
+                f"{len(one)}: leave an empty one out, or shorten it."
+            )
+        try:
+            one.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"stop must be valid Unicode, got {one!r}.") from error
+    return rows
+
+
+def check_stop_tokens(stop_tokens: Any) -> tuple[int, ...]:
+    """Returns stop tokens as a tuple of plain integers.
+
+    Raises:
+        TypeError: They are no integers.
+        ValueError: One is negative, or there are too many.
+    """
+    try:
+        if any(isinstance(token, bool) for token in stop_tokens):
+            raise TypeError("a truth value is no id")
+        rows = tuple(map(operator.index, stop_tokens))
+    except TypeError as error:
+        raise TypeError(
+            f"stop_tokens must be a list of token ids, got {stop_tokens!r}: write [id] for one."
+        ) from error
+    _check_count("stop_tokens", rows)
+    if min(rows, default=0) < 0:
+        raise ValueError(f"stop_tokens must be token ids from 0 on, got {min(rows)}.")
+    return rows
+
+
+def _check_count(name: str, rows: Sequence[Any]) -> None:
+    if len(rows) > _MOST_STOPS:
+        raise ValueError(f"{name} may name at most {_MOST_STOPS}, got {len(rows)}: give fewer.")
+
+
+class StopFilter:
+    """Takes a text piece by piece and gives back what comes before the first stop string.
+
+    Of several stops that one piece completes, the one that begins first counts.
+
+    Args:
+        stop: The stop strings.
+
+    Attributes:
+        stopped: Whether a stop string was found; nothing is given back any more then.
+
+    Example:
+        >>> stop = StopFilter(["END"])
+        >>> [stop.add(piece) for piece in ["a ", "b E", "N", "D c"]], stop.stopped
+        (['a ', 'b ', '', ''], True)
+    """
+
+    def __init__(self, stop: Sequence[str]) -> None:
+        self._stop = stop
+        self._held = ""
+        self.stopped = False
+
+    def add(self, piece: str) -> str:
+        """Takes the next piece and returns the text that no stop string can hold any more."""
+        if self.stopped or not piece:
+            return ""
+        text = self._held + piece
+        found = [place for place in map(text.find, self._stop) if place >= 0]
+        if found:
+            self._held, self.stopped = "", True
+            return text[: min(found)]
+        certain = len(text) - max((_overlap(text, one) for one in self._stop), default=0)
+        self._held = text[certain:]
+        return text[:certain]
+
+    def finish(self) -> str:
+        """Returns the text still held back: the text has ended without a stop string."""
+        held, self._held = self._held, ""
+        return held
+
+
+def _overlap(text: str, stop: str) -> int:
+    """Returns how many of the text's last characters the stop string begins with."""
+    longest = min(len(text), len(stop) - 1)
+    return next((size for size in range(longest, 0, -1) if text.endswith(stop[:size])), 0)
+
+
+class StopWatch:
+    """Follows one hypothesis token by token.
+
+    Args:
+        stop_tokens: Tokens that end it.
+        stop: Stop strings.
+        stream: Decodes its tokens; None if there are no stop strings.
+    """
+
+    def __init__(
+        self, stop_tokens: Collection[int], stop: Sequence[str], stream: SubwordStream | None
+    ) -> None:
+        self._stop_tokens, self._stream = stop_tokens, stream
+        self._filter = StopFilter(stop)
+
+    def add(self, token: int) -> bool:
+        """Takes the next token; returns whether the hypothesis ends with it."""
+        if self._stream is not None:
+            self._filter.add(self._stream.add(token))
+        return self._filter.stopped or token in self._stop_tokens
+
+    def fork(self) -> "StopWatch":
+        """Returns a watch of another hypothesis that has the same tokens so far."""
+        other = copy.copy(self)
+        other._filter = copy.copy(self._filter)
+        other._stream = None if self._stream is None else self._stream.fork()
+        return other
+
+
+class Stops:
+    """The stops of a search, as an engine watches for them.
+
+    Args:
+        stop: Stop strings.
+        stop_tokens: Tokens that end a text.
+        stream: Makes what decodes ids one by one; None if only ids are known.
+
+    Raises:
+        ValueError: There are stop strings and nothing that decodes.
+    """
+
+    def __init__(
+        self,
+        stop: tuple[str, ...],
+        stop_tokens: tuple[int, ...],
+        stream: Callable[[], SubwordStream] | None = None,
+    ) -> None:
+        if stop and stream is None:
+            raise ValueError(
+                f"stop {list(stop)} needs the texts of ids, which a model alone does not know: "
+                "call a Generator, OnnxGenerator, Translator or OnnxTranslator, or give "
+                "stop_tokens."
+            )
+        self._stop, self._stop_tokens = stop, frozenset(stop_tokens)
+        self._new_stream = stream if stop else None
+
+    @classmethod
+    def of(
+        cls,
+        options: "SearchOptions",
+        stream: Callable[[], SubwordStream] | None = None,
+    ) -> "Stops | None":
+        """Returns the stops of a search's options, None for none; `stream` is as for the class.
+
+        Raises:
+            ValueError: As for the class.
+        """
+        if not options.stop and not options.stop_tokens:
+            return None
+        return cls(options.stop, options.stop_tokens, stream)
+
+    def watch(self, prefix: Iterable[int]) -> StopWatch:
+        """Returns a watch of what follows a prefix, in which stops mean nothing."""
+        stream = None if self._new_stream is None else self._new_stream()
+        if stream is not None:
+            for token in prefix:
+                stream.add(token)
+        return StopWatch(self._stop_tokens, self._stop, stream)
