@@ -59,12 +59,7 @@ class Server:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self.end()
         self._process.stdout.close()
         self._log.flush()
         self._log.seek(0)
@@ -74,6 +69,21 @@ class Server:
     def settle(self) -> None:
         """Waits until none of its threads runs."""
         settle(self._process.pid, self.name)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Ends it with a signal, and returns its exit status."""
+        self._process.send_signal(number)
+        try:
+            self._process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        return self._process.returncode
+
+    def memory(self) -> int:
+        """Returns the bytes of memory that it has in use."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8")
+        return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
 
     def batches(self) -> tuple[float, float]:
         """Returns the batches made so far and the sentences in them; zeros if it reports none."""

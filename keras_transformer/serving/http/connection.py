@@ -7,6 +7,8 @@ would be woken for a head that it cannot use yet.
 
 import asyncio
 import json
+import socket
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +20,7 @@ from keras_transformer.serving.http.gate import (
     LONGEST_HEADER,
     LONGEST_URL,
     MOST_HEADERS,
+    MOST_PIPELINED,
     Gate,
 )
 
@@ -128,9 +131,12 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begins a request."""
-        if not self._is_resumed:
-            self._num_headers = self._header_bytes = 0
-            super().on_message_begin()
+        if self._is_resumed:
+            return
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise _RefusedError
+        self._num_headers = self._header_bytes = 0
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Begins to answer."""
@@ -168,11 +174,15 @@ class Connection(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         """Ends a connection that has been idle too long, with what its client has not read."""
         if self.transport.get_write_buffer_size():
-            self.transport.abort()
+            self.give_way()
         super().timeout_keep_alive_handler()
 
     def give_way(self) -> None:
-        """Ends the connection at once, for another."""
+        """Ends the connection at once, with all that its client has not read."""
+        connection = self.transport.get_extra_info("socket")
+        if connection is not None:
+            # The system, too, forgets what is not sent.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
 
     def _feed(self, data: bytes) -> None:
@@ -253,7 +263,7 @@ class Connection(HttpToolsProtocol):
             self._reading.cancel()
             self._reading = None
         if left is not None and now > max(0, left - _LEAST_BYTES_A_SECOND * _READING_SECONDS):
-            self.transport.abort()
+            self.give_way()
         elif now:
             self._reading = self.loop.call_later(_READING_SECONDS, self._watch_reading, now)
 

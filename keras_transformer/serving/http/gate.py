@@ -13,6 +13,8 @@ from keras_transformer.serving.errors import Code
 from keras_transformer.serving.journal import UNKNOWN, Journal
 
 MOST_HEADERS = 100
+# Requests of a connection that wait for the answers to earlier ones; each takes some kilobytes.
+MOST_PIPELINED = 100
 LONGEST_HEADER = LONGEST_URL = 8192
 # File descriptors that are kept for all but connections, or an eighth where there are few.
 _SPARE_FILES = 32
