@@ -85,6 +85,7 @@ SHARED_WITH_SERVER = SHARED | {
     "keras_transformer.artefact.generator_signatures",
     "keras_transformer.artefact.signatures",
     "keras_transformer.config.families",
+    "keras_transformer.text.joined_lines",
     "keras_transformer.translation.by_sentence",
 }
 # The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.

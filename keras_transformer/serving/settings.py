@@ -74,6 +74,9 @@ class ServeOptions:
             "cut", for encoders, reads the beginning of texts that are too long. Other models than
             translators never split texts.
         language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
+        join_lines: Join the lines of paragraphs that were wrapped, as in e-mail, in every text to
+            translate; a request to `:stream` or `:explain` may ask for it, too. As for
+            `translate`.
         letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
             around the model ("copy"), or translated by it ("translate"); "auto" copies what was not
             in one of a hundred of its training lines, and everything if that is unknown.
@@ -116,6 +119,7 @@ class ServeOptions:
     max_source_length: int = MAX_SOURCE_LENGTH
     long_texts: LongTexts = "split"
     language: str = LANGUAGE
+    join_lines: bool = False
     letterless: Letterless = "auto"
     min_score: float | None = None
     poll_seconds: float = 1.0

@@ -16,11 +16,13 @@ Letterless = Literal["auto", "copy", "translate"]
 
 # Letters by their category in Unicode, but no part of a word that could be translated.
 _NO_LETTERS = frozenset("ªºℹ")
+_CONTROLS = "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"
 # Joiners are missing, which some scripts write with, and so are signs that are seen.
-_FORMAT = (
-    "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u200b\u200e\u200f\u202a-\u202e"
+_FORMAT_INSIDE = (
+    "\u00ad\u034f\u061c\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0001\U000e0020-\U000e007f"
 )
+_FORMAT = _CONTROLS + _FORMAT_INSIDE
 _PICTURES = (
     "\u2190-\u21ff\u2300-\u245f\u2460-\u2bff\u3004\u3012\u3013\u3020\u303d\ue000-\uf8ff\ufffc\ufffd"
     "\U0001d100-\U0001d1ff\U0001f000-\U0001fbff\U000f0000-\U0010ffff"
@@ -47,7 +49,7 @@ _ANY_FORMAT = re.compile(f"[{_FORMAT}]")
 # A space without width parts the words of these scripts, from Thai to Khmer and beyond.
 _INSIDE = re.compile(
     r"(?<![\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u1b00-\u1bff\ua980-\uaadf])\u200b"
-    f"|[{_FORMAT.replace(chr(0x200B), '')}]"
+    f"|[{_FORMAT_INSIDE.replace(chr(0x200B), '')}]"
 )
 _IN_TAIL = re.compile(rf"[\s.!?…{_FORMAT}{_PICTURES}{_MODIFIERS}]|{_MADE_SYMBOL}")
 _FIRST_IN_TAIL = re.compile(rf"\s*(?:{_SYMBOL}|[{_FORMAT}])")
@@ -82,7 +84,7 @@ def without_format(text: str) -> str:
         >>> without_format("trans\u00adlation")
         'translation'
     """
-    return text if text.isascii() and text.isprintable() else _INSIDE.sub("", text)
+    return text if text.isascii() else _INSIDE.sub("", text)
 
 
 def core_of(

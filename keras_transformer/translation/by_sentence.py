@@ -15,6 +15,7 @@ from keras_transformer.search.keywords import NBestKeywords, TranslateKeywords
 from keras_transformer.search.model_limits import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.suggestions import suggests_arguments
+from keras_transformer.text.joined_lines import join_lines as joined_text
 from keras_transformer.text.letterless import Kind
 from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
 from keras_transformer.text.training_text import TrainingText
@@ -131,15 +132,20 @@ class SentenceTranslator:
     Args:
         translator: A `Translator` or an `OnnxTranslator`.
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
+        join_lines: Whether the wrapped lines of paragraphs are joined first (`join_lines`); places
+            in texts are then those in the joined ones.
 
     Example:
         `SentenceTranslator(OnnxTranslator("exported/demo")).translate(["Hello! Good morning."])`
     """
 
-    def __init__(self, translator: TextTranslator, *, language: str = LANGUAGE) -> None:
+    def __init__(
+        self, translator: TextTranslator, *, language: str = LANGUAGE, join_lines: bool = False
+    ) -> None:
         self.translator = translator
         self.language = language
         self.min_score = translator.min_score
+        self._joined = joined_text if join_lines else str
         self._splitter = Splitter(
             translator.source_lengths,
             translator.max_source_length,
@@ -242,9 +248,8 @@ class SentenceTranslator:
                     "or call the translator itself, which takes each text whole."
                 )
         tagged = [self.translator.marks.read_tag(text) for text in check_texts(texts)]
-        passages = [
-            dataclasses.replace(self._splitter.split(one.text), lead=one.tag) for one in tagged
-        ]
+        split, joined = self._splitter.split, self._joined
+        passages = [dataclasses.replace(split(joined(one.text)), lead=one.tag) for one in tagged]
         parts = [passage.lead + part for passage in passages for part in passage.parts]
         prefixes = options.get("target_prefixes")
         if prefixes is None:

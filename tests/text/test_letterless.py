@@ -104,7 +104,7 @@ def test_a_sentence_is_parted_at_signs_between_spaces_and_pictures_before_capita
         ("trans\u00adlation", "translation"),
         ("a\u200bb", "ab"),
         ("\ufeffHi\u200e", "Hi"),
-        ("wo\u2060rd\x07", "word"),
+        ("wo\u2060rd", "word"),
         ("ភាសា\u200bខ្មែរ", "ភាសា\u200bខ្មែរ"),
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("क्\u200dष", "क्\u200dष"),

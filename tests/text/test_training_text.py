@@ -23,6 +23,22 @@ def test_what_one_line_in_a_hundred_held_is_known(sentences: tuple[int, ...], kn
     assert TrainingText(longest_source=9, sentences=sentences).known_sentences == known
 
 
+def test_what_has_no_letter_is_counted_by_kind() -> None:
+    lines = ["31/12/2020", "- Hello.", "Hello 😀", "One.", "Two."] + ["Three."] * 95
+    seen = TrainingText.from_lines(lines, longest_source=9)
+    assert seen.letterless == {"numbers": 1, "marks": 1, "symbols": 1}
+    assert seen.known_letterless == {"numbers", "marks", "symbols"}
+    assert TrainingText.from_lines([*lines, "Four."], 9).known_letterless == set()
+    assert TrainingText.from_dict({"longest_source": 9, "sentences": [1]}).known_letterless is None
+    assert TrainingText.from_dict(json.loads(json.dumps(dataclasses.asdict(seen)))) == seen
+
+
+@pytest.mark.parametrize("counts", [{"numbers": -1}, {"numbers": 4}, {"words": 1}])
+def test_damaged_counts_are_refused(counts: dict) -> None:
+    with pytest.raises(ValueError, match="letterless must be counts of lines of the kinds"):
+        TrainingText(longest_source=9, sentences=(3,), letterless=counts)
+
+
 @pytest.mark.parametrize(
     "values", [{"longest_source": 0}, {"sentences": ()}, {"sentences": (0,)}, {"sentences": (-1,)}]
 )

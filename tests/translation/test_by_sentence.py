@@ -57,6 +57,17 @@ def test_every_sentence_is_translated_and_the_layout_stays() -> None:
     assert found == [" ONE IS. TWO ARE THERE.\n\nTHREE. ", "", "ONE, TWO.", "\n"]
 
 
+def test_wrapped_lines_are_joined_by_hand() -> None:
+    text = "> One\n> is. Two\n> are.\n\n- Three.\n"
+    assert SentenceTranslator(Shouting()).translate([text]) == [
+        "> ONE\n> IS. TWO\n> ARE.\n\n- THREE.\n"
+    ]
+    shouting = Shouting()
+    found = SentenceTranslator(shouting, join_lines=True).translate([text])
+    assert found == ["> ONE IS. TWO ARE.\n\n- THREE.\n"]
+    assert shouting.parts == ["One is.", "Two are.", "Three."]
+
+
 def test_places_are_counted_by_part() -> None:
     shouting, texts = Shouting(), [TEXT, "", "One, two.", "\n"]
     splitting = SentenceTranslator(shouting)

@@ -17,7 +17,7 @@ from keras_transformer.serving.models.served import Served
 from keras_transformer.serving.settings import ServeOptions
 
 # Of the server's options. The other families never split a text, as long_texts="refuse" says.
-_OF_TEXTS_TO_TRANSLATE = ("language", "letterless", "min_score")
+_OF_TEXTS_TO_TRANSLATE = ("language", "join_lines", "letterless", "min_score")
 _CUT = {"long_texts": "cut"}
 
 
@@ -74,6 +74,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
         language=options.language,
         max_sentences=options.max_sentences,
         min_score=options.min_score,
+        join_lines=options.join_lines,
         letterless=options.letterless,
         threads=options.threads,
         providers=providers,

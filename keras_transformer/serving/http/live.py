@@ -19,7 +19,10 @@ from keras_transformer.serving.http.rest import MODEL_PATHS
 from keras_transformer.serving.models.served import languages_of, streaming
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.version import LoadedVersion
+from keras_transformer.text.joined_lines import join_lines
 
+# A key whose value is true or false: whether wrapped lines are joined.
+_JOIN = "join_lines"
 _LANGUAGES = ("source_language", "target_language")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -47,7 +50,7 @@ class _Live:
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
-            body = await self._read(request, ("text", "target_prefix", *_LANGUAGES))
+            body = await self._read(request, ("text", "target_prefix", _JOIN, *_LANGUAGES))
             loaded = self._service.find(model, version)
         asked = (body["text"], body.get("target_prefix", ""), timeout, _languages(body))
         events = self._events(loaded, asked)
@@ -68,7 +71,7 @@ class _Live:
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
-            body = await self._read(request, ("text", *_LANGUAGES))
+            body = await self._read(request, ("text", _JOIN, *_LANGUAGES))
             loaded = self._service.find(model, version)
         with until_hang_up(request.receive):
             found = self._service.explain(loaded, body["text"], timeout, _languages(body))
@@ -120,6 +123,9 @@ class _Live:
         check_keys(body, names)
         if names[0] not in body:
             raise _refusal(f"the key {names[0]!r} is missing.")
+        joins = body.pop(_JOIN, False)
+        if not isinstance(joins, bool):
+            raise _refusal(f"{_JOIN} must be true or false.")
         for name, value in body.items():
             if not isinstance(value, str):
                 raise _refusal(f"{name} must be a string.")
@@ -127,7 +133,7 @@ class _Live:
                 value.encode()
             except UnicodeEncodeError as error:
                 raise _refusal(f"{name} has half a surrogate pair.") from error
-        return body
+        return {**body, "text": join_lines(body["text"])} if joins else body
 
 
 def _languages(body: dict[str, str]) -> tuple[str, str]:

@@ -37,6 +37,13 @@ _ROWS: dict[tuple[str, int], Schema] = {
 }
 # Codes; the model's defaults if they are left out or empty.
 _LANGUAGES: dict[str, Schema] = {"source_language": _STRING, "target_language": _STRING}
+_OPTIONS: dict[str, Schema] = {
+    **_LANGUAGES,
+    "join_lines": {
+        "description": "Whether the wrapped lines of paragraphs are joined.",
+        "type": "boolean",
+    },
+}
 _SCORES: dict[str, Schema] = {"score": _NUMBER, "log_probability": _NUMBER}
 
 
@@ -96,8 +103,8 @@ def schemas(
                 **{name: {"type": ["string", "null"]} for name in _LANGUAGES},
             }
         ),
-        "StreamRequest": _object({"text": _STRING}, {"target_prefix": _STRING, **_LANGUAGES}),
-        "ExplainRequest": _object({"text": _STRING}, _LANGUAGES),
+        "StreamRequest": _object({"text": _STRING}, {"target_prefix": _STRING, **_OPTIONS}),
+        "ExplainRequest": _object({"text": _STRING}, _OPTIONS),
         "Explanation": _object(
             {
                 "sentences": {"type": "array", "items": _ref("Sentence")},

@@ -31,6 +31,7 @@ from keras_transformer.serving.models.outputs import Outputs, ResultWriter, chec
 from keras_transformer.serving.models.rows import Arrays, PairRow, Request, TranslationRow
 from keras_transformer.serving.models.served import Languages, Run
 from keras_transformer.serving.settings import LongTexts
+from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import Letterless, carried_kinds
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
@@ -51,6 +52,7 @@ class ServedModel:
         max_sentences: Most sentences of a text; no limit if None.
         min_score: As for `OnnxTranslator`.
         letterless: As for `OnnxTranslator`.
+        join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
         threads: As for `OnnxTranslator`.
         providers: As for `OnnxTranslator`.
 
@@ -80,6 +82,7 @@ class ServedModel:
         max_sentences: int | None = None,
         min_score: float | None = None,
         letterless: Letterless = "auto",
+        join_lines: bool = False,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
@@ -123,10 +126,11 @@ class ServedModel:
             carried=carried,
         )
         take_whole = partial(Passage.whole, carried=carried, language=language)
+        split = splitter.split if long_texts == "split" else take_whole
         self._reader = RowReader(
             source=self._source.encode,
             target=self._target.encode,
-            split=splitter.split if long_texts == "split" else take_whole,
+            split=(lambda text: split(joined(text))) if join_lines else split,
             take_whole=take_whole,
             search=search,
             limits=limits,

@@ -149,7 +149,10 @@ def served(request: pytest.FixtureRequest) -> Served:
 
 @pytest.fixture(scope="session")
 def translators(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Served], tuple[Any, Any]]:
-    """`translators(served)`: the Keras and the onnxruntime translator of a SavedModel's model."""
+    """`translators(served)`: the Keras and the onnxruntime translator of a SavedModel's model.
+
+    Nothing goes around their model either.
+    """
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.export import OnnxTranslator, export_onnx
 
@@ -164,8 +167,11 @@ def translators(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Served], 
                 tmp_path_factory.mktemp("onnx") / "artefact",
                 target_tokenizer=None if target is source else target,
             )
-            keras_side = Translator(served.model, source, target)
-            made[served.path] = keras_side, OnnxTranslator(artefact, threads=1)
+            options = {"letterless": "translate"}
+            made[served.path] = (
+                Translator(served.model, source, target, **options),
+                OnnxTranslator(artefact, threads=1, **options),
+            )
         return made[served.path]
 
     return get

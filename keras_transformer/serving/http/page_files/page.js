@@ -14,6 +14,7 @@ const [details, hypotheses, version] = ["details", "hypotheses", "version"].map(
 const [heading, choice] = ["best-heading", "choice"].map(part);
 const [several, sentences] = ["several", "sentences"].map(part);
 const [attention, note] = ["attention", "note"].map(part);
+const joining = part("join_lines");
 const matrix = new Matrix(part("matrix"), part("readout"), part("most"));
 
 // The request under way; a newer one ends it.
@@ -41,6 +42,7 @@ chooser?.addEventListener("change", async () => {
 });
 
 onChoice(() => answer(source.value));
+joining.addEventListener("change", () => answer(source.value));
 showKind();
 showChoice();
 showVersion();
@@ -57,16 +59,16 @@ async function answer(text) {
     return;
   }
   const own = (running = new AbortController());
-  const languages = chosenLanguages();
+  const asked = { ...chosenLanguages(), ...(joining.checked && { join_lines: true }) };
   setBusy(true);
   try {
     if (kind.answer === undefined || kind.streams) {
-      for await (const event of streamAnswer(model, text, languages, own.signal)) {
+      for await (const event of streamAnswer(model, text, asked, own.signal)) {
         if (event.piece !== undefined) translation.textContent += event.piece;
         else translation.textContent = event.translation ?? event.text;
       }
     }
-    if (kind.answer === undefined) showExplanation(await explain(model, text, languages, own.signal));
+    if (kind.answer === undefined) showExplanation(await explain(model, text, asked, own.signal));
     else showItems(await kind.answer(model, text, own.signal));
     await showVersion(own.signal);
   } catch (error) {
@@ -175,6 +177,8 @@ async function showKind() {
     return;
   }
   const isOther = kind.answer !== undefined;
+  part("joining").hidden = isOther;
+  if (isOther) joining.checked = false;
   part("source-label").textContent = kind.source;
   part("result-label").textContent = kind.result;
   part("send").textContent = kind.button;

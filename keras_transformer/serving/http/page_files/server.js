@@ -20,8 +20,8 @@ const IN_WORDS = {
 };
 
 // Yields {piece} for each piece of text as it comes, at last {translation} or {text}.
-export async function* streamAnswer(model, text, languages, signal) {
-  const body = { text, ...languages };
+export async function* streamAnswer(model, text, options, signal) {
+  const body = { text, ...options };
   const response = await ask(`v1/models/${encodeURIComponent(model)}:stream`, body, signal);
   for await (const { event, data } of serverSentEvents(response)) {
     const answer = JSON.parse(data);
@@ -34,8 +34,8 @@ export async function* streamAnswer(model, text, languages, signal) {
 
 // Returns {sentences, gaps}: each sentence with {source, source_pieces, hypotheses}, the best
 // hypothesis first, and what stands before each sentence's translation and behind the last one.
-export async function explain(model, text, languages, signal) {
-  const body = { text, ...languages };
+export async function explain(model, text, options, signal) {
+  const body = { text, ...options };
   const response = await ask(`v1/models/${encodeURIComponent(model)}:explain`, body, signal);
   return response.json();
 }
