@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
-    ("cores", "suggestions", "telemetry"),
+    ("cores", "path_kinds", "suggestions", "telemetry"),
     ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),
@@ -61,6 +61,7 @@ SHARED = {
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",
+    "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
     "keras_transformer.text.letterless",
     "keras_transformer.text.sentences",

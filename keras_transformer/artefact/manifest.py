@@ -33,6 +33,7 @@ from keras_transformer.artefact.families import (
 )
 from keras_transformer.config.checks import check_choice
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.path_kinds import describe_path
 from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.training_text import TrainingText
 
@@ -185,12 +186,16 @@ class Manifest:
         """
         path = Path(directory) / MANIFEST_FILE
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"no directory {path.parent}: export a model there first.")
+            raise FileNotFoundError(
+                describe_path(path.parent).strip()
+                or f"no directory {path.parent}: export a model there first."
+            )
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError as error:
             raise FileNotFoundError(
                 f"{path.parent} holds no {MANIFEST_FILE}: it is not an exported artefact."
+                + describe_path(path.parent)
             ) from error
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8 text; export the model again.") from error
@@ -245,7 +250,8 @@ class Manifest:
             ) from error
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             found = values.get("format") if isinstance(values, dict) else type(values).__name__
-            raise ValueError(f"format must be {FORMAT!r}, got {found!r}.")
+            kind = " A number is that of a prepared corpus." if isinstance(found, int) else ""
+            raise ValueError(f"format must be {FORMAT!r}, got {found!r}.{kind}")
         if values.get("format_version") != FORMAT_VERSION:
             raise ValueError(
                 f"format_version must be {FORMAT_VERSION}, got {values.get('format_version')!r}: "

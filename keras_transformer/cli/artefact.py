@@ -11,6 +11,7 @@ from typing import Any
 from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import load_training
 from keras_transformer.cli.long_lines import LineOptions
+from keras_transformer.path_kinds import describe_path, is_run
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -151,7 +152,6 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
 
     Raises:
         FileNotFoundError: A file of the run is missing; the message names it.
-        ValueError: The directory holds an export, not a run.
         ImportError: The extra [train] is not installed.
     """
     check_finished_run(directory)
@@ -173,18 +173,13 @@ def check_run(directory: Path, *, or_export: bool = True) -> None:
     """
     if not directory.is_dir():
         wanted = "a training run or an export" if or_export else "a training run"
-        raise FileNotFoundError(f"no directory {directory}: give {wanted}.")
-    if (directory / "manifest.json").is_file():
-        raise ValueError(
-            f"{directory} is an exported artefact (it holds manifest.json): give the training run "
-            "that it was exported from, which holds config.json and model.keras."
+        raise FileNotFoundError(
+            f"no directory {directory}: give {wanted}.{describe_path(directory)}"
         )
-    if any(directory.glob("*/saved_model.pb")) or (directory / "saved_model.pb").is_file():
-        other = ", or what `keras-transformer export --format onnx` writes" if or_export else ""
-        raise ValueError(
-            f"{directory} is a SavedModel, which TensorFlow Serving reads: give the training run "
-            f"that it was exported from{other}."
-        )
+    if is_run(directory):
+        return
+    lacks = ""
     if not (directory / "config.json").is_file():
-        lacks = "neither manifest.json (an export) nor" if or_export else "no"
-        raise FileNotFoundError(f"{directory} holds {lacks} config.json (a training run).")
+        others = "neither manifest.json (an export) nor" if or_export else "no"
+        lacks = f"{directory} holds {others} config.json (a training run)."
+    raise FileNotFoundError((lacks + describe_path(directory)).strip())

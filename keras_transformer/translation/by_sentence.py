@@ -8,6 +8,7 @@ It works with any `TextTranslator`, on Keras or onnxruntime, and needs no Tensor
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any, Unpack
 
 from keras_transformer.search.inputs import check_texts
@@ -135,6 +136,9 @@ class SentenceTranslator:
         join_lines: Whether the wrapped lines of paragraphs are joined first (`join_lines`); places
             in texts are then those in the joined ones.
 
+    Raises:
+        TypeError: `translator` is the path of one.
+
     Example:
         `SentenceTranslator(OnnxTranslator("exported/demo")).translate(["Hello! Good morning."])`
     """
@@ -142,6 +146,12 @@ class SentenceTranslator:
     def __init__(
         self, translator: TextTranslator, *, language: str = LANGUAGE, join_lines: bool = False
     ) -> None:
+        if isinstance(translator, str | PathLike):
+            raise TypeError(
+                "translator must be a Translator or an OnnxTranslator, got "
+                f"{type(translator).__name__}: open one, as in "
+                'SentenceTranslator(OnnxTranslator("exported/first")).'
+            )
         self.translator = translator
         self.language = language
         self.min_score = translator.min_score

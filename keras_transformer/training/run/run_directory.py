@@ -10,6 +10,7 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import CONFIG, MODEL, ModelConfig, load_config
+from keras_transformer.path_kinds import describe_path, is_run
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers, save_tokenizers
 from keras_transformer.text.training_text import TrainingText
@@ -124,6 +125,13 @@ class RunDirectory:
 
     def check_finished(self) -> None:
         """Raises `FileNotFoundError` if this is no run, or if its finished model is missing."""
+        if not is_run(self.path):
+            if not self.path.exists():
+                raise FileNotFoundError(f"there is no directory {self.path}: give a training run.")
+            raise FileNotFoundError(
+                f"{self.path} is not a run directory of `keras-transformer train`."
+                + describe_path(self.path)
+            )
         self.load_config()
         if not self.model.is_file():
             raise FileNotFoundError(

@@ -1,19 +1,15 @@
-"""The directories of a model's versions: finds them, tells when their files change, and what one of
-another kind is.
-"""
+"""The directories of a model's versions: finds them, and tells when their files change."""
 
 import re
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_transformer.config.families import MODEL
 from keras_transformer.serving.models.model_options import MAX_VERSION, is_version
 
 # A directory's files with their sizes and times: a version that failed is tried again when these
 # change.
 Stamp = tuple[tuple[str, int, int], ...]
 
-_SAVED_MODEL_FILE = "saved_model.pb"
 _VERSION_NAME = re.compile(r"[0-9]+")
 
 
@@ -49,21 +45,6 @@ def find_versions(directory: Path) -> Found:
     return Found(
         {int(path.name): path for path in numbered if is_version(path.name)},
         sorted(path.name for path in numbered if not is_version(path.name)),
-    )
-
-
-def hint_for(directory: Path) -> str:
-    """Returns what to do about a directory of another kind; "" if its kind is unknown."""
-    if (directory / MODEL).is_file():
-        return (
-            f" {directory} is a training run: export it first, by `keras-transformer export "
-            f"{directory} --format onnx`."
-        )
-    if not (directory / _SAVED_MODEL_FILE).is_file():
-        return ""
-    return (
-        f" {directory} is a TensorFlow SavedModel, which TensorFlow Serving serves: this server "
-        "needs an artefact from `keras-transformer export RUN --format onnx`."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE
+from keras_transformer.path_kinds import describe_path
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.batching import Batcher
@@ -15,7 +16,6 @@ from keras_transformer.serving.models.served import Served
 from keras_transformer.serving.models.versioning.directories import (
     Stamp,
     find_versions,
-    hint_for,
     stamp_of,
 )
 from keras_transformer.serving.models.versioning.version import LoadedVersion, State, VersionStatus
@@ -59,7 +59,7 @@ class Versions:
         if not self._is_single and not (found := find_versions(directory)).versions:
             raise FileNotFoundError(
                 f"{directory} holds neither {MANIFEST_FILE} (an exported artefact) nor directories "
-                f"named by version numbers.{found.hint}{hint_for(directory)}"
+                f"named by version numbers.{found.hint}{describe_path(directory)}"
             )
         self._loaded: dict[int, LoadedVersion] = {}
         self._statuses: dict[int, VersionStatus] = {}
@@ -153,10 +153,9 @@ class Versions:
             self._check_served(number, f"version {number} is to be served")
         if not self._loaded:
             reasons = [f"version {status.version}: {status.error}" for status in self.status()]
-            hints = {hint_for(path) for path in find_versions(self._directory).versions.values()}
             raise ValueError(
                 f"{self._directory} holds nothing that can be served: "
-                f"{'; '.join(reasons) or self._trouble}{''.join(sorted(hints))}"
+                f"{'; '.join(reasons) or self._trouble}"
             )
 
     async def close(self) -> None:
@@ -201,7 +200,7 @@ class Versions:
         seen = self._statuses.get(number)
         served = ", ".join(map(str, sorted(self._loaded))) or "none"
         reason = seen.error if seen else f"{self._directory} has no such version"
-        hint = hint_for(self._directory / str(number))
+        hint = describe_path(self._directory / str(number))
         raise ValueError(f"{self._options.name}: {claim}, but {reason}; served: {served}.{hint}")
 
     async def _try(self, number: int, path: Path, stamp: Stamp | None = None) -> bool:

@@ -271,16 +271,11 @@ def test_a_directory_of_something_else_is_refused(base) -> None:
 
 def test_no_version_that_can_be_loaded_is_an_error_that_names_each(base) -> None:
     base.add(1, "half"), base.add(2, "half")
-    (base.path / "1" / "saved_model.pb").touch()
 
     async def work(versions: Versions) -> None:
         await versions.look()
-        with pytest.raises(
-            ValueError, match=r"version 2: .* missing; version 1: .* missing"
-        ) as error:
+        with pytest.raises(ValueError, match=r"version 2: .* missing; version 1: .* missing"):
             versions.check_loaded()
-        assert f"{base.path / '1'} is a TensorFlow SavedModel" in str(error.value)
-        assert "export RUN --format onnx" in str(error.value)
         base.add(2)
         await versions.look()
         versions.check_loaded()
@@ -290,13 +285,13 @@ def test_no_version_that_can_be_loaded_is_an_error_that_names_each(base) -> None
 
 def test_a_saved_model_alone_is_refused_by_name(base) -> None:
     (base.path / "saved_model.pb").touch()
-    with pytest.raises(FileNotFoundError, match="is a TensorFlow SavedModel"):
+    with pytest.raises(FileNotFoundError, match="is a SavedModel"):
         base.run(None)
 
 
 def test_a_training_run_is_refused_with_the_command_that_exports_it(base) -> None:
     (base.path / "model.keras").touch()
-    with pytest.raises(FileNotFoundError, match=r"export it first, by `keras-transformer export"):
+    with pytest.raises(FileNotFoundError, match=r"export it first, with `keras-transformer export"):
         base.run(None)
 
 
