@@ -55,7 +55,7 @@ def see_pair(
     begins = model.config.marks.begins()
     source_ids = [*begins.source, *source_ids]
     if target is None:
-        translator = Translator(model, source_tokenizer, target_tokenizer)
+        translator = Translator(model, source_tokenizer, target_tokenizer, letterless="translate")
         target_ids = list(translator.translate_n_best([source])[0][0].ids)
     else:
         target_ids = [*begins.target, *target_tokenizer.encode([target])[0]]

@@ -126,6 +126,8 @@ class TextTranslator(TextScorer):
             ]
         return [
             [dataclasses.replace(one, text=joined_to_stop(passage, one)) for one in own]
+            if any(passage.layout)
+            else own
             for passage, own in zip(asked.passages, hypotheses, strict=True)
         ]
 
