@@ -79,7 +79,9 @@ def _goes_on(paragraph: Sequence[str], last: str, line: str) -> bool:
 
 def _is_entry(line: str) -> bool:
     """Returns whether a line begins with the mark of a list's entry."""
-    return core_of(line[_margin(line) :], ("marks", "numbers"))[0] > 0
+    text = line[_margin(line) :]
+    mark = text[: core_of(text, ("marks", "numbers"))[0]]
+    return mark[-1:].isspace() or mark[-1:] in tuple("、．）")
 
 
 def _margin(line: str) -> int:

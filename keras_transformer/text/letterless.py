@@ -35,6 +35,7 @@ _MADE_SYMBOL = (
 _SYMBOL = rf"(?:{_MADE_SYMBOL}|[{_PICTURES}])[{_MODIFIERS}]*"
 _SPACED_SYMBOL = r"[\u2200-\u22ff±×÷¬]+(?!\S)"
 _BULLET = r"[-\u2010-\u2015\u2043*+•‣·∙●○◦>#|=~_†‡※]+(?!\S)|\[[ xX]\](?!\S)"
+_ATTACHED = r"[>•‣●◦▪►]+|\d{1,3}\)(?=[^\W\d_])|[-–—](?=[^\W\d_])"
 _LETTER_MARK = r"\(?(?:[A-Za-z]|[ivx]{2,5}|[IVX]{2,5})\)(?!\S)"
 _NUMBER_MARK = r"(?:[(\[]?\d{1,3}[)\]]|\d{1,3}\.-)(?!\S)|\d{1,3}[、．）]|（\d{1,3}）"
 _DOTTED_MARK = r"\d{1,3}\.(?!\S)"
@@ -50,10 +51,14 @@ _ANY_FORMAT = re.compile(f"[{_FORMAT}]")
 _INSIDE = re.compile(
     r"(?<![\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u1b00-\u1bff\ua980-\uaadf])\u200b"
     f"|[{_FORMAT_INSIDE.replace(chr(0x200B), '')}]"
+    # No joint for letters of alphabets that are never joined.
+    "|(?<=[A-Za-z\u00c0-\u024f\u0370-\u052f])[\u200c\u200d\ufe0e\ufe0f]+"
 )
 _IN_TAIL = re.compile(rf"[\s.!?…{_FORMAT}{_PICTURES}{_MODIFIERS}]|{_MADE_SYMBOL}")
 _FIRST_IN_TAIL = re.compile(rf"\s*(?:{_SYMBOL}|[{_FORMAT}])")
 _EMOTICON = r"(?:[:;=][-'’^]?[()\[\]DPp/|\\*]+|<3+)(?!\S)"
+# How Markdown marks a whole line as important.
+_EMPHASIS = re.compile(r"([*_~`]{1,3})[^*_~`\s].*\1\s*", re.DOTALL)
 _RULE_BEHIND = re.compile(r"(?<=\s)[=#*|~_]+$")
 _EMOTICON_BEHIND = re.compile(rf"(?<=\s){_EMOTICON}$")
 # Signs between spaces that part a line, as in the way through a menu or in a table.
@@ -111,7 +116,9 @@ def core_of(
     if not has_letter(text):
         return (len(text) if is_carried(text, kinds) else 0), len(text)
     start = 0 if _begins_plain(text) else _lead(text, kinds, has_dots, language)
-    return start, len(text) if _ends_plain(text) else _end(text, start, kinds)
+    end = len(text) if _ends_plain(text) else _end(text, start, kinds)
+    found = _EMPHASIS.fullmatch(text, start, end) if "marks" in kinds else None
+    return (start + len(found[1]), text.rindex(found[1], 0, end)) if found else (start, end)
 
 
 def is_carried(text: str, kinds: Collection[Kind]) -> bool:
@@ -216,7 +223,7 @@ def _lead_pattern(symbols: bool, marks: bool, numbers: bool, dots: bool) -> re.P
     forms = [r"\s", f"[{_FORMAT}]"]
     forms += [_SYMBOL, _SPACED_SYMBOL, _WORDLESS] if symbols else []
     if marks:
-        forms += [_BULLET, _LETTER_MARK]
+        forms += [_BULLET, _LETTER_MARK, _ATTACHED]
         # A model of dates may know "31." as a day.
         forms += [_NUMBER_MARK, *([_DOTTED_MARK] if dots else [])] if numbers else []
     return re.compile("(?:" + "|".join(forms) + ")*")
@@ -270,7 +277,7 @@ def _separators(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _joined(before: str, behind: str) -> str:
     """Returns two parts of a sentence between which something stood, with one space if any."""
     had_space = before[-1:].isspace() or behind[:1].isspace()
-    are_words = before[-1:].isalnum() and behind[:1].isalnum()
+    are_words = behind[:1].isalnum() and (before[-1:].isalnum() or before[-1:] in set(_CLOSING))
     before, behind = before.rstrip(), behind.lstrip()
     has_space = (had_space or are_words) and before and behind
     if has_space and before[-1] not in _OPENING and behind[0] not in _CLOSING:

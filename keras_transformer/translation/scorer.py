@@ -249,7 +249,7 @@ class TextScorer:
         """Returns what goes around the model, as a call says, or the translator if None."""
         if letterless is None:
             return self.carried
-        known = self.training_text and self.training_text.known_letterless
+        known = self.training_text.known_letterless if self.training_text else None
         return carried_kinds(letterless, known, lambda: self._source.has_letters)
 
     def _between(

@@ -63,6 +63,10 @@ class TextIds:
         """Returns the pieces of the text as spelled in it, unknown ones too."""
         return self.subwords.split(text)
 
+    def place(self, text: str) -> list[Placed]:
+        """Returns the tokens of a text with their places."""
+        return self.subwords.place(text)
+
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Returns the vocabulary's piece for each id, special ones included.
 
@@ -82,15 +86,15 @@ class SourceIds(TextIds):
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
-        return super().encode([_plain(text) for text in texts])  # type: ignore[misc]
+        return super().encode([_plain(text) for text in texts])  # type: ignore[arg-type]
 
     def split(self, text: str) -> list[str]:
         """Returns the pieces of the text as spelled in it, unknown ones too."""
         return super().split(without_format(text))
 
     def place(self, text: str) -> list[Placed]:
-        """Returns the pieces of a text with their places in `without_format(text)`."""
-        return self.subwords.place(without_format(text))
+        """Returns the tokens of a text with their places in `without_format(text)`."""
+        return super().place(without_format(text))
 
 
 def _plain(text: str | bytes) -> str | bytes:

@@ -29,6 +29,8 @@ from keras_transformer.text.joined_lines import join_lines, joined_lines
         ("He came in\n1995.\nShe, too.", "He came in 1995. She, too."),
         ("These are numbers:\n31\n32\n", "These are numbers:\n31\n32\n"),
         ("he left -\nfinally", "he left - finally"),
+        ("so it is\n—he said— and\n**bold**", "so it is —he said— and **bold**"),
+        ("A\n1、一\n2、二", "A\n1、一\n2、二"),
         ("今天天气\n很好。", "今天天气很好。"),
         ("오늘은\n좋다", "오늘은 좋다"),
         ("", ""),

@@ -40,6 +40,12 @@ def test_what_has_no_letter_is_copied(text: str) -> None:
         ("• - [x] ", "Hello", ""),
         ("> > ", "Hello", ""),
         ("1、", "洗手", ""),
+        ("2)", "Hello", ""),
+        (">>", "Hello", ""),
+        ("•", "Hello", ""),
+        ("—", "Hello", ""),
+        ("- **", "Hello", "**"),
+        ("`", "Hello", "`"),
         ("① ", "Hello", ""),
         ("== ", "Hello", " =="),
         ("😀 ", "Hello!", " 😀😀"),
@@ -62,8 +68,9 @@ def test_what_stands_around_a_sentence_is_found(before: str, core: str, behind: 
 @pytest.mark.parametrize(
     "text",
     ["Hello!", "3 dogs run.", "It is 20°.", "I like C++", "He paid 5 €.", "¿Qué?", "«Hello»",
-     "½ cup", "-5 degrees", "... and", "Windows®", "A. Smith", "I am", "(no)", "Wait —", "5 km",
-     "漢\ufe00", "می\u200cخواهم", "क्\u200dष", "e\u0301", "#hashtag", "@home", "C#", "note: (sic)"],
+     "½ cup", "-5 degrees", "_a", "a * b", "1.5)x", "... and", "Windows®", "A. Smith", "I am",
+     "(no)", "Wait —", "5 km", "漢\ufe00", "می\u200cخواهم", "क्\u200dष", "e\u0301",
+     "#hashtag", "@home", "C#", "note: (sic)"],
 )  # fmt: skip
 def test_what_belongs_to_a_sentence_stays(text: str) -> None:
     assert core_of(text) == (0, len(text))
@@ -83,6 +90,7 @@ def test_ordinal_numbers_are_the_language_s() -> None:
         ("a red 😀 car.", "a red car.", " 😀"),
         ("a red😀car", "a red car", " 😀"),
         ("Hello 😀, you", "Hello, you", " 😀"),
+        ("Hello!😀You", "Hello! You", " 😀"),
         ("so (😀 😀) it is", "so (😀 😀) it is", ""),
         ("so (😀) it is ❤️", "so it is", " (😀) ❤️"),
     ],
@@ -105,6 +113,7 @@ def test_a_sentence_is_parted_at_signs_between_spaces_and_pictures_before_capita
         ("a\u200bb", "ab"),
         ("\ufeffHi\u200e", "Hi"),
         ("wo\u2060rd", "word"),
+        ("Auf\u200clage\ufe0f", "Auflage"),
         ("ភាសា\u200bខ្មែរ", "ភាសា\u200bខ្មែរ"),
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("क्\u200dष", "क्\u200dष"),

@@ -115,7 +115,7 @@ class ServedModel:
                 has_languages=marks.can_choose,
             )
         )
-        known = manifest.training_text and manifest.training_text.known_letterless
+        known = manifest.training_text.known_letterless if manifest.training_text else None
         carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
         splitter = Splitter(
             self._source_lengths,
